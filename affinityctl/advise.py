@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import Advice, Costs, costs, model
 from affinityctl.cluster import fill
-from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
-from affinityctl.lint.live import list_cluster
-from affinityctl.lint.objects import Objects, numbered
-from affinityctl.printing import as_json, columns, wrapped
+from affinityctl.lint.objects import Objects, list_cluster, numbered
+from affinityctl.printing import columns, printed, wrapped
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
@@ -41,8 +39,18 @@ def run(flags: argparse.Namespace) -> int:
     state, minor = _cluster(flags, objects)
     found = census(state)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
-    advised = Advised(found, costs(found), worst_first(traps))
-    say(json_text(advised) if flags.output == "json" else text(advised))
+    # Errors first, and then by name, in whatever order the objects came.
+    worst_first = sorted(
+        traps.findings,
+        key=lambda each: (
+            each.rule.level is not Level.ERROR,
+            each.rule.id,
+            each.place.object,
+            each.path,
+        ),
+    )
+    advised = found, costs(found), worst_first
+    say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised)))
     return DONE
 
 
@@ -63,40 +71,11 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
     return state, None
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
-    """All there is to say."""
-
-    census: Census
-    costs: Costs
-    traps: Sequence[Finding]
-
-
-def worst_first(found: Report) -> Sequence[Finding]:
-    """Return findings, errors first and then by name, in whatever order the objects came."""
-    return sorted(
-        found.findings,
-        key=lambda each: (
-            each.rule.level is not Level.ERROR,
-            each.rule.id,
-            each.place.object,
-            each.path,
-        ),
-    )
-
-
-def text(found: Advised) -> str:
-    """Write one page."""
-    return "\n\n".join(("\n".join(_rules(found.census)), "\n".join(_costs(found)), *_traps(found)))
-
-
-def json_text(found: Advised) -> str:
-    """Write the same as JSON."""
-    costs = found.costs
-    told = {
-        "nodes": found.census.nodes,
-        "pods": found.census.pods,
-        "podsWithRules": found.census.with_rules,
+def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str, object]:
+    return {
+        "nodes": found.nodes,
+        "pods": found.pods,
+        "podsWithRules": found.with_rules,
         "rules": [
             {
                 "kind": each.kind.name,
@@ -104,12 +83,10 @@ def json_text(found: Advised) -> str:
                 "matched": each.matched,
                 "complete": each.complete,
             }
-            for each in found.census.rules
+            for each in found.rules
         ],
         "millisecondsPerPod": {
-            "inTree": round(costs.in_tree, 2),
-            "assist": round(costs.assist, 2),
-            "replace": round(costs.replace, 2),
+            **{name: round(each, 2) for name, each in costs.by_whom.items()},
             "error": costs.error,
         },
         "model": {"machine": model().machine, "nodes": model().nodes},
@@ -123,59 +100,55 @@ def json_text(found: Advised) -> str:
                 "path": each.path,
                 "message": each.message,
             }
-            for each in found.traps
+            for each in traps
         ],
     }
-    return as_json(told)
+
+
+def _text(found: Census, costs: Costs, traps: Sequence[Finding]) -> str:
+    return "\n\n".join((*_rules(found), *_costs(costs), _traps(traps)))
 
 
 def _rules(census: Census) -> Iterator[str]:
     of = f"{census.with_rules:,} of {plural(census.pods, 'pod')}"
     yield f"{of} on {plural(census.nodes, 'node')} carry affinity rules."
-    rows = [
-        (WORDS[each.kind], f"{each.carriers:,}", f"{each.matched:,}{'' if each.complete else '+'}")
-        for each in census.rules
-    ]
-    if rows:
-        yield ""
+    if census.rules:
+        rows = [
+            (
+                WORDS[each.kind],
+                f"{each.carriers:,}",
+                f"{each.matched:,}{'' if each.complete else '+'}",
+            )
+            for each in census.rules
+        ]
         yield columns(("RULES", "PODS THAT CARRY ONE", "PODS THEY ARE ABOUT"), rows)
 
 
-def _costs(found: Advised) -> Iterator[str]:
-    costs, fitted = found.costs, model()
+def _costs(costs: Costs) -> Iterator[str]:
+    fitted = model()
     yield "What affinity costs each pod that is scheduled:"
-    yield ""
-    yield columns(
-        ("BY", "MILLISECONDS"),
-        [
-            ("the scheduler alone", f"{costs.in_tree:.1f}"),
-            ("assist", f"{costs.assist:.1f}"),
-            ("replace", f"{costs.replace:.1f}"),
-        ],
-    )
-    yield ""
+    names = ("the scheduler alone", "assist", "replace")
+    taken = (f"{each:.1f}" for each in costs.by_whom.values())
+    yield columns(("BY", "MILLISECONDS"), list(zip(names, taken, strict=True)))
     yield wrapped(
         f"Estimated from benchmarks with {fitted.nodes:,} nodes, of which {fitted.asked} are "
         f"looked at for a pod ({fitted.machine}); these differ by up to {costs.error:.0%}.",
         hanging=0,
     )
-    yield ""
     yield wrapped(f"Take: {costs.advice.value}, for {WHY[costs.advice]}.")
 
 
-def _traps(found: Advised) -> Iterator[str]:
-    rules: Counter[AnyRule] = Counter()
+def _traps(traps: Sequence[Finding]) -> str:
     first: dict[AnyRule, str] = {}
-    for each in found.traps:
-        rules[each.rule] += 1
+    for each in traps:
         first.setdefault(each.rule, each.place.object)
+    rules = Counter(each.rule for each in traps)
     if not rules:
-        yield "lint finds no trap in the workloads."
-        return
-    lines = [f"{plural(len(found.traps), 'trap')}; `affinity-extender lint` has the fixes:"]
+        return "lint finds no trap in the workloads."
+    lines = [f"{plural(len(traps), 'trap')}; `affinity-extender lint` has the fixes:"]
     for rule, count in rules.most_common(MOST_TRAPS):
         more = f" and {count - 1:,} more" if count > 1 else ""
         lines.append(wrapped(f"- {rule.id}: {rule.what} ({first[rule]}{more})"))
     if len(rules) > MOST_TRAPS:
         lines.append(f"and {plural(len(rules) - MOST_TRAPS, 'more kind')}")
-    yield "\n".join(lines)
+    return "\n".join(lines)

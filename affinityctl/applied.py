@@ -1,23 +1,39 @@
-"""Manifests as their controllers would carry them out: how many pods, of which template."""
+"""Manifests as their controllers would carry them out: how many pods, and how they are replaced."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
+from extender.model.workload import (
+    DAEMON_SET,
+    ONE_POD,
+    STATEFUL_SET,
+    Identity,
+    Rollout,
+    revision_labels,
+)
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.decoding import Json
+from extender.wire.decoding import Int32, Json, decode, whole_number
 from extender.wire.objects import GenerateName, PodReader
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
 """Kinds that replace their pods when their template changes."""
+
+UNKNOWN_COUNT = 100
+"""Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
+
+MOST_DIGITS = 10
+"""Of a number of pods: Go holds it in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +105,87 @@ def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
     """Return a workload that nothing is known of but one of its pods."""
     pod = replace(pod, node=None, deleting=False, preempted=False, victim_of=None, started=None)
     return Applied(identity, pod, wanted)
+
+
+class RollingUpdate(msgspec.Struct, rename="camel"):
+    """How many pods may be there or gone beyond what is wanted, and which keep their version."""
+
+    max_surge: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+    partition: Int32 | None = None
+
+
+class Strategy(msgspec.Struct, rename="camel"):
+    """The strategy of a Deployment, or the updateStrategy of other kinds."""
+
+    type: str | None = None
+    rolling_update: RollingUpdate | None = None
+
+
+class RolloutSpec(msgspec.Struct, rename="camel"):
+    """The part of a workload's spec that says how many pods it has and how they are replaced."""
+
+    replicas: Int32 | None = None
+    parallelism: Int32 | None = None
+    strategy: Strategy | None = None
+    update_strategy: Strategy | None = None
+
+
+_STRATEGY = msgspec.json.Decoder(Strategy | None)
+
+
+def rollout(workload: Workload, pods: int) -> Rollout:
+    """Return how a workload with so many pods replaces them; ObjectError for a broken field.
+
+    Where the manifest does not say how many there are to be, it stays at that number.
+    """
+    spec = workload.spec
+    read = RolloutSpec(
+        pods if spec.replicas is None else spec.replicas,
+        spec.parallelism,
+        decode(_STRATEGY, spec.strategy, "spec.strategy"),
+        decode(_STRATEGY, spec.updateStrategy, "spec.updateStrategy"),
+    )
+    return rollout_of(workload.identity.kind, read, pods)
+
+
+def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Rollout:
+    """Return how a workload replaces its pods, with the API's defaults; in pods, not shares."""
+    strategy = spec.strategy or spec.update_strategy or Strategy()
+    given = strategy.rolling_update or RollingUpdate()
+    rolling = (strategy.type or "RollingUpdate") == "RollingUpdate"
+    replicas = 1 if spec.replicas is None else spec.replicas
+    match kind:
+        case "Deployment":
+            surge = _share(given.max_surge, replicas, "25%", up=True)
+            unavailable = _share(given.max_unavailable, replicas, "25%", up=False)
+            # Of both zero, the controller makes one unavailable.
+            unavailable = 1 if surge == unavailable == 0 else unavailable
+            return Rollout(replicas, surge, unavailable, rolling=rolling)
+        case "StatefulSet":
+            unavailable = max(1, _share(given.max_unavailable, replicas, "1", up=True))
+            partition = given.partition or 0
+            return Rollout(replicas, unavailable=unavailable, rolling=rolling, partition=partition)
+        case "DaemonSet":
+            surge = _share(given.max_surge, daemons, "0", up=True)
+            unavailable = max(1, _share(given.max_unavailable, daemons, "1", up=True))
+            return Rollout(None, surge, 0 if surge else unavailable, rolling=rolling)
+        case "Job":
+            return Rollout(1 if spec.parallelism is None else spec.parallelism)
+        case "CronJob":
+            return ONE_POD
+        case _:
+            return Rollout(replicas)
+
+
+def _share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
+    """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
+    value = default if given is None else str(given)
+    percent = value.removesuffix("%")
+    number = whole_number(percent, MOST_DIGITS)
+    if number is None:
+        return 0
+    if percent == value:
+        return number
+    exact = number * of / 100
+    return math.ceil(exact) if up else math.floor(exact)

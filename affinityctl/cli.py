@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from affinityctl.commands import (
     advise,
@@ -15,15 +15,35 @@ from affinityctl.commands import (
     version,
     violations,
 )
-from affinityctl.program import program_parser, run_program
+from affinityctl.flags import whole_cluster_group
+from affinityctl.program import carried_out_by, program_parser, run_program
 from extender import serve
-from extender.command_line import MISUSED, PROGRAM, Commands, Parser, complain, exit_codes
+from extender.command_line import (
+    MISUSED,
+    PROGRAM,
+    Commands,
+    Parser,
+    command,
+    complain,
+    exit_codes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
 KUBECTL_PLUGIN = "kubectl affinity"
 KUBECTL_PLUGIN_FILE = "kubectl-affinity"
+
+COMMANDS: Final[Mapping[str, tuple[ModuleType, str]]] = {
+    "explain": (explain, "affinityctl.explain"),
+    "simulate": (simulate, "affinityctl.simulate"),
+    "advise": (advise, "affinityctl.advise"),
+    "lint": (lint, "affinityctl.lint.command"),
+    "quota": (quota, "affinityctl.quota"),
+    "violations": (violations, "affinityctl.violations"),
+}
+"""Texts and flags of each command, and the module that carries it out, imported only then."""
 
 _MOVED = "load"
 
@@ -107,11 +127,10 @@ def kubectl_affinity() -> Parser:
 
 def _add_common(commands: Commands, file: str, whole: Callable[[], Parser]) -> None:
     """Add what both programs do; `file` is how the shell knows the program."""
-    explain.add_to(commands)
-    simulate.add_to(commands)
-    advise.add_to(commands)
-    lint.add_to(commands)
-    quota.add_to(commands)
-    violations.add_to(commands)
+    for name, (of, carried_out) in COMMANDS.items():
+        made = command(commands, name, of.SHORT, description=of.DESCRIPTION, epilog=of.EPILOG)
+        made.set_defaults(run=carried_out_by(carried_out))
+        of.add_flags(made)
+        whole_cluster_group(made)
     version.add_to(commands)
     completion.add_to(commands, file, whole)

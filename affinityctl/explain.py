@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 
 from affinityctl.cluster import cluster_with_nodes
-from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.judging import judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
-from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
+from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.errors import ConfigError
+from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
-from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.verbs.explaining.notes import Note, notes
+from extender.verbs.explaining.notes import Note, remarking
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.telling import (
     MOST_BEST,
@@ -41,7 +41,7 @@ from extender.verbs.explaining.telling import (
     term_title,
     verdict,
 )
-from extender.wire.explanation import KINDS, Explained, read_manifest, write_explanation
+from extender.wire.explanation import KINDS, read_manifest, write_explanation
 from extender.wire.objects import PodReader
 
 SIMILAR = 3
@@ -60,19 +60,14 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_annotations(state)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    found = [_explained(state, by, each, names) for each in asked]
+    by_what = by.profile.rules, by.profile.scoring, by.max_score
+    questions = (Question(each, names, *by_what) for each in asked)
+    found = [at_once(explaining(state, each)) for each in questions]
     say(write(state, found, flags.output))
     return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
 
 
-def _explained(
-    state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
-) -> Explanation:
-    question = Question(asked.pod, names, by.profile.rules, by.profile.scoring, by.max_score)
-    return at_once(explaining(state, question))
-
-
-def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
+def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
     found, ignored = read_manifests(
         path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
     )
@@ -84,12 +79,12 @@ def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
     return found
 
 
-def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
+def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
     """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
     name = name.removeprefix("pod/").removeprefix("pods/")
     for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
         if key in state.pods:
-            return Explained(state.pods[key])
+            return state.pods[key]
     elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
     if elsewhere:
         spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
@@ -113,67 +108,45 @@ def _similar(name: str, names: Iterable[str]) -> str:
 
 def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
     """Write explanations in a format: text, wide, json or yaml."""
-    remarks = [[*notes(state, each), *at_once(looking_beyond(state, each))] for each in found]
-    if output in ("json", "yaml"):
-        documents = [
-            msgspec.json.decode(b"".join(write_explanation(each, its)))
-            for each, its in zip(found, remarks, strict=True)
-        ]
-        told = documents[0] if len(documents) == 1 else documents
-        if output == "yaml":
-            return as_yaml(told)
-        return as_json(told)
+    pairs = [(each, at_once(remarking(state, each))) for each in found]
     wide = output == "wide"
-    texts = (_text(each, its, wide=wide) for each, its in zip(found, remarks, strict=True))
-    return "\n\n\n".join(texts)
+
+    def told() -> object:
+        first, *more = (msgspec.json.decode(b"".join(write_explanation(*pair))) for pair in pairs)
+        return [first, *more] if more else first
+
+    def text() -> str:
+        return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
+
+    return printed(output, told, text)
 
 
-def _text(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> str:
-    parts = [
-        wrapped(f"{found.pod.key} {verdict(found)}") + "\n" + wrapped(summary(found)),
-        *(_term(found, each) for each in found.terms),
-        *map(wrapped, other_rules(found)),
-        *_nearest(found),
-        *(wrapped(f"Note: {each.text}.", "", 6) for each in remarks),
-        _all_nodes(found) if wide else _best(found),
-    ]
-    return "\n\n".join(part for part in parts if part)
+def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
+    yield section(f"{found.pod.key} {verdict(found)}", [wrapped(summary(found))])
+    yield from (section(term_title(each), _term(found, each)) for each in found.terms)
+    yield from map(wrapped, other_rules(found))
+    if found.near_misses and not found.fits:
+        lines = [wrapped(f"- {each}", INDENT) for each in found.near_misses[:MOST_NEAR]]
+        if (more := found.near_miss_count - MOST_NEAR) > 0:
+            lines.append(f"{INDENT}and {more:,} more")
+        yield section("Nearest: it would fit on", lines)
+    yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if wide:
+        yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
+    elif found.fits:
+        ordered = best(found)
+        rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
+        more = len(ordered) - MOST_BEST
+        told = columns(("BEST NODES", *score_head(found)), rows)
+        yield told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
 
 
-def _term(found: Explanation, facts: TermFacts) -> str:
-    lines = [wrapped(term_title(facts))]
-    lines += [wrapped(f"{name:<11} {text}", INDENT, 12) for name, text in term_rows(found, facts)]
-    return "\n".join((*lines, *_domains(found, facts)))
-
-
-def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
+def _term(found: Explanation, facts: TermFacts) -> Iterator[str]:
+    for name, text in term_rows(found, facts):
+        yield wrapped(f"{name:<11} {text}", INDENT, 12)
     refusals = refusals_by(found, facts)
     rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
     if rows:
         yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
     if len(refusals) > len(rows):
         yield f"{INDENT}and {plural(len(refusals) - len(rows), 'more domain')}; -o wide has all"
-
-
-def _nearest(found: Explanation) -> Iterator[str]:
-    misses = found.near_misses
-    if misses and not found.fits:
-        lines = [wrapped(f"- {each}", INDENT, 2) for each in misses[:MOST_NEAR]]
-        more = found.near_miss_count - MOST_NEAR
-        if more > 0:
-            lines.append(f"{INDENT}and {more:,} more")
-        yield "\n".join(("Nearest: it would fit on", *lines))
-
-
-def _best(found: Explanation) -> str:
-    if not found.fits:
-        return ""
-    ordered = best(found)
-    rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
-    more = len(ordered) - MOST_BEST
-    told = columns(("BEST NODES", *score_head(found)), rows)
-    return told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
-
-
-def _all_nodes(found: Explanation) -> str:
-    return columns(NODE_HEAD, [node_row(found, name) for name in found.names])

@@ -1,9 +1,9 @@
-"""How commands write: tables and wrapped lines for people, JSON and YAML for programs."""
+"""How commands write: parts, tables and wrapped lines for people, JSON and YAML for programs."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,14 +16,32 @@ _FAST_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """libyaml's, where it is there: thousands of nodes take a tenth of the time."""
 
 
+def printed(output: str, told: Callable[[], Any], text: Callable[[], str]) -> str:
+    """Write an answer in a format: builtin values and dataclasses for programs, or text."""
+    match output:
+        case "json":
+            return as_json(told())
+        case "yaml":
+            builtin = msgspec.to_builtins(told())
+            return str(yaml.dump(builtin, Dumper=_FAST_DUMPER, sort_keys=False)).rstrip("\n")
+        case _:
+            return text()
+
+
 def as_json(told: Any) -> str:
     """Write an answer as JSON with a field a line."""
     return msgspec.json.format(msgspec.json.encode(told)).decode()
 
 
-def as_yaml(told: Any) -> str:
-    """Write an answer as YAML."""
-    return str(yaml.dump(told, Dumper=_FAST_DUMPER, sort_keys=False)).rstrip("\n")
+def section(title: str, lines: Iterable[str]) -> str:
+    """Write a title with what belongs to it right below."""
+    return "\n".join((wrapped(title), *lines))
+
+
+def more(listed: Sequence[object], most: int) -> list[str]:
+    """Say how many things a table leaves out, if it does."""
+    left = len(listed) - most
+    return [f"and {left} more; -o json has all"] if left > 0 else []
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -101,7 +101,8 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
         for fault in others:
             complain(str(fault), program.prog)
         complain(f"{last}; see {program.prog} {chosen.command} --help", program.prog)
-        return _worst((*others, last))
+        # What was written wrongly counts more than a file that is away.
+        return min(map(_code, (*others, last)))
     except ExtenderError as error:
         complain(str(error), program.prog)
         return _code(error)
@@ -125,8 +126,3 @@ def _code(error: ExtenderError) -> int:
     if isinstance(error, UnreadableError):
         return UNREADABLE
     return MISUSED if isinstance(error, InputError) else NOT_FINE
-
-
-def _worst(faults: Sequence[ConfigError]) -> int:
-    """Return what to end with: what was written wrongly counts more than a file that is away."""
-    return min(map(_code, faults))

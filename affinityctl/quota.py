@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from affinityctl.cluster import fill
 from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
-from affinityctl.printing import as_json, columns
+from affinityctl.printing import columns, more, printed
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
 from extender.errors import ConfigError, ObjectError
 from extender.model.keys import name_of
-from extender.model.labels import Requirement, Selector
+from extender.model.labels import Requirement
 from extender.model.quota import Amounts
 from extender.resources import NAMESPACES, PODS, QUOTAS
 from extender.verbs.quota import Cause
@@ -36,14 +35,14 @@ NONE = "<none>"
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    what_if = _limits(flags.what_if)
+    supposed = _limits(flags.what_if)
     by = judging(flags.config)
     state = _cluster(flags, by)
     note_ignored_annotations(state)
     note_empty_namespaces(state, flags.namespace)
-    found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
-    report = QuotaReport(found, flags.what_if)
-    say(json_text(report) if flags.output == "json" else table(report))
+    found = survey(state, flags.namespace, supposed, limited=flags.limited_by_default)
+    what_if: list[str] = flags.what_if
+    say(printed(flags.output, lambda: _told(found, what_if), lambda: _text(found, what_if)))
     return NOT_FINE if any(map(_would_refuse, found)) else DONE
 
 
@@ -81,25 +80,11 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     return state
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaReport:
-    """What there is to tell."""
-
-    namespaces: Sequence[NamespaceSurvey]
-    what_if: Sequence[str]
-    """Limits that are only supposed, as they were given."""
-
-
 # For programs
 
 
-def json_text(report: QuotaReport) -> str:
-    """Write the whole survey."""
-    answer = {
-        "whatIf": list(report.what_if),
-        "namespaces": [_namespace(each, bool(report.what_if)) for each in report.namespaces],
-    }
-    return as_json(answer)
+def _told(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> dict[str, Any]:
+    return {"whatIf": what_if, "namespaces": [_namespace(each, bool(what_if)) for each in found]}
 
 
 def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001
@@ -116,13 +101,11 @@ def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noq
 
 
 def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
-    matching = [
-        pod for pod in found.placed if pod.charge is not None and each.quota.applies_to(pod.charge)
-    ]
+    charges = [pod.charge for pod in found.placed if pod.charge is not None]
     return {
         "name": name_of(each.quota.key),
-        "scopes": _scopes(each.quota.scopes),
-        "pods": len(matching),
+        "scopes": [_scope(scope) for scope in each.quota.scopes.requirements],
+        "pods": sum(map(each.quota.applies_to, charges)),
         "resources": {
             resource: {"used": used, "hard": hard} for resource, used, hard in write_use(each)
         },
@@ -133,31 +116,41 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     why = refusal.shortfall
     return {
         "pod": refusal.pod.key,
-        "cause": why.cause.value,
+        "cause": why.cause,
         "quota": why.quota and name_of(why.quota),
-        "resources": list(why.resources),
+        "resources": why.resources,
     }
+
+
+def _scope(requirement: Requirement) -> str:
+    values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator.value}{values}"
 
 
 # For people
 
 
-def table(report: QuotaReport) -> str:
-    """Write what an operator wants to see at a glance."""
-    if not report.namespaces:
+def _text(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> str:
+    if not found:
         return "no pod uses affinity across namespaces, and no quota is about that"
     header = ("NAMESPACE", "IN SCOPE", "WAITING", "REFUSED", "QUOTA", "RESOURCE", "USED", "HARD")
-    parts = [columns(header, [row for each in report.namespaces for row in _rows(each)])]
-    refused = [refusal for each in report.namespaces for refusal in each.refused_now]
+    parts = [columns(header, [row for each in found for row in _rows(each)])]
+    refused = [refusal for each in found for refusal in each.refused_now]
     if refused:
-        lines = [_refused_row(each) for each in refused[:MOST_LINES]]
+        lines = [
+            (each.pod.key, name_of(why.quota) if why.quota else NONE, in_words(why))
+            for each in refused[:MOST_LINES]
+            for why in (each.shortfall,)
+        ]
         parts.append(columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
-        if len(refused) > MOST_LINES:
-            parts.append(f"and {len(refused) - MOST_LINES} more; -o json has all")
-    if report.what_if:
-        rows = [(each.name, _share(each), _some(each.refused_if)) for each in report.namespaces]
+        parts += more(refused, MOST_LINES)
+    if what_if:
+        rows = [
+            (each.name, f"{len(each.refused_if)} of {each.in_scope}", _some(each.refused_if))
+            for each in found
+        ]
         supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
-        parts.append(f"with {', '.join(report.what_if)}:\n{supposed}")
+        parts.append(f"with {', '.join(what_if)}:\n{supposed}")
     return "\n\n".join(parts)
 
 
@@ -173,28 +166,7 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
         about = ("", "", "", "")
 
 
-def _refused_row(refusal: Refusal) -> Sequence[str]:
-    why = refusal.shortfall
-    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), in_words(why)
-
-
-def _share(found: NamespaceSurvey) -> str:
-    return f"{len(found.refused_if)} of {found.in_scope}"
-
-
 def _some(refused: Sequence[Refusal]) -> str:
     names = [name_of(each.pod.key) for each in refused]
     shown = ", ".join(names[:MOST_NAMES])
     return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
-
-
-# For both
-
-
-def _scopes(selector: Selector) -> list[str]:
-    return [_scope(each) for each in selector.requirements]
-
-
-def _scope(requirement: Requirement) -> str:
-    values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
-    return f"{requirement.key} {requirement.operator.value}{values}"

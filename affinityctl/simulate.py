@@ -14,7 +14,7 @@ from affinityctl.changes import ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_workloads
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.simulated_changes import Carrier, read_files
-from affinityctl.simulation_text import write
+from affinityctl.simulation_report import write
 from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler

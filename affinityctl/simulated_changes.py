@@ -8,11 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied
+from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied, rollout
 from affinityctl.changes import Change, ChangeKind
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
-from affinityctl.rollouts import rollout
 from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import Looks
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas

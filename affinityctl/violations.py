@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from affinityctl.cluster import fill
 from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
-from affinityctl.printing import as_json, columns
+from affinityctl.printing import columns, more, printed
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
 from extender.errors import ConfigError
@@ -19,7 +19,6 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding, survey
 from extender.wire.annotations import broken_annotation
 from extender.wire.objects import PodReader
@@ -45,8 +44,7 @@ def run(flags: argparse.Namespace) -> int:
         for each in state.broken_annotations
         if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
     ]
-    written = json_text if flags.output == "json" else table
-    say(written(shown, broken))
+    say(printed(flags.output, lambda: _told(shown, broken), lambda: _text(shown, broken)))
     return NOT_FINE if shown or broken else DONE
 
 
@@ -76,55 +74,37 @@ def _execution(text: str | None) -> Execution:
     return Execution(Selector.of(requirements))
 
 
-def json_text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
-    """Write all of them, and the pods whose annotation cannot be read."""
-    answer = {
+def _told(found: Sequence[Finding], broken: Sequence[Pod]) -> Mapping[str, object]:
+    return {
         "pods": [write_finding(each) for each in found],
         "count": len(found),
         "brokenAnnotations": [write_broken_annotation(each) for each in broken],
     }
-    return as_json(answer)
 
 
-def table(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
+def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
     """Write a table, what its outcomes mean, and whose annotation cannot be read."""
-    if found:
-        parts = _found(found)
-    else:
-        that = " that can be read" if broken else ""
-        parts = [f"no placed pod breaks a required rule{that}"]
+    that = " that can be read" if broken else ""
+    parts = _found(found) if found else [f"no placed pod breaks a required rule{that}"]
     if broken:
         rows = [
             (each.key, each.node or "", str(broken_annotation(each)))
             for each in broken[:MOST_LINES]
         ]
         parts.append(columns(("POD", "NODE", "RULES THAT CANNOT BE READ"), rows))
-        parts += _more(broken)
+        parts += more(broken, MOST_LINES)
     return "\n\n".join(parts)
 
 
 def _found(found: Sequence[Finding]) -> list[str]:
     rows = [
-        (
-            each.pod.key,
-            each.pod.node or "",
-            each.outcome.value,
-            "" if each.cause is None else breach_in_words(each.pod, each.cause),
-        )
+        (each.pod.key, each.pod.node or "", each.outcome.value, each.broken)
         for each in found[:MOST_LINES]
     ]
-    parts = [columns(("POD", "NODE", "OUTCOME", "BROKEN"), rows)]
-    parts += _more(found)
-    numbers = Counter(each.outcome for each in found)
-    parts.append(
-        columns(
-            ("PODS", "OUTCOME", "MEANS"),
-            [(str(number), each.value, each.words) for each, number in numbers.most_common()],
-        )
-    )
-    return parts
-
-
-def _more(listed: Sequence[object]) -> list[str]:
-    more = len(listed) - MOST_LINES
-    return [f"and {more} more; -o json has all"] if more > 0 else []
+    numbers = Counter(each.outcome for each in found).most_common()
+    outcomes = [(str(number), each.value, each.words) for each, number in numbers]
+    return [
+        columns(("POD", "NODE", "OUTCOME", "BROKEN"), rows),
+        *more(found, MOST_LINES),
+        columns(("PODS", "OUTCOME", "MEANS"), outcomes),
+    ]

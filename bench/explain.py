@@ -27,7 +27,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.explain import Explain
-from extender.wire.explanation import read_manifest
+from extender.wire.explanation import Explained, read_manifest
 from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
@@ -130,7 +130,7 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
     size: dict[str, int] = {}
     for number in range(_TIMES):
         for name, manifest in _asked(number).items():
-            asked = read_manifest("Pod", json.dumps(manifest).encode(), reader)
+            asked = Explained(read_manifest("Pod", json.dumps(manifest).encode(), reader))
             await asyncio.sleep(0.02)
             start = thread_time()
             longest, pieces = await turns.longest(explain.document(asked))

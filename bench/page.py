@@ -29,9 +29,8 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.web.explain import Explain
-from extender.web.page.pages import Pages, Shown
-from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import RecentCalls, Status
+from extender.web.page.pages import Pages
+from extender.web.page.status import RecentCalls, Shown, Status
 from extender.wire.objects import PodReader
 
 NODES, PODS = 5000, 150_000
@@ -91,7 +90,7 @@ async def _measure(state: ClusterState, reader: PodReader) -> Sequence[Sequence[
         lambda: None,
         lambda: Status("replace", "bench", "-", time.time(), ()),
         refused=RefusedPods(state),
-        quotas=QuotaSettings(looked_at=True),
+        quotas_limited=False,
     )
     pages, turns = Pages(shown, {}), Turns()
     some = next(key for key, each in state.pods.items() if each.pod_class.affinity)

@@ -41,9 +41,7 @@ from extender.web.listening import (
     listen_ops,
     raise_file_limit,
 )
-from extender.web.page.pages import Shown
-from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import RecentCalls, ResourceStatus, Status
+from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     Context,
     build_callbacks,
@@ -173,9 +171,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
             status,
             eviction=eviction,
             refused=helpers.refused,
-            quotas=QuotaSettings(
-                looked_at=config.looks_at_quotas,
-                limited_by_default=config.cross_namespace_pod_affinity.limited_by_default,
+            quotas_limited=(
+                config.cross_namespace_pod_affinity.limited_by_default
+                if config.looks_at_quotas
+                else None
             ),
         )
         ops = build_ops(config, metrics, {**lifecycle.checks(), **listening.checks}, shown)

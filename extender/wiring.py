@@ -36,7 +36,8 @@ from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
 from extender.web.explain import Explain
 from extender.web.ops import ops_app
-from extender.web.page.pages import Pages, Shown
+from extender.web.page.pages import Pages
+from extender.web.page.status import Shown
 from extender.web.violations import Violations
 from extender.wire.limits import OF_REQUESTS
 

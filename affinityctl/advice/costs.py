@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -82,6 +82,11 @@ class Costs:
     """A share of each; the largest error of the lines that count."""
 
     @property
+    def by_whom(self) -> Mapping[str, float]:
+        """Return the milliseconds by what does the work."""
+        return {"inTree": self.in_tree, "assist": self.assist, "replace": self.replace}
+
+    @property
     def advice(self) -> Advice:
         """Return the mode that pays, the safer of two that are nearly equal."""
         if self.in_tree < PAYS * min(self.assist, self.replace):
@@ -97,29 +102,18 @@ def costs(found: Census) -> Costs:
     """
     known = model().kinds
     carriers = {each.kind.value: each.carriers for each in found.rules} or {NO_RULES: 0}
-    kinds = {name: known[name] for name in carriers}
-    judged = _in_tree({name: (each.in_tree.filter, carriers[name]) for name, each in kinds.items()})
-    scored = _in_tree(
-        {name: (each.in_tree.prioritize, carriers[name]) for name, each in kinds.items()}
-    )
-    asked = max(each.ours.filter.fixed for each in kinds.values())
-    ranked = max(each.ours.prioritize.fixed for each in kinds.values())
-    lines = [
-        line
-        for each in kinds.values()
-        for call in (each.in_tree, each.ours)
-        for line in (call.filter, call.prioritize)
-    ]
-    error = max(line.error for line in lines)
-    thousand = 1000
-    return Costs(
-        (judged + scored) / thousand,
-        (judged + ranked) / thousand,
-        (asked + ranked) / thousand,
-        error,
-    )
+    kinds = [known[name] for name in carriers]
+    filters, scorings = zip(*((e.in_tree.filter, e.in_tree.prioritize) for e in kinds), strict=True)
+    judged = _in_tree(filters, carriers.values())
+    scored = _in_tree(scorings, carriers.values())
+    asked = max(each.ours.filter.fixed for each in kinds)
+    ranked = max(each.ours.prioritize.fixed for each in kinds)
+    ours = [line for each in kinds for line in (each.ours.filter, each.ours.prioritize)]
+    error = max(line.error for line in (*filters, *scorings, *ours))
+    in_tree, assist, replace = judged + scored, judged + ranked, asked + ranked
+    return Costs(in_tree / 1000, assist / 1000, replace / 1000, error)
 
 
-def _in_tree(lines: Mapping[str, tuple[Line, int]]) -> float:
-    fixed = max(line.fixed for line, _ in lines.values())
-    return fixed + sum(line.each * pods for line, pods in lines.values())
+def _in_tree(lines: Sequence[Line], carriers: Iterable[int]) -> float:
+    each = sum(line.each * pods for line, pods in zip(lines, carriers, strict=True))
+    return max(line.fixed for line in lines) + each

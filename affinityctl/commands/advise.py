@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import output_flag, whole_cluster_group
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "say whether the extender pays in a cluster, and which mode to take"
 
 DESCRIPTION = """\
 Say whether the extender pays in a cluster: which affinity rules its pods carry and how many pods
@@ -26,15 +27,6 @@ examples:
 {exit_codes("never: an advice is no refusal")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    advise = command(
-        commands,
-        "advise",
-        "say whether the extender pays in a cluster, and which mode to take",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    advise.set_defaults(run=carried_out_by("affinityctl.advise"))
-    output_flag(advise, "text", "json")
-    whole_cluster_group(advise)
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    output_flag(of, "text", "json")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, output_flag, whole_cluster_group
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import config_flag, output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
 
 DESCRIPTION = """\
 Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
@@ -46,37 +47,28 @@ examples:
 {exit_codes("a pod fits on no node, or not on the one that --node names")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    explain = command(
-        commands,
-        "explain",
-        "say why a pod fits on some nodes and not on others, and which pods are in the way",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    explain.set_defaults(run=carried_out_by("affinityctl.explain"))
-    explain.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
-    explain.add_argument(
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    of.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
+    of.add_argument(
         *("-f", "--filename"),
         metavar="FILE",
         type=Path,
         help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
         "standard input",
     )
-    explain.add_argument(
+    of.add_argument(
         *("-n", "--namespace"),
         default="default",
         metavar="NAME",
         help="namespace of the pod, and of manifests that name none (default: %(default)s)",
     )
-    explain.add_argument(
+    of.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )
     config_flag(
-        explain,
+        of,
         "the plugins' arguments, maxScore and feature gates",
         "the scheduler's defaults, scores up to 100",
     )
-    output_flag(explain, "text", "wide", "json", "yaml")
-    whole_cluster_group(explain)
+    output_flag(of, "text", "wide", "json", "yaml")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import output_flag, whole_cluster_group
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "find mistakes in configurations, rights and the affinity of workloads"
 
 DESCRIPTION = """\
 Look for mistakes: in the scheduler's file and the extender's, and whether they fit each other; in
@@ -44,46 +45,37 @@ examples:
 {exit_codes("something was found")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    lint = command(
-        commands,
-        "lint",
-        "find mistakes in configurations, rights and the affinity of workloads",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    lint.set_defaults(run=carried_out_by("affinityctl.lint.command"))
-    lint.add_argument(
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    of.add_argument(
         "files",
         nargs="*",
         type=Path,
         metavar="FILE",
         help="manifests, a dump or a folder; -, standard input (default: the cluster's workloads)",
     )
-    lint.add_argument(
+    of.add_argument(
         "--config",
         metavar="FILE",
         help="the extender's configuration file (default: the one among the files)",
     )
-    lint.add_argument(
+    of.add_argument(
         "--mode",
         choices=("shadow", "assist", "replace"),
         help="mode of the extender, where a flag of it sets another one than its file (default: "
         "that of its file)",
     )
-    lint.add_argument(
+    of.add_argument(
         "--scheduler-version",
         metavar="MINOR",
         help="minor version of kube-scheduler, such as 1.37 (default: schedulerVersion of the "
         "configuration file, or the live cluster's version)",
     )
-    lint.add_argument(
+    of.add_argument(
         "--ignore",
         action="append",
         default=[],
         metavar="ID",
         help="leave a rule out; may be repeated (default: none)",
     )
-    output_flag(lint, "text", "json", "sarif")
-    whole_cluster_group(lint)
+    output_flag(of, "text", "json", "sarif")

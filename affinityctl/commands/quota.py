@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import (
-    config_flag,
-    namespace_flags,
-    output_flag,
-    whole_cluster_group,
-)
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import config_flag, namespace_flags, output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "show which pods use affinity across namespaces, and what quotas allow"
 
 DESCRIPTION = """\
 Show which pods use affinity across namespaces, which quotas they count against, how much of each
@@ -55,30 +51,21 @@ examples:
 {exit_codes("--what-if or --limited-by-default would refuse at least one pod")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    quota = command(
-        commands,
-        "quota",
-        "show which pods use affinity across namespaces, and what quotas allow",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    quota.set_defaults(run=carried_out_by("affinityctl.quota"))
-    namespace_flags(quota, "look at")
-    quota.add_argument(
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    namespace_flags(of, "look at")
+    of.add_argument(
         "--what-if",
         action="append",
         default=[],
         metavar="RESOURCE=LIMIT",
         help="suppose a quota with this limit, such as pods=0; may be repeated (default: none)",
     )
-    quota.add_argument(
+    of.add_argument(
         "--limited-by-default",
         action="store_true",
         help="suppose that cross-namespace affinity needs a quota that allows it (default: it does "
         "not)",
     )
-    config_flag(quota, "where rules in annotations count", "nowhere")
-    output_flag(quota, "text", "json")
-    whole_cluster_group(quota)
+    config_flag(of, "where rules in annotations count", "nowhere")
+    output_flag(of, "text", "json")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from affinityctl.changes import add_changes
-from affinityctl.flags import config_flag, output_flag, whole_cluster_group
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import config_flag, output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "say what would happen if pods came, nodes went or a workload was updated"
 
 DESCRIPTION = """\
 Say what would become of a cluster if something changed: which pods would land where, which would
@@ -51,31 +52,22 @@ examples:
 {exit_codes("pods wait, a budget blocks a drain, or an update gets stuck")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    simulate = command(
-        commands,
-        "simulate",
-        "say what would happen if pods came, nodes went or a workload was updated",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    simulate.set_defaults(run=carried_out_by("affinityctl.simulate"))
-    add_changes(simulate)
-    simulate.add_argument(
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    add_changes(of)
+    of.add_argument(
         *("-n", "--namespace"),
         default="default",
         metavar="NAME",
         help="namespace of workloads that are named, and of manifests that name none (default: "
         "%(default)s)",
     )
-    simulate.add_argument(
+    of.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
         help="seed of the choice between nodes that are equally good (default: %(default)s)",
     )
-    config_flag(simulate, "the plugins' arguments and feature gates", "the scheduler's defaults")
-    output_flag(simulate, "text", "wide", "json", "yaml")
-    whole_cluster_group(simulate)
+    config_flag(of, "the plugins' arguments and feature gates", "the scheduler's defaults")
+    output_flag(of, "text", "wide", "json", "yaml")

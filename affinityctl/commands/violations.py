@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import (
-    config_flag,
-    namespace_flags,
-    output_flag,
-    whole_cluster_group,
-)
-from affinityctl.program import carried_out_by
-from extender.command_line import Commands, command, exit_codes
+from affinityctl.flags import config_flag, namespace_flags, output_flag
+from extender.command_line import Parser, exit_codes
+
+SHORT = "show which placed pods break required rules, and which would be evicted"
 
 DESCRIPTION = """\
 Show which placed pods break a required rule where they are: their node affinity, their pod affinity
@@ -50,27 +46,18 @@ examples:
 {exit_codes("at least one pod breaks a rule, or has rules that cannot be read")}"""
 
 
-def add_to(commands: Commands) -> None:
-    """Add the command."""
-    violations = command(
-        commands,
-        "violations",
-        "show which placed pods break required rules, and which would be evicted",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
-    violations.set_defaults(run=carried_out_by("affinityctl.violations"))
-    namespace_flags(violations, "show pods of")
-    violations.add_argument(
+def add_flags(of: Parser) -> None:
+    """Add the flags."""
+    namespace_flags(of, "show pods of")
+    of.add_argument(
         "--plain-rules",
         metavar="SELECTOR",
         help="labels of namespaces, such as team=shop,!test, in which ordinary rules hold during "
         "execution; an empty one selects all (default: none)",
     )
     config_flag(
-        violations,
+        of,
         "where rules in annotations count, and the plugins' arguments",
         "nowhere, the scheduler's defaults",
     )
-    output_flag(violations, "text", "json")
-    whole_cluster_group(violations)
+    output_flag(of, "text", "json")

@@ -9,11 +9,16 @@ from pathlib import Path
 
 from affinityctl.lint.finding import Place
 from affinityctl.lint.linting import lint
-from affinityctl.lint.live import list_cluster
-from affinityctl.lint.objects import Configured, Objects, read_configs, read_objects
+from affinityctl.lint.objects import (
+    Configured,
+    Objects,
+    list_cluster,
+    read_configs,
+    read_objects,
+)
 from affinityctl.lint.report import json_text, sarif_text, text
 from affinityctl.lint.rulebook import BY_ID
-from affinityctl.lint.surroundings import Surroundings
+from affinityctl.lint.template import Surroundings
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.config import KIND, Mode, load
 from extender.config.checks import MINOR_VERSION
@@ -24,20 +29,15 @@ from extender.offline import EXPECTED
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    ignore = _ignored(flags.ignore)
+    for each in flags.ignore:
+        if each not in BY_ID:
+            raise ConfigError("--ignore", f"there is no rule {each!r}")
     objects, around, configs = _subject(flags)
     mode = None if flags.mode is None else Mode(flags.mode)
-    found = lint(objects, configs, around, mode, ignore)
+    found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
     say(writers[flags.output](found))
     return NOT_FINE if found.findings else DONE
-
-
-def _ignored(ids: Sequence[str]) -> Sequence[str]:
-    for each in ids:
-        if each not in BY_ID:
-            raise ConfigError("--ignore", f"there is no rule {each!r}")
-    return ids
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
@@ -54,18 +54,15 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
         minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, cluster))
     subject = files if flags.files else cluster
     configs = [_named_config(flags.config)] if flags.config else read_configs(subject.configs)
-    minor = _minor(flags.scheduler_version) or _configured_minor(configs) or minor
+    configured = configs[0].config.scheduler_version if len(configs) == 1 else None
+    minor = _minor(flags.scheduler_version) or _minor(configured) or minor
     known = cluster if live or flags.cluster else files
     return subject, known.around(whole=known is cluster, minor=minor), configs
 
 
 def _load(paths: Sequence[Path], objects: Objects) -> None:
     for path in paths:
-        objects.take(read_objects(path, _passed_over))
-
-
-def _passed_over(why: str) -> None:
-    complain(f"note: passed over: {why}")
+        objects.take(read_objects(path, lambda why: complain(f"note: passed over: {why}")))
 
 
 def _named_config(name: str) -> Configured:
@@ -80,7 +77,3 @@ def _minor(version: str | None) -> int | None:
     if not MINOR_VERSION.fullmatch(version):
         raise ConfigError("--scheduler-version", f"{version!r} is not like 1.37")
     return int(version.removeprefix("1."))
-
-
-def _configured_minor(configs: Sequence[Configured]) -> int | None:
-    return _minor(configs[0].config.scheduler_version) if len(configs) == 1 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,12 +14,15 @@ from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
 from affinityctl.lint.setup import setup_of
-from affinityctl.lint.surroundings import Surroundings
+from affinityctl.lint.template import Surroundings
 from extender.config import Config, Mode
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.workload import Identity, controller_by_name
 
 S = TypeVar("S")
+
+_Found: TypeAlias = tuple[frozenset[str], Finding]
+"""What a rule finds, and the rules that the object asks to be spared."""
 
 
 def lint(
@@ -36,14 +39,8 @@ def lint(
     """
     known = list(configs)
     spared = frozenset(ignore)
-    findings = [
-        *_schedulers(objects, known, mode),
-        *_configs(known, mode),
-        *_rights(objects, known, mode),
-    ]
-    kept = [each for each in findings if each.rule.id not in spared]
-    silenced = len(findings) - len(kept)
-    for owner_ignores, found in _workloads(objects.workloads, around):
+    kept, silenced = [], 0
+    for owner_ignores, found in _everything(objects, known, around, mode):
         if found.rule.id in owner_ignores or found.rule.id in spared:
             silenced += 1
         else:
@@ -51,18 +48,28 @@ def lint(
     return Report(tuple(kept), len(objects), silenced)
 
 
-def _ask(rules: Iterable[Rule[S]], subject: S, place: Place) -> Iterator[Finding]:
+def _everything(
+    objects: Objects, configs: list[Configured], around: Surroundings, mode: Mode | None
+) -> Iterator[_Found]:
+    for place, scheduler in objects.schedulers:
+        yield from _ask(OF_SCHEDULER, setup_of(scheduler, _belonging(place, configs), mode), place)
+    for each in configs:
+        yield from _ask(OF_CONFIG, _in_mode(each.config, mode), each.place)
+    if len(configs) == 1:  # else it is not clear what is needed
+        yield from _rights(objects, _in_mode(configs[0].config, mode))
+    reader = TemplateReader(around)
+    made = Made(objects.workloads)
+    for place, manifest, owner, template in objects.workloads:
+        if not manifest.ended and not made.repeats(owner.kind, manifest):
+            yield from _ask(OF_WORKLOAD, reader.read(owner, template), place, owner.ignored)
+
+
+def _ask(
+    rules: Iterable[Rule[S]], subject: S, place: Place, ignored: frozenset[str] = frozenset()
+) -> Iterator[_Found]:
     for rule in rules:
         for path, message in rule.check(subject):
-            yield Finding(rule, place, path, message)
-
-
-def _schedulers(
-    objects: Objects, configs: list[Configured], mode: Mode | None
-) -> Iterator[Finding]:
-    for place, scheduler in objects.schedulers:
-        config = _belonging(place, configs)
-        yield from _ask(OF_SCHEDULER, setup_of(scheduler, config, mode), place)
+            yield ignored, Finding(rule, place, path, message)
 
 
 def _belonging(place: Place, configs: list[Configured]) -> Config | None:
@@ -73,15 +80,7 @@ def _belonging(place: Place, configs: list[Configured]) -> Config | None:
     return near[0].config if len(near) == 1 else None
 
 
-def _configs(configs: list[Configured], mode: Mode | None) -> Iterator[Finding]:
-    for each in configs:
-        yield from _ask(OF_CONFIG, _in_mode(each.config, mode), each.place)
-
-
-def _rights(objects: Objects, configs: list[Configured], mode: Mode | None) -> Iterator[Finding]:
-    if len(configs) != 1:
-        return  # what is needed is not clear
-    config = _in_mode(configs[0].config, mode)
+def _rights(objects: Objects, config: Config) -> Iterator[_Found]:
     bound = [each for each in objects.bindings if each[1].is_ours]
     names = dict.fromkeys(f"{one.role_ref.kind}/{one.role_ref.name}" for _, one in bound)
     roles = [objects.roles[name] for name in names if name in objects.roles]
@@ -91,18 +90,6 @@ def _rights(objects: Objects, configs: list[Configured], mode: Mode | None) -> I
         rules = tuple(rule for _, role in roles for rule in role.rules or ())
         complete = len(roles) == len(names)
         yield from _ask(OF_RIGHTS, Rights(rules, complete, config), roles[0][0])
-
-
-def _workloads(
-    workloads: list[LintedWorkload], around: Surroundings
-) -> Iterator[tuple[frozenset[str], Finding]]:
-    reader = TemplateReader(around)
-    made = Made(workloads)
-    for place, manifest, owner, template in workloads:
-        if manifest.ended or made.repeats(owner.kind, manifest):
-            continue
-        for found in _ask(OF_WORKLOAD, reader.read(owner, template), place):
-            yield owner.ignored, found
 
 
 def _in_mode(config: Config, mode: Mode | None) -> Config:

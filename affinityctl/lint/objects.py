@@ -1,22 +1,24 @@
-"""The objects that are looked at, out of files and folders, taken apart by what rules are about."""
+"""The objects that are looked at, out of files or a live cluster, by what rules are about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from affinityctl.cluster import api_client
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
 from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
 from affinityctl.lint.scheduler_file import KIND as SCHEDULER_KIND
 from affinityctl.lint.scheduler_file import SchedulerFile, read_scheduler_file
-from affinityctl.lint.surroundings import NAME_LABEL, KnownPods, Surroundings
-from affinityctl.lint.template import TemplateOwner
+from affinityctl.lint.template import NAME_LABEL, KnownPods, Surroundings, TemplateOwner
+from extender.cluster.state import ClusterState
 from extender.config import KIND as OUR_KIND
 from extender.config import Config
 from extender.config.checks import faults
@@ -25,7 +27,8 @@ from extender.errors import ConfigError, ConfigFaultsError, ObjectError
 from extender.model.labels import Labels
 from extender.model.objects import Node
 from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
-from extender.wire.objects import NodeReader, read_namespace
+from extender.resources import NAMESPACES, NODES, PODS, WatchedResource
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 
 class Raw(NamedTuple):
@@ -189,3 +192,56 @@ def _read(place: Place, document: Any) -> Config:
             [ConfigError(each.path, each.message, place.file) for each in wrong]
         )
     return config
+
+
+class _Version(msgspec.Struct):
+    """What the API server says of its version, in part."""
+
+    minor: str = ""
+
+
+class _Resource(NamedTuple):
+    kind: str
+    group: str
+    name: str
+    query: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def path(self) -> str:
+        return f"/apis/{self.group}/v1/{self.name}"
+
+
+_WORKLOADS: Final = (
+    _Resource("Deployment", "apps", "deployments"),
+    _Resource("StatefulSet", "apps", "statefulsets"),
+    _Resource("DaemonSet", "apps", "daemonsets"),
+    _Resource("CronJob", "batch", "cronjobs"),
+    _Resource("Job", "batch", "jobs"),
+)
+"""ReplicaSets repeat the templates of Deployments, and are many."""
+
+
+async def list_cluster(
+    kubeconfig: str | None,
+    context: str | None,
+    objects: Objects,
+    state: ClusterState | None = None,
+) -> int | None:
+    """Add a cluster's nodes, namespaces, pods and workloads; return its minor version.
+
+    Those that a state has are put into it as well: a cluster may be large, and is listed once.
+    """
+    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
+
+    pods = PodReader()
+    async with await api_client(kubeconfig, context) as client:
+        for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
+            raws = await list_raw(client, each.name, each.path, each.query)
+            objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
+            if state is not None and isinstance(each, WatchedResource):
+                store = each.storing(state, pods)
+                for raw in raws:
+                    store(raw)
+        version = msgspec.json.decode(await client.get("/version", {}), type=_Version)
+        minor = version.minor.removesuffix("+")
+        return int(minor) if minor.isdecimal() else None

@@ -7,16 +7,16 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.lint.surroundings import Surroundings
+from affinityctl.applied import RolloutSpec, rollout_of
 from affinityctl.lint.template import (
     NEW,
     PREFERRED,
     REQUIRED,
+    Surroundings,
     Template,
     TemplateOwner,
     TermAt,
 )
-from affinityctl.rollouts import RolloutSpec, rollout_of
 from extender.errors import ObjectError
 from extender.model.labels import Labels
 from extender.model.workload import ONE_POD, Identity

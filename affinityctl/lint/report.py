@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -87,17 +87,13 @@ def _places(found: list[Finding]) -> Iterator[str]:
 def _path(path: str) -> Iterator[str]:
     """Write a path in as many lines as it takes, broken at its dots."""
     line = "    "
-    for part in _dotted(path):
+    first, *others = path.split(".")
+    for part in (first, *(f".{each}" for each in others)):
         if len(line) + len(part) > WIDTH and line.strip():
             yield line
             line = "      "
         line += part
     yield line
-
-
-def _dotted(path: str) -> Iterable[str]:
-    parts = path.split(".")
-    return [parts[0], *(f".{part}" for part in parts[1:])]
 
 
 def _summary(report: Report) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from affinityctl.lint.scheduler_file import Ours, SchedulerFile, SchedulerProfile
+from affinityctl.lint.scheduler_file import Ours, SchedulerFile
 from extender.config import API_VERSION, KIND, Config, Mode, PluginName
 from extender.config.checks import is_loopback
 
@@ -70,12 +70,9 @@ def _meant(scheduler: SchedulerFile) -> Mode:
     """Return the mode that a scheduler's file looks like."""
     entries = scheduler.extenders or []
     profiles = [profile for _, profile in scheduler.every_profile()]
-    if any(each.bind_verb for each in entries) or not all(map(_filters, profiles)):
+    filters = all(profile.runs(INTER_POD, "filter") for profile in profiles)
+    if any(each.bind_verb for each in entries) or not filters:
         return Mode.REPLACE
     scores = all(profile.runs(INTER_POD, "score") for profile in profiles)
     filtered = any(each.filter_verb for each in entries)
     return Mode.SHADOW if filtered and scores else Mode.ASSIST
-
-
-def _filters(profile: SchedulerProfile) -> bool:
-    return profile.runs(INTER_POD, "filter")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import permutations
@@ -14,7 +14,6 @@ from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, PreemptedPod, P
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Term
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import short
@@ -84,7 +83,11 @@ def bottleneck(explanation: Explanation) -> Bottleneck | None:
     together: Counter[tuple[Hashable, Hashable]] = Counter()
     for refusals in judged or explanation.refused.values():
         # What pods and their like hold against each other by the same term is one rule.
-        others = [each for each in refusals if not _is_mirrored(each, own)]
+        others = [
+            each
+            for each in refusals
+            if each.reason is not Reason.EXISTING_ANTI_AFFINITY or each.rule.terms[:1] not in own
+        ]
         kinds = dict.fromkeys(each.rule.kind for each in others or refusals)
         refused.update(kinds.keys())
         if len(kinds) == 1:
@@ -103,10 +106,6 @@ def bottleneck(explanation: Explanation) -> Bottleneck | None:
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
     """Return whether a node is refused because it is cordoned, whatever else there is."""
     return any(each.rule.what == UNSCHEDULABLE for each in refusals)
-
-
-def _is_mirrored(refusal: Refusal, own: Collection[Sequence[Term]]) -> bool:
-    return refusal.reason is Reason.EXISTING_ANTI_AFFINITY and refusal.rule.terms[:1] in own
 
 
 def _rule_of(kind: Hashable, explanation: Explanation) -> str:

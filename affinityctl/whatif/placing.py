@@ -37,7 +37,8 @@ MakePod: TypeAlias = Callable[[int], Pod]
 def begin(scheduler: Scheduler) -> Looks:
     """Place the pods that wait already."""
     waiting = [pod.key for pod in scheduler.waiting]
-    step = Step(f"place {plural(len(waiting), 'pod')} that {_wait(len(waiting))} already")
+    wait = "waits" if len(waiting) == 1 else "wait"
+    step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
     yield from scheduler.settle()
     return ended(scheduler, step, 0, waiting)
 
@@ -89,7 +90,3 @@ def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     for name in state.nodes:
         if suits(name):
             yield only_on(template, name)
-
-
-def _wait(number: int) -> str:
-    return "waits" if number == 1 else "wait"

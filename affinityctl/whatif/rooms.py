@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Final, TypeAlias
@@ -128,16 +128,10 @@ class Rooms:
     def _count_unsaid(self, pod: Pod, sign: int) -> None:
         if pod.node is None:
             return
-        unsaid = _unsaid_by(pod)
-        if unsaid:
+        said = {name for name, amount in pod.requests if amount}
+        for name in DEFAULT_REQUESTS.keys() - said:
             there = self._unsaid.setdefault(pod.node, {})
-            for name, amount in unsaid.items():
-                there[name] = there.get(name, 0) + sign * amount
-
-
-def _unsaid_by(pod: Pod) -> Mapping[str, int]:
-    said = {name for name, amount in pod.requests if amount}
-    return {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in said}
+            there[name] = there.get(name, 0) + sign * DEFAULT_REQUESTS[name]
 
 
 def _only_names(pod: Pod) -> Iterable[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.ledgers.quotas import QuotaInUse
@@ -61,28 +61,17 @@ def survey(
         if pod.charge is not None:
             in_scope.setdefault(pod.pod_class.namespace, []).append(pod)
     names = {*in_scope, *(namespace_of(key) for key in state.quotas)}
-    wanted = sorted(names.intersection(namespaces) if namespaces else names)
-    return [_look_at(state, name, in_scope.get(name, []), what_if, limited) for name in wanted]
-
-
-def _look_at(
-    state: ClusterState,
-    name: str,
-    pods: list[Pod],
-    what_if: Amounts | None,
-    limited: bool,  # noqa: FBT001 - handed on
-) -> NamespaceSurvey:
-    pods.sort(key=lambda pod: (pod.node is None, pod.key))
-    waiting = [pod for pod in pods if pod.node is None]
-    found = ((pod, shortfall(state, pod, limited=limited)) for pod in waiting)
-    return NamespaceSurvey(
-        name=name,
-        placed=pods[: len(pods) - len(waiting)],
-        waiting=waiting,
-        quotas=state.quotas.of(name),
-        refused_now=[Refusal(pod, why) for pod, why in found if why is not None],
-        refused_if=[] if what_if is None else list(_refused_under(_supposed(name, what_if), pods)),
-    )
+    surveyed = []
+    for name in sorted(names.intersection(namespaces) if namespaces else names):
+        pods = sorted(in_scope.get(name, []), key=lambda pod: pod.key)
+        placed = [pod for pod in pods if pod.node is not None]
+        waiting = [pod for pod in pods if pod.node is None]
+        found = ((pod, shortfall(state, pod, limited=limited)) for pod in waiting)
+        refused_now = [Refusal(pod, why) for pod, why in found if why is not None]
+        refused_if = list(_refused_under(name, what_if, (*placed, *waiting)))
+        quotas = state.quotas.of(name)
+        surveyed.append(NamespaceSurvey(name, placed, waiting, quotas, refused_now, refused_if))
+    return surveyed
 
 
 def in_words(why: Shortfall) -> str:
@@ -96,14 +85,12 @@ def in_words(why: Shortfall) -> str:
     return said[why.cause]
 
 
-def _supposed(namespace: str, hard: Amounts) -> QuotaInUse:
-    scope = Selector.of((Requirement(CROSS_NAMESPACE, Operator.EXISTS),))
-    key = key_of(namespace, WHAT_IF)
-    return QuotaInUse(ResourceQuota(key, key, scope, hard))
-
-
-def _refused_under(quota: QuotaInUse, pods: Iterable[Pod]) -> Iterable[Refusal]:
-    """Yield the pods that a quota refuses when they are created one after another."""
+def _refused_under(namespace: str, hard: Amounts | None, pods: Iterable[Pod]) -> Iterator[Refusal]:
+    """Yield the pods that a supposed quota refuses when they are created one after another."""
+    if hard is None:
+        return
+    key, scope = key_of(namespace, WHAT_IF), Requirement(CROSS_NAMESPACE, Operator.EXISTS)
+    quota = QuotaInUse(ResourceQuota(key, key, Selector.of((scope,)), hard))
     for pod in pods:
         if pod.charge is not None:
             why = judge_charge(pod.charge, (quota,), limited=False)

@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.keys import Identity
 from extender.model.objects import Pod
-from extender.verbs.evicting import EvictionCause, Outcome, first_look, second_look
+from extender.verbs.evicting import EvictionCause, Outcome, breach_in_words, first_look, second_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
 
@@ -31,6 +31,16 @@ class Finding:
     """In seconds since 1970; None where nobody has seen that begin."""
     why: str = ""
     """What the API server said, if it was asked."""
+
+    @property
+    def broken(self) -> str:
+        """Say which rule it breaks where, and who is in its way."""
+        return "" if self.cause is None else breach_in_words(self.pod, self.cause)
+
+    @property
+    def becomes(self) -> str:
+        """Say what becomes of it, and why."""
+        return self.outcome.words + (f": {self.why}" if self.why else "")
 
 
 def survey(state: ClusterState, execution: Execution, plugins: Plugins) -> list[Finding]:

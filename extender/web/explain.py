@@ -15,9 +15,8 @@ from extender.errors import InputError
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import pods_apart
-from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question
-from extender.verbs.explaining.notes import Note, noting
+from extender.verbs.explaining.notes import remarking
 from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.web.turns import Pieces, QueryError, Turns, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
@@ -115,12 +114,6 @@ class Explain:
     def _check_ready(self) -> None:
         if reason := self._unready():
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-
-
-def remarking(state: ClusterState, found: Explanation) -> Generator[None, None, Sequence[Note]]:
-    """Return all that there is to remark, in steps."""
-    notes = yield from noting(state, found)
-    return [*notes, *(yield from looking_beyond(state, found))]
 
 
 def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:

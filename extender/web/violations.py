@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
@@ -12,6 +12,7 @@ from aiohttp import web
 from extender.cluster.audits.violations import Violation, Watch, Witnesses
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.record import Record
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
@@ -66,21 +67,17 @@ class Violations:
         if self._eviction is not None:
             eviction = self._eviction
             yield "evicting", {"leads": eviction.leads, "paused": eviction.paused}
-            yield "pods", map(write_finding, islice(self._findings(eviction), limit))
+            records = list(eviction.broken.records.values())
+            yield "pods", map(write_finding, islice(findings(self._state, records), limit))
             yield "podsCount", len(eviction.broken)
 
-    def _findings(self, eviction: EvictionController) -> Iterator[Finding]:
-        for record in list(eviction.broken.records.values()):
-            pod = self._state.pod(*record.identity)
-            if pod is not None:
-                yield Finding(
-                    pod,
-                    record.breaches,
-                    record.outcome,
-                    record.cause,
-                    record.since_epoch,
-                    record.why,
-                )
+
+def findings(state: ClusterState, records: Iterable[Record]) -> Iterator[Finding]:
+    """Yield what is known of pods that break rules, without those that have gone."""
+    for each in records:
+        pod = state.pod(*each.identity)
+        if pod is not None:
+            yield Finding(pod, each.breaches, each.outcome, each.cause, each.since_epoch, each.why)
 
 
 def _rule(violation: Violation, shown: Witnesses) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import orjson
 
 from extender.errors import ObjectError, RequestError
 from extender.model.labels import Selector
-from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.model.node_affinity import Comparison, Condition, NodeTerm
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.workload import revision_labels
@@ -86,15 +86,15 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
     except ObjectError as error:
         raise RequestError(str(error)) from error
     if asked.Pod is not NULL:
-        return Explained(read_manifest("Pod", asked.Pod, pods).pod, asked.names)
+        return Explained(read_manifest("Pod", asked.Pod, pods), asked.names)
     if asked.kind not in KINDS:
         raise RequestError(
             f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
         )
-    return read_manifest(asked.kind, body, pods)
+    return Explained(read_manifest(asked.kind, body, pods))
 
 
-def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
+def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:
     """Read a pod, or a workload's template; ObjectError names the field that is broken.
 
     Its pods would be a new revision, in the labels that controllers have for that: matchLabelKeys
@@ -102,9 +102,8 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
     """
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
-        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
-    labels = revision_labels(kind, NEW_REVISION)
-    return Explained(read_workload(kind, raw).make_pod(pods, labels))
+        return pods.read(raw, lambda _, prefix: f"{prefix}00000")
+    return read_workload(kind, raw).make_pod(pods, revision_labels(kind, NEW_REVISION))
 
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
@@ -139,18 +138,9 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
 
 
 def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
-        "node": name,
-        "fits": True,
-        "rulesAgainst": 0,
-        "plugin": None,
-        "reason": None,
-        "term": None,
-        "domain": None,
-        "blockers": [],
-        "blockerCount": 0,
-        "score": explanation.final.get(name, 0),
-    }
+    told: dict[str, Any] = {"node": name, "fits": True, "rulesAgainst": 0}
+    told |= {"plugin": None, "reason": None, "term": None, "domain": None}
+    told |= {"blockers": [], "blockerCount": 0, "score": explanation.final.get(name, 0)}
     scores = {
         each.plugin: {"raw": each.raw[name], "normalised": each.normalised[each.raw[name]]}
         for each in explanation.scores
@@ -191,21 +181,20 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "terms": [_facts(each, explanation.pod.pod_class.namespace) for each in explanation.terms],
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
-        "notes": [{"kind": each.kind, "text": each.text} for each in notes],
+        "notes": notes,
     }
 
 
 def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:
-    chosen = facts.namespaces
     return {
         "reason": facts.reason.value,
         "term": write_term(facts.term),
         "byAnnotation": facts.annotated,
-        "mergedLabelKeys": list(facts.merged),
+        "mergedLabelKeys": facts.merged,
         "namespaces": {
-            "how": namespaces_of(facts.term, namespace, chosen),
-            "count": 0 if chosen is None else chosen.count,
-            "names": [] if chosen is None else list(chosen.names),
+            "how": namespaces_of(facts, namespace),
+            "count": facts.namespace_count,
+            "names": facts.namespaces,
         },
         "pods": facts.matched,
         "matchesThisPod": facts.matches_pod,
@@ -233,18 +222,16 @@ def _write_rule(rule: Rule) -> Mapping[str, Any] | None:
     """
     asked = rule.asks_for
     if asked is not None:
-        return {"omitted": True} if asked.size > MOST_BYTES else _write_node_rule(asked)
+        if asked.size > MOST_BYTES:
+            return {"omitted": True}
+        # Without terms, no node meets it.
+        return {"nodeSelectorTerms": [_term(term, asked.common) for term, _ in asked.terms]}
     if not rule.terms:
         return None
     term = rule.terms[0]
     if _entries(term) > MOST_ENTRIES:
         return {"topologyKey": term.topology_key, "omitted": True}
     return write_term(term)
-
-
-def _write_node_rule(rule: NodeRule) -> dict[str, Any]:
-    """Write a required rule as a v1.NodeSelector; without terms, no node meets it."""
-    return {"nodeSelectorTerms": [_term(term, rule.common) for term, _ in rule.terms]}
 
 
 def _entries(term: Term) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 
 from extender.cluster.audits.breaches import Breach
 from extender.model.objects import Pod
-from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding
 from extender.wire.affinity import write_term
 
@@ -15,15 +14,14 @@ from extender.wire.affinity import write_term
 def write_finding(found: Finding) -> dict[str, Any]:
     """Write a pod with the rules that it breaks, who is in its way and what becomes of it."""
     cause, since = found.cause, found.since
-    more = f": {found.why}" if found.why else ""
     return {
         "pod": found.pod.key,
         "uid": found.pod.uid,
         "node": found.pod.node,
         "since": None if since is None else time_of(since),
         "outcome": found.outcome.value,
-        "why": f"{found.outcome.words}{more}",
-        "broken": "" if cause is None else breach_in_words(found.pod, cause),
+        "why": found.becomes,
+        "broken": found.broken,
         "rules": [_breach(each) for each in found.breaches],
         "inTheWay": [] if cause is None else list(cause.others),
         "inTheWayCount": 0 if cause is None else cause.count,

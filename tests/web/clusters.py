@@ -13,9 +13,7 @@ from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
 from extender.model.verdict import Reason
 from extender.web.page.activity import RESULTS
-from extender.web.page.pages import Shown
-from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import ResourceStatus
+from extender.web.page.status import ResourceStatus, Shown
 from tests.builders import (
     HOST,
     ZONE,
@@ -34,7 +32,6 @@ TURNED: Final = "\u202egnol\u2066\u200f שלום \u200b\u2028"
 CONTROL: Final = "\x00\x07\x1b[31m\n\r\t\x85"
 LONG: Final = "x" * 60_000
 HOSTILE: Final = (SCRIPT, TURNED, CONTROL, LONG, "</td></table></main>" * 50, "\u0301" * 400)
-LOOKED_AT: Final = QuotaSettings(looked_at=True, limited_by_default=True)
 
 
 def of_hostile_names() -> Shown:
@@ -111,5 +108,5 @@ def _of(
         refused=refused,
         watch=watch,
         history=History(),
-        quotas=LOOKED_AT,
+        quotas_limited=True,
     )

@@ -19,8 +19,8 @@ from extender.model.labels import EVERYTHING
 from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
-from extender.web.page.pages import Pages, Shown
-from extender.web.page.status import RecentCalls, ResourceStatus, Status
+from extender.web.page.pages import Pages
+from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from tests.answering import explaining
 
 

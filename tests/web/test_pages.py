@@ -17,9 +17,7 @@ from extender.controllers.history import History, Kind
 from extender.model.verdict import Reason
 from extender.web.page import pages
 from extender.web.page.layout import PAGES
-from extender.web.page.pages import Shown
-from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import MODES, ResourceStatus, Status
+from extender.web.page.status import MODES, ResourceStatus, Shown, Status
 from tests.answering import explaining
 from tests.builders import (
     HOST,
@@ -179,13 +177,12 @@ async def test_violations(read: Read) -> None:
 
 
 async def test_quotas(read: Read) -> None:
-    seen = shown(quotas=QuotaSettings())
+    seen = shown()
     assert "are not looked at" in await read(seen, "/page/quotas")
     across = pod("x", "shop").affinity(term(ZONE, DB, namespaces=["default"]))
     limits = [quota("q", {"pods": "0"}, crossing(), namespace_name="shop")]
     state = state_of(NODES, [], [across], limits)
-    looking = QuotaSettings(looked_at=True, limited_by_default=True)
-    text = await read(shown(state, quotas=looking), "/page/quotas?sort=refused")
+    text = await read(shown(state, quotas_limited=True), "/page/quotas?sort=refused")
     assert "shop 0 1 1 shop/x : pods: no room q: pods 0 of 0" in text
 
 

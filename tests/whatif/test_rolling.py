@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.applied import NotingReader, apply
-from affinityctl.rollouts import rollout
+from affinityctl.applied import NotingReader, apply, rollout
 from affinityctl.whatif.outcome import Update
 from affinityctl.whatif.rolling import Version, roll
 from affinityctl.whatif.scheduling import Scheduler

@@ -89,15 +89,6 @@ class NearMiss:
         return {pod.uid: pod for each in self.refusals for pod in each.pods}
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenNamespaces:
-    """The namespaces that a term is about at the moment."""
-
-    count: int
-    names: Sequence[str]
-    """The first by name."""
-
-
 @dataclass(slots=True, eq=False)
 class TermFacts:
     """What is to be known about one required term."""
@@ -107,7 +98,9 @@ class TermFacts:
     term: Term
     merged: Sequence[str] = ()
     """Its matchLabelKeys and mismatchLabelKeys that are in the selector by now."""
-    namespaces: ChosenNamespaces | None = None
+    namespaces: Sequence[str] = ()
+    """Those that it is about at the moment, the first by name."""
+    namespace_count: int = 0
     matched: int = 0
     """Placed pods that the term matches; of a placed pod's term, the pods that carry it."""
     matches_pod: bool = False

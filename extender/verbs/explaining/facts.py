@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
+from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.pod_rules import is_annotated
 from extender.verbs.rules import Rule
 
@@ -38,7 +37,8 @@ class TermSurvey:
         self._pod = pod
         self._class = state.class_of(pod)
         self._found = found
-        self._carriers: dict[_Named, list[DomainTable | None]] = {}
+        self._rules: dict[_Named, list[Rule]] = {}
+        """By term: what refuses nodes because of it."""
         self._hits: dict[_Named, int] = {}
         """Nodes that each term refuses."""
 
@@ -46,18 +46,24 @@ class TermSurvey:
         """Look into one term after the other, in steps."""
         yield from self._sort()
         own, written = self._class.affinity, self._class.written
-        yield from self._look_into_own(Reason.AFFINITY, own.required, written.required)
-        yield from self._look_into_own(
-            Reason.ANTI_AFFINITY, own.required_anti, written.required_anti
-        )
-        others = self._terms_of_others()
-        for each in self._found.terms:
-            same = (Reason.EXISTING_ANTI_AFFINITY, each.term, each.annotated)
-            each.mutual = each.reason is Reason.ANTI_AFFINITY and same in others
-        mine = {(each.term, each.annotated) for each in self._found.terms if each.mutual}
-        for reason, term, annotated in others:
-            if (term, annotated) not in mine:
-                yield from self._look_into(reason, term, None, annotated=annotated)
+        for reason, terms, as_written in (
+            (Reason.AFFINITY, own.required, written.required),
+            (Reason.ANTI_AFFINITY, own.required_anti, written.required_anti),
+        ):
+            pairs = zip_longest(terms, as_written[: len(terms)])
+            for term, each in islice(pairs, MOST_TERMS):
+                yield from self._look_into((reason, term, is_annotated(self._class, term)), each)
+        theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
+        others = sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
+        mutual = set()
+        for facts in self._found.terms:
+            same = (Reason.EXISTING_ANTI_AFFINITY, facts.term, facts.annotated)
+            if facts.reason is Reason.ANTI_AFFINITY and same in others:
+                facts.mutual = True
+                mutual.add(same)
+        for named in others:
+            if named not in mutual:
+                yield from self._look_into(named)
         if own.required:
             yield from self._look_into_all(own.required)
 
@@ -69,43 +75,32 @@ class TermSurvey:
                 yield
         for number, (rule, nodes) in enumerate(hits.items()):
             for term in rule.terms:
-                key = rule.reason, term, rule.annotated
-                self._carriers.setdefault(key, []).append(rule.table)
-                self._hits[key] = self._hits.get(key, 0) + nodes
+                named = rule.reason, term, rule.annotated
+                self._rules.setdefault(named, []).append(rule)
+                self._hits[named] = self._hits.get(named, 0) + nodes
             if number % LOOKS == 0:
                 yield
 
-    def _terms_of_others(self) -> list[_Named]:
-        theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
-        return sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
-
-    def _look_into_own(
-        self, reason: Reason, terms: Sequence[Term], written: Sequence[WrittenTerm]
-    ) -> Iterator[None]:
-        pairs = zip_longest(terms, written[: len(terms)])
-        for term, as_written in islice(pairs, MOST_TERMS):
-            annotated = is_annotated(self._class, term)
-            yield from self._look_into(reason, term, as_written, annotated=annotated)
-
-    def _look_into(
-        self, reason: Reason, term: Term, written: WrittenTerm | None, *, annotated: bool
-    ) -> Iterator[None]:
-        named = reason, term, annotated
-        facts = TermFacts(reason, term, merged=[] if written is None else _merged(term, written))
-        facts.matches_pod = self._state.is_about(term, self._class)
-        facts.annotated = annotated
-        facts.refused = self._hits.get(named, 0)
+    def _look_into(self, named: _Named, written: WrittenTerm | None = None) -> Iterator[None]:
+        reason, term, annotated = named
+        facts = TermFacts(
+            reason,
+            term,
+            merged=[] if written is None else _merged(term, written),
+            matches_pod=self._state.is_about(term, self._class),
+            annotated=annotated,
+            refused=self._hits.get(named, 0),
+        )
         self._found.terms.append(facts)
         yield
         chosen: list[str] = []
         yield from self._choose(term.pods, chosen)
-        facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
+        facts.namespaces, facts.namespace_count = sorted(chosen)[:MOST_NAMES], len(chosen)
         if reason is Reason.EXISTING_ANTI_AFFINITY:
-            facts.matched = sum(
-                sum(table.counts.values()) for table in self._carriers[named] if table is not None
-            )
+            tables = (rule.table for rule in self._rules[named])
+            facts.matched = sum(sum(each.counts.values()) for each in tables if each is not None)
         else:
-            for number in self._counting((facts.term,)):
+            for number in self._counting((term,)):
                 facts.matched += number
                 yield
 

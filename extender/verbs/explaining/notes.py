@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,13 +11,21 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
 from extender.model.labels import TEMPLATE_HASH
+from extender.model.node_resources import HARD
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Drift
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
+
+AT_ONCE: Final = 20
+"""Nodes whose room is looked at in one step."""
+MOST_CAUSES: Final = 4
+"""Taints and resources that are named, those that refuse most nodes first."""
+GATES: Final = "schedulingGates"
+OTHER_SCHEDULER: Final = "schedulerName"
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -38,7 +47,7 @@ class Note:
 
 
 def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
-    """Return what there is to remark; O(terms + label keys + refusals)."""
+    """Return what there is to remark on rules; O(terms + label keys + refusals)."""
     return at_once(noting(state, explanation))
 
 
@@ -59,6 +68,16 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
             found.append(note)
         yield
     return found
+
+
+def remarking(state: ClusterState, explanation: Explanation) -> Generator[None, None, list[Note]]:
+    """Return the same with what is beyond rules of affinity, in steps.
+
+    Whoever asks why a pod waits should not be told that it fits, and no more.
+    O(terms + label keys + refusals + nodes x their taints and resources).
+    """
+    found = yield from noting(state, explanation)
+    return [*found, *(yield from _looking_beyond(state, explanation))]
 
 
 def _verdict(explanation: Explanation) -> Iterator[Note]:
@@ -241,13 +260,64 @@ def _written(own: PodClass) -> Iterator[Note | None]:
                 "label: the term is about pods with any value",
             )
     for drift in own.drift_step_by_step():
-        yield None if drift is None else _changed(drift)
+        if drift is None:
+            yield None
+            continue
+        rules = some(sorted(drift.merged), len(drift.merged)) or "none"
+        changed = f"the label {drift.key} was changed after the pod was created"
+        yield Note("labelChanged", f"{changed}; its rules go on with {rules}")
 
 
-def _changed(drift: Drift) -> Note:
-    rules = some(sorted(drift.merged), len(drift.merged)) or "none"
+def _looking_beyond(
+    state: ClusterState, explanation: Explanation
+) -> Generator[None, None, list[Note]]:
+    """Remark on what the scheduler looks at and rules of affinity do not: no part of a verdict."""
+    pod = explanation.pod
+    if pod.node is not None:
+        return []
+    found, unmodelled = [], pod.requirements.unmodelled
+    if GATES in unmodelled:
+        text = "the pod has scheduling gates: the scheduler leaves it alone until they are removed"
+        found.append(Note("gated", text))
+    if OTHER_SCHEDULER in unmodelled:
+        text = "the pod asks for another scheduler, which may have other rules"
+        found.append(Note("otherScheduler", text))
+    if explanation.fits:
+        room = yield from _room(state, explanation)
+        found += [] if room is None else [room]
+        hard = [field for field in HARD if field in unmodelled]
+        if hard:
+            text = (
+                f"the scheduler may refuse some of these nodes for the pod's {' and '.join(hard)}: "
+                "that is not looked at here"
+            )
+            found.append(Note("notLookedAt", text))
+    return found
+
+
+def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
+    pod = explanation.pod
+    rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
+    causes: Counter[str] = Counter()
+    refused = 0
+    for place, name in enumerate(explanation.fits):
+        lacking = [rule.what for rule in rules if not rule.allows(name)]
+        here = {*untolerated(state, pod, name), *lacking}
+        causes.update(here)
+        refused += bool(here)
+        if place % AT_ONCE == 0:
+            yield
+    if not refused:
+        return None
+    first = sorted(causes, key=lambda what: (-causes[what], what))
+    said = [f"{causes[what]:,} {what}" for what in first[:MOST_CAUSES]]
+    more = [f"{len(first) - MOST_CAUSES} more causes"] if len(first) > MOST_CAUSES else []
+    fit = len(explanation.fits)
+    which = "it" if fit == 1 else "all of them"
+    if refused < fit:
+        which = f"{refused:,} of them"
     return Note(
-        "labelChanged",
-        f"the label {drift.key} was changed after the pod was created; its rules go on "
-        f"with {rules}",
+        "room",
+        f"affinity rules leave {plural(fit, 'node')}; the scheduler refuses {which} for other "
+        f"reasons: {', '.join((*said, *more))}",
     )

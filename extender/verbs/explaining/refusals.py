@@ -72,14 +72,10 @@ class Refusals:
         names = iter(self._question.names)
         with self._left_out():
             self._learn_rules()
-        while some := list(islice(names, self._nodes_at_once)):
+        while some := list(islice(names, min(NODES, 1 + LOOKS // (1 + len(self._rules))))):
             yield
             self._judge(some)
         yield
-
-    @property
-    def _nodes_at_once(self) -> int:
-        return min(NODES, 1 + LOOKS // (1 + len(self._rules)))
 
     def _left_out(self) -> AbstractContextManager[None]:
         pod = self._question.pod

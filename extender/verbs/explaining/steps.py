@@ -18,23 +18,26 @@ from extender.verbs.explaining.explanation import (
     Alike,
     Explanation,
     NearMiss,
+    PluginScores,
     Question,
 )
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
-from extender.verbs.explaining.scores import add_scores
 from extender.verbs.filtering import indeterminate, judge
+from extender.verbs.plugins import ScorePlugin, Scorer
 from extender.verbs.preempting import fits_without, may_be_chosen
+from extender.verbs.prioritizing import score
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""
 AT_ONCE: Final = 100
 """Refusals that are put together with others in one step."""
+SCORED: Final = 500
+"""Nodes that are scored in one step."""
 
 Steps: TypeAlias = Generator[None, None, Explanation]
-_Distance: TypeAlias = tuple[bool, int, int, str]
-_Near: TypeAlias = tuple[_Distance, int, Alike]
+_Near: TypeAlias = tuple[tuple[bool, int, int, str, int], Alike]
 
 
 def explaining(state: ClusterState, question: Question) -> Steps:
@@ -57,7 +60,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     yield from refusals.judging()
     yield from find_blockers(state, pod, found.refusals)
     yield from TermSurvey(state, pod, found).running()
-    yield from add_scores(state, question, found)
+    yield from _add_scores(state, question, found)
     nearest, found.near_miss_count = yield from _nearest(refusals)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))
@@ -90,6 +93,51 @@ def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
         while refusals:
             del refusals[-AT_ONCE:]
             yield
+
+
+def _add_scores(state: ClusterState, question: Question, found: Explanation) -> Iterator[None]:
+    """Add what prioritize would answer if the scheduler asked about all nodes that fit, in steps.
+
+    Some nodes are scored in each step, and all of them in the last.
+    """
+    try:
+        prepared = _prepare(state, question)
+    except ObjectError as error:
+        found.score_fault = str(error)
+        return
+    if not prepared:
+        return
+    yield
+    raws: list[list[int]] = [[] for _ in prepared]
+    names: list[str] = []
+    numbers: list[int] = []
+    for start in range(0, len(found.fits), SCORED):
+        asked = state.nodes.asked(found.fits[start : start + SCORED])
+        if asked.names:
+            with state.without(question.pod.key, question.pod.uid):
+                for raw, (_, scorer) in zip(raws, prepared, strict=True):
+                    raw.extend(scorer.raw(asked))
+            names += asked.names
+            numbers += asked.numbers
+        yield
+    if not names:
+        return
+    for raw, (plugin, scorer) in zip(raws, prepared, strict=True):
+        by_name = dict(zip(names, raw, strict=True))
+        found.scores.append(PluginScores(plugin.name, by_name, scorer.normalised(raw)))
+        yield
+    scored = score(prepared, raws, numbers, question.max_score)
+    yield
+    if scored.numbers:
+        final = (scored.final[each] for each in scored.raw)
+        found.final = dict(zip(names, final, strict=True))
+
+
+def _prepare(state: ClusterState, question: Question) -> Sequence[tuple[ScorePlugin, Scorer]]:
+    pod = question.pod
+    with state.without(pod.key, pod.uid):
+        prepared = ((plugin, plugin.prepare(state, pod)) for plugin in question.scoring)
+        return [(plugin, scorer) for plugin, scorer in prepared if scorer is not None]
 
 
 def _leaving_unnamed(found: Explanation) -> Iterator[None]:
@@ -135,12 +183,15 @@ def _nearest(refusals: Refusals) -> Generator[None, None, tuple[Sequence[Alike],
         worst = nearest[-1] if len(nearest) == MOST_NEAR_MISSES else None
         for causes, nodes in some:
             number += 1
-            near = _distance(causes, nodes), number, causes
+            first = causes[0]
+            pods = first.count if len(causes) == 1 else NearMiss(causes).count
+            # Few pods that would have to go first, then many nodes.
+            near = (not pods, pods, -nodes, first.domain or "", number), causes
             if worst is None or near < worst:
                 nearest.append(near)
         nearest = nsmallest(MOST_NEAR_MISSES, nearest)
         yield
-    return [causes for _, _, causes in nearest], number
+    return [causes for _, causes in nearest], number
 
 
 def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
@@ -151,13 +202,6 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
                 yield causes, len(refusals.together[causes])
         elif causes[0].reason is not Reason.UNKNOWN_NODE:
             yield causes, causes[0].alone
-
-
-def _distance(causes: Alike, nodes: int) -> _Distance:
-    """Return what sorts near misses: few pods that would have to go first, then many nodes."""
-    first = causes[0]
-    count = first.count if len(causes) == 1 else NearMiss(causes).count
-    return not count, count, -nodes, first.domain or ""
 
 
 def _only_where_it_helps(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from extender.model.pod_affinity import PodSelector, Term
 from extender.model.verdict import Reason
 from extender.model.wording import labels_of, plural, short, some
-from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
-from extender.verbs.rules import HOSTNAME, Refusal
+from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal
 
 MOST_DOMAINS: Final = 8
 """Domains of a rule that are shown one by one."""
@@ -17,11 +16,6 @@ MOST_NEAR: Final = 5
 MOST_BEST: Final = 5
 """Nodes that are shown with their scores."""
 
-WHOSE: Final = {
-    Reason.AFFINITY: "Your affinity",
-    Reason.ANTI_AFFINITY: "Your anti-affinity",
-    Reason.EXISTING_ANTI_AFFINITY: "Anti-affinity of placed pods",
-}
 NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
 
 Row: TypeAlias = Sequence[str]
@@ -53,7 +47,8 @@ def term_title(facts: TermFacts) -> str:
     if facts.reason is Reason.AFFINITY and facts.refused:
         effect = f"is not met on {plural(facts.refused, 'node')}"
     source = " (by annotation)" if facts.annotated else ""
-    return f"{WHOSE[facts.reason]}{source} over {facts.term.topology_key} {effect}"
+    whose = SUBJECTS[facts.reason].removeprefix("the ").capitalize()
+    return f"{whose}{source} over {facts.term.topology_key} {effect}"
 
 
 def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
@@ -68,7 +63,7 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY
     return (
         ("about", about),
-        ("namespaces", namespaces_of(term, None if carried else owner, facts.namespaces)),
+        ("namespaces", namespaces_of(facts, None if carried else owner)),
         (
             "carried by" if carried else "matches",
             plural(facts.matched, "placed pod") + (mutual if facts.mutual else ""),
@@ -76,13 +71,13 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     )
 
 
-def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None) -> str:
+def namespaces_of(facts: TermFacts, owner: str | None) -> str:
     """Say which namespaces a term is about, how it chose them, and which these are now.
 
     Without an owner, as of a term that several pods have, it is not known whether they are named.
     """
     said = []
-    pods: PodSelector = term.pods
+    pods = facts.term.pods
     if pods.namespaces:
         own = pods.namespaces == {owner}
         listed = some(sorted(pods.namespaces), len(pods.namespaces))
@@ -92,8 +87,8 @@ def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None
     if selector is not None and not selector.requirements and not selector.matches_nothing:
         said.append("all namespaces (an empty namespaceSelector)")
     elif selector is not None:
-        now = "" if chosen is None else f": {some(chosen.names, chosen.count) or 'none now'}"
-        said.append(f"by namespaceSelector {labels_of(selector)}{now}")
+        now = some(facts.namespaces, facts.namespace_count) or "none now"
+        said.append(f"by namespaceSelector {labels_of(selector)}: {now}")
     return " and ".join(said) or "none"
 
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.controllers.history import Entry, History, Kind
-from extender.web.page.html import Html, element
-from extender.web.page.layout import clock_time, soft
-from extender.web.page.overview import explain_link
-from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, table
+from extender.controllers.history import Entry, Kind
+from extender.web.page.html import element
+from extender.web.page.layout import clock_time, explain_link, soft
+from extender.web.page.status import Shown
+from extender.web.page.tables import Asked, Column, Steps, choosing, field, labelled, paged, texts
 
 PATH: Final = "/page/activity"
 PARAMETERS: Final = frozenset(("kind", "q", "page"))
 
-ENTRIES: Final = (
-    Column("When", kind="short"),
-    Column("What"),
-    Column("Pod"),
-    Column("Node"),
-    Column("More"),
-)
+ENTRIES: Final = (Column("When", kind="short"), *texts("What", "Pod", "Node", "More"))
 
 RESULTS: Final = {
     (Kind.HINT, "set"): "node nominated",
@@ -49,7 +43,7 @@ RESULTS: Final = {
 BAD: Final = frozenset(("failed", "refused"))
 
 
-def activity(history: History, asked: Asked) -> Steps:
+def activity(shown: Shown, asked: Asked) -> Steps:
     """Yield the page."""
     kinds = ("", *Kind)
     kind, wanted = asked.get("kind"), asked.get("q")
@@ -57,10 +51,9 @@ def activity(history: History, asked: Asked) -> Steps:
     options = (
         element("option", name or "all", value=name, selected=name == kind) for name in kinds
     )
-    chosen = joined_select("kind", "What", *options)
     yield element(
         "form",
-        chosen,
+        labelled("kind", "What", "select", *options),
         field("q", "Part of a name", wanted),
         element("button", "Show", type="submit"),
         role="search",
@@ -72,24 +65,14 @@ def activity(history: History, asked: Asked) -> Steps:
         found = wanted in each.pod or wanted in (each.node or "") or wanted in each.note
         return found and (not kind or each.kind == kind)
 
-    page = yield from choosing(history.latest(), fits, None, asked.number("page", 1))
+    page = yield from choosing(shown.history.latest(), fits, None, asked.page)
     if not page.found:
         yield soft("Nothing of that was done in the last hour.")
         return
     caption = (
         f"{page.found:,} of the last hour, the latest first; the oldest of very many are left out"
     )
-    yield from table("activity", caption, ENTRIES, map(_row, page.rows))
-    yield pager(asked, page)
-
-
-def joined_select(name: str, label: str, *options: Html) -> Html:
-    """Write a choice with its label."""
-    return element(
-        "div",
-        element("label", label, for_=f"field-{name}"),
-        element("select", *options, id=f"field-{name}", name=name),
-    )
+    yield from paged(asked, "activity", caption, ENTRIES, map(_row, page.rows), page=page)
 
 
 def _row(each: Entry) -> Sequence[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeAlias
 
 from extender.cluster.audits.overview import (
     amount_in,
@@ -18,9 +17,19 @@ from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.wording import pods_of
 from extender.web.page.html import Html, code, element, joined, named
-from extender.web.page.layout import heading, soft
-from extender.web.page.overview import definitions
-from extender.web.page.tables import Asked, Column, Steps, choosing, pager, search, table
+from extender.web.page.layout import definitions, heading, soft
+from extender.web.page.status import Shown
+from extender.web.page.tables import (
+    Asked,
+    Column,
+    Steps,
+    choosing,
+    numbers,
+    paged,
+    search,
+    table,
+    texts,
+)
 from extender.web.turns import QueryError
 
 PATH: Final = "/page/domains"
@@ -36,9 +45,7 @@ KINDS: Final = {
 }
 
 TERMS: Final = (
-    Column("Term"),
-    Column("Rule"),
-    Column("About"),
+    *texts("Term", "Rule", "About"),
     Column("Topology key", sort="key"),
     Column("Carriers", number=True, sort="carriers"),
     Column("Domains", number=True, sort="domains"),
@@ -53,24 +60,16 @@ OF_TERM: Final = (
     Column("Carriers", number=True, sort="carriers"),
     Column("Pods matched", number=True, sort="matched"),
 )
-TOPOLOGIES: Final = (
-    Column("Topology key"),
-    Column("Domains", number=True),
-    Column("Terms", number=True),
-)
+TOPOLOGIES: Final = (*texts("Topology key"), *numbers("Domains", "Terms"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A term with what it is sorted by."""
-
-    existing: ExistingTerm
-    amount: int
-    """Carriers, or for preferred terms the sum of their weights."""
+_Term: TypeAlias = tuple[ExistingTerm, int]
+"""A term with its carriers, or, of a preferred one, the sum of their weights."""
 
 
-def domains(state: ClusterState, asked: Asked) -> Steps:
+def domains(shown: Shown, asked: Asked) -> Steps:
     """Yield the page: all rules, one of them, the domains of a key, or one domain."""
+    state = shown.known
     if asked.get("term"):
         yield from _one_term(state, asked)
     elif "value" in asked.query:
@@ -96,71 +95,71 @@ def _everything(state: ClusterState, asked: Asked) -> Steps:
         return
     yield heading("Topology keys")
     rows = (
-        (_key_link(key), f"{sizes[key]:,}", f"{number:,}") for key, number in used.most_common(20)
+        (named(key, PATH, {"key": key}), f"{sizes[key]:,}", f"{number:,}")
+        for key, number in used.most_common(20)
     )
     caption = "Keys that rules use, those of most rules first"
     yield from table("topologies", caption, TOPOLOGIES, rows)
     yield heading("Rules")
     yield search(asked, "Labels, namespaces or a topology key")
-    counted = ((_Term(each, each.amount)) for each in terms)
+    counted = ((each, each.amount) for each in terms)
     yield from _terms(asked, counted, "Terms that placed pods carry")
 
 
 def _terms(asked: Asked, terms: Iterator[_Term], caption: str, *, held: bool = False) -> Steps:
     wanted = asked.get("q").lower()
-    by = asked.one_of("sort", ("key", "carriers", "domains"))
-    order = {
-        "key": lambda each: (each.existing.term.topology_key, each.existing.number),
-        "carriers": lambda each: (-each.amount, each.existing.number),
-        "domains": lambda each: (-len(each.existing.owners.counts), each.existing.number),
-    }[by]
 
     def fits(each: _Term) -> bool:
-        if held and not each.amount:
-            return False
-        return not wanted or wanted in _words(each.existing).lower()
+        existing, amount = each
+        if not wanted or (held and not amount):
+            return bool(amount) or not held
+        about, key = pods_of(existing.term.pods), existing.term.topology_key
+        return wanted in f"{KINDS[existing.role]} {about} {key}".lower()
 
-    page = yield from choosing(terms, fits, order, asked.number("page", 1))
+    order = asked.order(
+        {
+            "key": lambda each: (each[0].term.topology_key, each[0].number),
+            "carriers": lambda each: (-each[1], each[0].number),
+            "domains": lambda each: (-len(each[0].owners.counts), each[0].number),
+        }
+    )
+    page = yield from choosing(terms, fits, order, asked.page)
     said = f"{caption}: {page.found:,}" + (" that match" if wanted else "")
-    yield from table("terms", said, TERMS, map(_term_row, page.rows), asked)
-    yield pager(asked, page)
+    yield from paged(asked, "terms", said, TERMS, map(_term_row, page.rows), page=page)
 
 
 def _term_row(each: _Term) -> Sequence[str]:
-    existing = each.existing
+    existing, amount = each
     weight = " (weight)" if existing.role is Role.PREFERRED else ""
     return (
         element("a", f"{existing.number}", href=f"{PATH}?term={existing.number}"),
         KINDS[existing.role] + (", by annotation" if existing.annotated else ""),
         pods_of(existing.term.pods),
         code(existing.term.topology_key),
-        f"{each.amount:,}{weight}",
+        f"{amount:,}{weight}",
         f"{len(existing.owners.counts):,}",
     )
 
 
-def _words(existing: ExistingTerm) -> str:
-    return f"{KINDS[existing.role]} {pods_of(existing.term.pods)} {existing.term.topology_key}"
-
-
 def _topology(state: ClusterState, asked: Asked) -> Steps:
     key, wanted = asked.get("key"), asked.get("q").lower()
-    by = asked.one_of("sort", ("name", "nodes"))
     nodes = yield from grouping_nodes(state, key)
     yield joined(_back(), heading(f"Domains of {key}"))
     yield search(asked, "Name of a domain", "key")
-
-    def order(each: tuple[str, list[str]]) -> tuple[int, str]:
-        return (-len(each[1]) if by == "nodes" else 0), each[0]
-
-    chosen = choosing(
-        nodes.items(), lambda each: wanted in each[0].lower(), order, asked.number("page", 1)
+    order = asked.order(
+        {"name": lambda value: value, "nodes": lambda value: (-len(nodes[value]), value)}
     )
-    page = yield from chosen
+    page = yield from choosing(nodes, lambda value: wanted in value.lower(), order, asked.page)
     caption = f"{page.found:,} of {len(nodes):,} values that nodes have"
-    rows = ((_domain_link(key, value), f"{len(of):,}", _some(of)) for value, of in page.rows)
-    yield from table("domains", caption, DOMAINS, rows, asked)
-    yield pager(asked, page)
+    rows = (
+        (
+            named(each, PATH, {"key": key, "value": each}),
+            f"{len(nodes[each]):,}",
+            _some(nodes[each]),
+        )
+        for each in page.rows
+    )
+    yield from paged(asked, "domains", caption, DOMAINS, rows, page=page)
 
 
 def _one_domain(state: ClusterState, asked: Asked) -> Steps:
@@ -172,7 +171,7 @@ def _one_domain(state: ClusterState, asked: Asked) -> Steps:
     yield element("p", f"{len(nodes):,} nodes: ", _some(nodes))
     yield search(asked, "Labels, namespaces or a topology key", "key", "value")
     there = (
-        _Term(each, amount_in(each, value) if each.term.topology_key == key else 0)
+        (each, amount_in(each, value) if each.term.topology_key == key else 0)
         for each in state.existing_terms.after(0)
     )
     yield from _terms(asked, there, "Terms that pods carry there", held=True)
@@ -188,13 +187,15 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
     matched = yield from counting_matched(state, term)
     spaces = yield from choosing_namespaces(state, term.pods)
     owners = existing.by_value()
-    yield joined(_back(), heading(_title(existing)))
+    unit = " (sum of weights)" if existing.role is Role.PREFERRED else ""
+    title = f"Term {number}: {KINDS[existing.role]} over {term.topology_key}"
+    yield joined(_back(), heading(title))
     yield definitions(
         (
             ("About", pods_of(term.pods)),
             ("Namespaces now", _some(spaces)),
             ("Source", "annotation" if existing.annotated else "spec"),
-            ("Carriers", f"{sum(owners.values()):,}" + _unit(existing)),
+            ("Carriers", f"{sum(owners.values()):,}{unit}"),
             ("Matched", f"{matched.total():,} placed pods"),
         )
     )
@@ -204,37 +205,22 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
 
 def _domains_of(asked: Asked, owners: dict[str, int], matched: Counter[str]) -> Steps:
     wanted = asked.get("q").lower()
-    order = {
-        "name": lambda value: (0, value),
-        "carriers": lambda value: (-owners.get(value, 0), value),
-        "matched": lambda value: (-matched[value], value),
-    }[asked.one_of("sort", ("name", "carriers", "matched"))]
     values = {*owners, *matched}
-    chosen = choosing(values, lambda value: wanted in value.lower(), order, asked.number("page", 1))
-    page = yield from chosen
+    order = asked.order(
+        {
+            "name": lambda value: value,
+            "carriers": lambda value: (-owners.get(value, 0), value),
+            "matched": lambda value: (-matched[value], value),
+        }
+    )
+    page = yield from choosing(values, lambda value: wanted in value.lower(), order, asked.page)
+    caption = f"{page.found:,} of {len(values):,} domains"
     rows = ((code(v), f"{owners.get(v, 0):,}", f"{matched[v]:,}") for v in page.rows)
-    yield from table("domains", f"{page.found:,} of {len(values):,} domains", OF_TERM, rows, asked)
-    yield pager(asked, page)
-
-
-def _title(existing: ExistingTerm) -> str:
-    return f"Term {existing.number}: {KINDS[existing.role]} over {existing.term.topology_key}"
-
-
-def _unit(existing: ExistingTerm) -> str:
-    return " (sum of weights)" if existing.role is Role.PREFERRED else ""
+    yield from paged(asked, "domains", caption, OF_TERM, rows, page=page)
 
 
 def _back() -> Html:
     return element("p", element("a", "All rules and domains", href=PATH))
-
-
-def _key_link(key: str) -> Html:
-    return named(key, PATH, {"key": key})
-
-
-def _domain_link(key: str, value: str) -> Html:
-    return named(value, PATH, {"key": key, "value": value})
 
 
 def _some(names: Sequence[str]) -> str:

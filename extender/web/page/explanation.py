@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain
+from time import time
 from typing import Final
 
-from extender.callbacks.refused_pods import RefusedPod
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.explaining.notes import remarking
+from extender.verbs.explaining.steps import taking_apart
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -28,11 +31,23 @@ from extender.verbs.explaining.telling import (
     term_title,
     verdict,
 )
-from extender.web.explain import remarking
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import duration, heading, soft
-from extender.web.page.overview import definitions, explain_link, why_refused
-from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
+from extender.web.page.layout import definitions, duration, explain_link, heading, soft
+from extender.web.page.overview import why_refused
+from extender.web.page.status import Shown
+from extender.web.page.tables import (
+    Asked,
+    Column,
+    Steps,
+    choosing,
+    field,
+    numbers,
+    paged,
+    search,
+    table,
+    texts,
+)
+from extender.wire.explanation import Explained
 
 PATH: Final = "/page/explain"
 PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
@@ -41,13 +56,12 @@ MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""
 
 WAITING: Final = (
-    Column("Pod"),
-    Column("Priority", number=True),
-    Column("Nominated node"),
-    Column("Refused by filter, when it was asked last"),
-    Column("For", number=True),
+    *texts("Pod"),
+    *numbers("Priority"),
+    *texts("Nominated node", "Refused by filter, when it was asked last"),
+    *numbers("For"),
 )
-DOMAINS: Final = (Column("Domain"), Column("Nodes", number=True), Column("Why"))
+DOMAINS: Final = (*texts("Domain"), *numbers("Nodes"), *texts("Why"))
 NODES: Final = tuple(
     Column(
         title.capitalize(),
@@ -58,7 +72,7 @@ NODES: Final = tuple(
 )
 
 
-def form(asked: Asked) -> Html:
+def _form(asked: Asked) -> Html:
     """Ask for a pod."""
     return element(
         "form",
@@ -71,40 +85,42 @@ def form(asked: Asked) -> Html:
     )
 
 
-def waiting(
-    state: ClusterState, refused: Mapping[str, RefusedPod], asked: Asked, now: float
-) -> Steps:
+async def explanation(shown: Shown, asked: Asked) -> Steps:
+    """Return the page: about a pod, or about those that wait."""
+    if not asked.get("pod"):
+        return _waiting(shown, asked, time())
+    pod = shown.explain.known(asked.get("namespace") or "default", asked.get("pod"))
+    names = [asked.get("node")] if asked.get("node") else None
+    found = await shown.explain.explanation(Explained(pod, names))
+    return chain(_explained(shown.state, found, asked), taking_apart(found))
+
+
+def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
     """Yield the page where no pod is asked about: those that wait, refused ones first."""
-    yield form(asked)
+    refused = {} if shown.refused is None else {each.uid: each for each in shown.refused.latest()}
+    yield _form(asked)
     yield heading("Pods that wait for a node")
     wanted = asked.get("q")
-
-    def fits(pod: Pod) -> bool:
-        return wanted in pod.key
 
     def order(pod: Pod) -> tuple[float, str]:
         known = refused.get(pod.uid)
         return (-known.last if known else 0.0), pod.key
 
-    page = yield from choosing(list(state.waiting_pods), fits, order, asked.number("page", 1))
+    def row(pod: Pod) -> Sequence[str]:
+        known, nominated = refused.get(pod.uid), pod.nominated or ""
+        why, since = (why_refused(known), duration(now - known.since)) if known else ("", "")
+        return explain_link(pod.key), f"{pod.priority}", nominated, why, since
+
     yield search(asked, "Part of namespace/name")
+    pods = list(shown.state.waiting_pods)
+    page = yield from choosing(pods, lambda pod: wanted in pod.key, order, asked.page)
     caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
-    rows = (_waiting_row(pod, refused.get(pod.uid), now) for pod in page.rows)
-    yield from table("waiting", caption, WAITING, rows)
-    yield pager(asked, page)
+    yield from paged(asked, "waiting", caption, WAITING, map(row, page.rows), page=page)
 
 
-def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
-    why, since = "", ""
-    if refused is not None:
-        why = why_refused(refused)
-        since = duration(now - refused.since)
-    return explain_link(pod.key), f"{pod.priority}", pod.nominated or "", why, since
-
-
-def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
+def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     """Yield the page about a pod."""
-    yield form(asked)
+    yield _form(asked)
     yield element("h2", code(found.pod.key), f" {verdict(found)}")
     yield None
     yield element("p", summary(found))
@@ -118,10 +134,12 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     if terms.found > MOST_TERMS:
         yield soft(f"And {terms.found - MOST_TERMS:,} more terms, which refuse fewer nodes.")
     yield None
-    rules = [element("li", each) for each in other_rules(found)]
-    if rules:
-        yield joined(heading("Other rules"), element("ul", *rules))
-    yield from _nearest(found)
+    for title, said in (
+        ("Other rules", list(other_rules(found))),
+        ("Nearest: it would fit on", nearest(found)),
+    ):
+        if said:
+            yield joined(heading(title), element("ul", *(element("li", each) for each in said)))
     yield from _best(found)
     yield from _nodes(found, asked)
 
@@ -140,12 +158,6 @@ def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
     yield from table(name, caption, DOMAINS, rows)
 
 
-def _nearest(found: Explanation) -> Iterator[Html]:
-    said = [element("li", each) for each in nearest(found)]
-    if said:
-        yield joined(heading("Nearest: it would fit on"), element("ul", *said))
-
-
 def _best(found: Explanation) -> Steps:
     if not found.fits:
         return
@@ -162,11 +174,9 @@ def _best(found: Explanation) -> Steps:
 
 def _nodes(found: Explanation, asked: Asked) -> Steps:
     wanted = asked.get("q")
-    page = yield from choosing(
-        found.names, lambda name: wanted in name, None, asked.number("page", 1)
-    )
     yield heading("All nodes")
     yield search(asked, "Part of a node's name", "namespace", "pod", "node")
+    page = yield from choosing(found.names, lambda name: wanted in name, None, asked.page)
     caption = f"{page.found:,} of {plural(len(found.names), 'node')}"
-    yield from table("nodes", caption, NODES, (node_row(found, name) for name in page.rows))
-    yield pager(asked, page)
+    rows = (node_row(found, name) for name in page.rows)
+    yield from paged(asked, "nodes", caption, NODES, rows, page=page)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from extender import __version__
-from extender.web.page.html import Html, element, joined
+from extender.model.keys import name_of, namespace_of
+from extender.web.page.html import Html, element, joined, named
 
 PAGES: Final = (
     ("/", "Overview"),
@@ -124,7 +126,26 @@ def soft(*content: str) -> Html:
     return element("p", *content, class_="soft")
 
 
+def notice(title: str, content: Html, *, good: bool = False) -> Html:
+    """Say how things are, first of all."""
+    kind = "state good" if good else "state"
+    return element("div", element("strong", title), content, class_=kind, role="status")
+
+
 def links(*each: tuple[str, str]) -> Html:
     """List links, by address and text."""
     listed = (element("li", element("a", name, href=href)) for href, name in each)
     return element("ul", *listed, class_="links")
+
+
+def explain_link(key: str) -> Html:
+    """Link a pod to its explanation."""
+    query = {"namespace": namespace_of(key), "pod": name_of(key)}
+    return named(key, "/page/explain", query)
+
+
+def definitions(facts: Sequence[tuple[str, str]]) -> Html:
+    """List names with what they stand for."""
+    return element(
+        "dl", *(part for name, fact in facts for part in (element("dt", name), element("dd", fact)))
+    )

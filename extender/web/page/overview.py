@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPod
-from extender.model.keys import name_of, namespace_of
-from extender.web.page.html import Html, code, element, joined, named
-from extender.web.page.layout import ago, clock_time, duration, heading, latency, links, rate, soft
-from extender.web.page.status import MODES, Recent, ResourceStatus, Status
-from extender.web.page.tables import Column, table
+from extender.web.page.html import Html, code, element, joined
+from extender.web.page.layout import (
+    ago,
+    clock_time,
+    definitions,
+    duration,
+    explain_link,
+    heading,
+    latency,
+    links,
+    notice,
+    rate,
+    soft,
+)
+from extender.web.page.status import MODES, Recent, ResourceStatus, Shown, Status
+from extender.web.page.tables import Column, numbers, table, texts
 
 MOST_REFUSED: Final = 10
 """Refused pods that are shown here; /page/explain has more."""
@@ -28,136 +39,94 @@ LINKS: Final = (
 )
 
 WATCHES: Final = (
-    Column("Resource"),
+    *texts("Resource"),
     Column("State", kind="short"),
-    Column("Objects", number=True),
-    Column("Last heard", number=True),
+    *numbers("Objects", "Last heard"),
 )
 CALLS: Final = (
-    Column("Callback"),
-    Column("Rate", number=True),
-    Column("Half within", number=True),
-    Column("99 % within", number=True),
-    Column("Not answered", number=True),
-    Column("Since the start", number=True),
-    Column("Last", number=True),
+    *texts("Callback"),
+    *numbers("Rate", "Half within", "99 % within", "Not answered", "Since the start", "Last"),
 )
-REFUSED: Final = (
-    Column("Pod"),
-    Column("Why"),
-    Column("Times", number=True),
-    Column("For", number=True),
-    Column("Last asked", number=True),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """What there is of everything that has a page of its own."""
-
-    violations: int = 0
-    breaking: int | None = None
-    """Pods that break rules which hold during execution; None where those are not enforced."""
-    reservations: int = 0
-    drifted: int = 0
-    broken_annotations: int = 0
-    activity: int = 0
-    """Hints, preemptions and evictions of the last hour."""
+REFUSED: Final = (*texts("Pod", "Why"), *numbers("Times", "For", "Last asked"))
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What the page shows, at one moment."""
 
+    shown: Shown
     status: Status
     failures: Mapping[str, str]
     """Reasons of readiness checks that do not pass."""
     recent: Recent
     refused: Sequence[RefusedPod] | None
     """None in modes in which filter refuses nothing."""
-    numbers: Numbers
     now: float
 
 
-def overview(shown: Overview) -> Iterator[Html]:
+def overview(page: Overview) -> Iterator[Html]:
     """Yield the page."""
-    yield _state(shown)
-    yield _tiles(shown)
-    yield from _refused(shown)
+    yield _state(page)
+    yield _tiles(page)
+    yield from _refused(page)
     yield joined(Html('<div class="two"><div>'), heading("Watches"))
     yield from table(
         "watches",
         "Objects that answers are based on",
         WATCHES,
-        (_watch(each, shown) for each in shown.status.resources),
+        (_watch(each, page) for each in page.status.resources),
     )
-    yield joined(Html("</div><div>"), heading("This program"), _facts(shown.status, shown.now))
+    yield joined(Html("</div><div>"), heading("This program"), _facts(page.status, page.now))
     yield Html("</div></div>")
     yield heading("Callbacks")
-    yield from _callbacks(shown)
+    yield from _callbacks(page)
     yield joined(heading("For programs"), links(*LINKS))
 
 
-def _state(shown: Overview) -> Html:
-    if not shown.failures:
-        return element(
-            "div",
-            element("strong", "Ready"),
-            element("p", _last_calls(shown)),
-            class_="state good",
-            role="status",
-        )
-    reasons = (element("li", code(name), f": {why}") for name, why in shown.failures.items())
-    return element(
-        "div",
-        element("strong", "Not ready"),
-        element("ul", *reasons),
-        class_="state",
-        role="status",
-    )
+def _state(page: Overview) -> Html:
+    if not page.failures:
+        return notice("Ready", element("p", _last_calls(page)), good=True)
+    reasons = (element("li", code(name), f": {why}") for name, why in page.failures.items())
+    return notice("Not ready", element("ul", *reasons))
 
 
-def _last_calls(shown: Overview) -> Html:
+def _last_calls(page: Overview) -> Html:
     """Say what the scheduler asked, and when; ready is not the same as used."""
-    calls = shown.status.calls
+    calls = page.status.calls
     if not any(calls.values()):
         return joined(
             "No callback has come yet. The scheduler calls when a pod waits for a node, if the "
             "urlPrefix in its configuration is ",
-            code(shown.status.callbacks),
+            code(page.status.callbacks),
             ".",
         )
-    told = (
-        f"{verb} {'never' if at is None else ago(shown.now - at)}" for verb, at in calls.items()
-    )
+    told = (f"{verb} {'never' if at is None else ago(page.now - at)}" for verb, at in calls.items())
     return joined(f"Last callbacks from the scheduler: {', '.join(told)}.")
 
 
-def _tiles(shown: Overview) -> Html:
-    numbers, recent = shown.numbers, shown.recent
-    attempts = recent.latest.attempts
+def _tiles(page: Overview) -> Html:
+    shown, recent = page.shown, page.recent
+    broken, errors = len(shown.watch.known), int(recent.latest.attempts.get("error", 0))
     tiles = [
-        _tile("/page/violations", numbers.violations, "rules broken", bad=numbers.violations > 0),
+        _tile("/page/violations", broken, "rules broken", bad=broken > 0),
         _tile(
-            "/page/activity", numbers.activity, "hints, preemptions and evictions in the last hour"
+            "/page/activity",
+            len(shown.history.latest()),
+            "hints, preemptions and evictions in the last hour",
         ),
-        _tile(None, numbers.reservations, "pods assumed on a node"),
-        _tile(
-            None,
-            int(attempts.get("error", 0)),
-            f"errors in the last {duration(recent.seconds)}",
-            bad=attempts.get("error", 0) > 0,
-        ),
+        _tile(None, len(shown.state.reservations), "pods assumed on a node"),
+        _tile(None, errors, f"errors in the last {duration(recent.seconds)}", bad=errors > 0),
     ]
-    if shown.refused is not None:
-        number = len(shown.refused)
+    if page.refused is not None:
+        number = len(page.refused)
         what = "pods refused on every node"
         tiles.insert(0, _tile("/page/explain", number, what, bad=number > 0))
-    if numbers.breaking is not None:
-        tiles.append(_tile("/page/violations", numbers.breaking, "pods break a rule as they run"))
+    if shown.eviction is not None:
+        breaking = len(shown.eviction.broken)
+        tiles.append(_tile("/page/violations", breaking, "pods break a rule as they run"))
     for number, what in (
-        (numbers.drifted, "pods whose labels were edited after their rules were merged"),
-        (numbers.broken_annotations, "pods with a broken annotation"),
+        (shown.drift.pods, "pods whose labels were edited after their rules were merged"),
+        (len(shown.state.broken_annotations), "pods with a broken annotation"),
     ):
         if number:
             tiles.append(_tile("/page/domains", number, what, bad=True))
@@ -169,14 +138,14 @@ def _tile(href: str | None, number: int, what: str, *, bad: bool = False) -> Htm
     return element("li", element("b", f"{number:,}"), said, class_="bad" if bad else None)
 
 
-def _refused(shown: Overview) -> Iterator[Html]:
+def _refused(page: Overview) -> Iterator[Html]:
     yield heading("Refused pods")
-    refused, mode = shown.refused, shown.status.mode
+    refused, mode = page.refused, page.status.mode
     if not refused:
         none = "No pod that waits was refused on every node."
         yield soft(none if refused is not None else f"In mode {mode} the scheduler refuses nodes.")
         return
-    rows = (_refused_row(each, shown.now) for each in refused[:MOST_REFUSED])
+    rows = (_refused_row(each, page.now) for each in refused[:MOST_REFUSED])
     yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)
     if len(refused) > MOST_REFUSED:
         more = f"and {len(refused) - MOST_REFUSED:,} more"
@@ -199,15 +168,9 @@ def _refused_row(each: RefusedPod, now: float) -> Sequence[str]:
     )
 
 
-def explain_link(key: str) -> Html:
-    """Link a pod to its explanation."""
-    query = {"namespace": namespace_of(key), "pod": name_of(key)}
-    return named(key, "/page/explain", query)
-
-
-def _watch(resource: ResourceStatus, shown: Overview) -> Sequence[str]:
-    silent = None if resource.last_event is None else shown.now - resource.last_event
-    limit = shown.status.stale_after
+def _watch(resource: ResourceStatus, page: Overview) -> Sequence[str]:
+    silent = None if resource.last_event is None else page.now - resource.last_event
+    limit = page.status.stale_after
     if not resource.synced:
         state = element("span", "being listed", class_="bad")
     elif silent is not None and limit is not None and silent > limit:
@@ -218,20 +181,20 @@ def _watch(resource: ResourceStatus, shown: Overview) -> Sequence[str]:
     return resource.name, state, f"{resource.objects:,}", heard
 
 
-def _callbacks(shown: Overview) -> Iterator[Html]:
-    if not shown.status.calls:
+def _callbacks(page: Overview) -> Iterator[Html]:
+    if not page.status.calls:
         yield soft("None is served yet.")
         return
-    span = duration(shown.recent.seconds)
-    rows = (_callback(verb, at, shown) for verb, at in shown.status.calls.items())
+    span = duration(page.recent.seconds)
+    rows = (_callback(verb, at, page) for verb, at in page.status.calls.items())
     yield from table("callbacks", f"Of the last {span}, by this process", CALLS, rows)
-    attempts = shown.recent.latest.attempts
+    attempts = page.recent.latest.attempts
     said = ", ".join(f"{int(number):,} {result}" for result, number in attempts.items())
     yield soft(f"Attempts to place a pod in that time: {said or 'none'}.")
 
 
-def _callback(verb: str, at: float | None, shown: Overview) -> Sequence[str]:
-    recent = shown.recent
+def _callback(verb: str, at: float | None, page: Overview) -> Sequence[str]:
+    recent = page.recent
     fine, failed = recent.latest.of(verb, fine=True), recent.latest.of(verb, fine=False)
     slowest = fine.quantile(0.99)
     said: str = latency(slowest)
@@ -245,7 +208,7 @@ def _callback(verb: str, at: float | None, shown: Overview) -> Sequence[str]:
         said,
         element("span", lost, class_="bad") if failed.count else lost,
         f"{recent.all.of(verb).count:,}",
-        "never" if at is None else ago(shown.now - at),
+        "never" if at is None else ago(page.now - at),
     )
 
 
@@ -260,10 +223,3 @@ def _facts(status: Status, now: float) -> Html:
         ),
     )
     return definitions(facts)
-
-
-def definitions(facts: Sequence[tuple[str, str]]) -> Html:
-    """List names with what they stand for."""
-    return element(
-        "dl", *(part for name, fact in facts for part in (element("dt", name), element("dd", fact)))
-    )

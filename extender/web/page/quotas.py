@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from extender.cluster.state import ClusterState
 from extender.model.keys import name_of
 from extender.verbs.quota_survey import NamespaceUse, counting_use, in_words
 from extender.web.page.html import joined
-from extender.web.page.layout import soft
-from extender.web.page.overview import explain_link
-from extender.web.page.tables import Asked, Column, Steps, choosing, pager, search, table
+from extender.web.page.layout import explain_link, soft
+from extender.web.page.status import Shown
+from extender.web.page.tables import Asked, Column, Steps, choosing, paged, search, texts
 from extender.wire.quotas import write_use
 
 PATH: Final = "/page/quotas"
@@ -26,47 +24,36 @@ COLUMNS: Final = (
     Column("Placed", number=True, sort="placed"),
     Column("Waiting", number=True, sort="waiting"),
     Column("Refused now", number=True, sort="refused"),
-    Column("One of those"),
-    Column("Quota, resource, used of limit"),
+    *texts("One of those", "Quota, resource, used of limit"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaSettings:
-    """What the configuration says of quotas."""
-
-    looked_at: bool = False
-    limited_by_default: bool = False
-
-
-NOT_LOOKED_AT: Final = QuotaSettings()
+ORDERS: Final[Mapping[str, Callable[[NamespaceUse], Any]]] = {
+    "name": lambda each: each.name,
+    "placed": lambda each: (-each.placed, each.name),
+    "waiting": lambda each: (-each.waiting, each.name),
+    "refused": lambda each: (-each.refused, each.name),
+}
 
 
-def quotas(state: ClusterState, settings: QuotaSettings, asked: Asked) -> Steps:
+def quotas(shown: Shown, asked: Asked) -> Steps:
     """Yield the page."""
-    if not settings.looked_at:
+    state, limited = shown.known, shown.quotas_limited
+    if limited is None:
         yield soft(
             "Quotas on affinity across namespaces are not looked at: plugins does not have "
             "CrossNamespacePodAffinity."
         )
         return
-    limited = settings.limited_by_default
     needed = "needs a quota that allows it" if limited else "is allowed unless a quota refuses it"
     yield soft(f"A pod with affinity across namespaces {needed}.")
     found = yield from counting_use(state, limited=limited)
     yield search(asked, "Part of a namespace's name")
     wanted = asked.get("q")
-    by = asked.one_of("sort", ("name", "placed", "waiting", "refused"))
-
-    def order(each: NamespaceUse) -> tuple[int, str]:
-        return (0 if by == "name" else -getattr(each, by)), each.name
-
-    page = yield from choosing(
-        found, lambda each: wanted in each.name, order, asked.number("page", 1)
-    )
+    chosen = choosing(found, lambda each: wanted in each.name, asked.order(ORDERS), asked.page)
+    page = yield from chosen
     caption = f"{page.found:,} namespaces that have such pods, or quotas for them"
-    yield from table("quotas", caption, COLUMNS, map(_row, page.rows), asked)
-    yield pager(asked, page)
+    yield from paged(asked, "quotas", caption, COLUMNS, map(_row, page.rows), page=page)
 
 
 def _row(each: NamespaceUse) -> Sequence[str]:

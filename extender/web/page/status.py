@@ -1,4 +1,4 @@
-"""What the overview shows of the program itself, and how callbacks did in the last minutes."""
+"""What pages show: the program and what it knows, and how callbacks did in the last minutes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from time import monotonic
 from typing import Final, NoReturn
 
+from extender.callbacks.refused_pods import RefusedPods
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.audits.violations import Watch
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.metrics.latencies import NO_CALLS, Calls
+from extender.ports import Check
+from extender.web.explain import Explain
+from extender.web.turns import QueryError
 
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
@@ -97,3 +107,29 @@ class RecentCalls:
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             await self.take()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Whatever pages show parts of."""
+
+    state: ClusterState
+    drift: DriftWatch
+    watch: Watch
+    recent: RecentCalls
+    explain: Explain
+    history: History
+    unready: Check
+    status: Callable[[], Status]
+    eviction: EvictionController | None = None
+    refused: RefusedPods | None = None
+    """None where filter refuses nothing."""
+    quotas_limited: bool | None = None
+    """Affinity across namespaces needs a quota that allows it; None: quotas are not looked at."""
+
+    @property
+    def known(self) -> ClusterState:
+        """Return the state; QueryError while parts of the cluster are not known yet."""
+        if reason := self.unready():
+            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+        return self.state

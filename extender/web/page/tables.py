@@ -50,6 +50,15 @@ class Asked:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: not one of {known}")
         return found
 
+    @property
+    def page(self) -> int:
+        """Return which page of a table is asked for."""
+        return self.number("page", 1)
+
+    def order(self, orders: Mapping[str, Callable[[T], Any]]) -> Callable[[T], Any]:
+        """Return what sorts rows, by `sort`: one of some orders, by default the first."""
+        return orders[self.one_of("sort", tuple(orders))]
+
     def link(self, **changed: str) -> str:
         """Return the address of the same page with other parameters; an empty one is left out."""
         # A label may have an empty value, which is not the same as none.
@@ -69,6 +78,16 @@ class Column:
     """The value of `sort` by which rows are in its order."""
     kind: str = ""
     """A class of the style sheet for its cells."""
+
+
+def texts(*titles: str) -> Iterator[Column]:
+    """Make columns of texts."""
+    return map(Column, titles)
+
+
+def numbers(*titles: str) -> Iterator[Column]:
+    """Make columns of numbers."""
+    return (Column(title, number=True) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +184,19 @@ def _head(column: Column, asked: Asked | None, columns: Sequence[Column]) -> Htm
     return element("th", title, scope="col", class_=kind, aria_sort=sorted_by)
 
 
-def pager(asked: Asked, page: Page[T]) -> Html:
-    """Link to the pages before and after."""
+def paged(
+    asked: Asked,
+    name: str,
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    *,
+    page: Page[T],
+) -> Iterator[Html]:
+    """Yield a table of one page, with links to the pages before and after."""
+    yield from table(name, caption, columns, rows, asked)
     if page.last == 1 and page.number == 1:
-        return Html("")
+        return
     parts: list[str] = []
     if page.number > 1:
         before = min(page.number - 1, page.last)
@@ -177,7 +205,7 @@ def pager(asked: Asked, page: Page[T]) -> Html:
     if page.number < page.last:
         after = asked.link(page=str(page.number + 1))
         parts.append(element("a", "Next", rel="next", href=after))
-    return element("nav", *parts, class_="pages", aria_label="Parts of the table")
+    yield element("nav", *parts, class_="pages", aria_label="Parts of the table")
 
 
 def search(asked: Asked, label: str, *keep: str) -> Html:
@@ -200,18 +228,23 @@ def search(asked: Asked, label: str, *keep: str) -> Html:
 
 def field(name: str, label: str, value: str, *, required: bool = False) -> Html:
     """Write a field of a form with its label."""
-    return element(
-        "div",
-        element("label", label, for_=f"field-{name}"),
-        element(
-            "input",
-            id=f"field-{name}",
-            name=name,
-            value=value or None,
-            type="text",
-            maxlength=str(LONGEST_KEY),
-            autocomplete="off",
-            spellcheck="false",
-            required=required,
-        ),
+    return labelled(
+        name,
+        label,
+        "input",
+        value=value or None,
+        type="text",
+        maxlength=str(LONGEST_KEY),
+        autocomplete="off",
+        spellcheck="false",
+        required=required,
     )
+
+
+def labelled(
+    name: str, label: str, tag: str, *content: Html, **attributes: str | bool | None
+) -> Html:
+    """Write a part of a form with its label."""
+    id_ = f"field-{name}"
+    part = element(tag, *content, id=id_, name=name, **attributes)
+    return element("div", element("label", label, for_=id_), part)

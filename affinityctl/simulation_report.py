@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
-from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
-from affinityctl.simulation_json import write_simulation
+from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.whatif.outcome import (
     After,
     Bottleneck,
@@ -25,39 +24,102 @@ from extender.cluster.state import ClusterState
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
+from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
+"""Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def write(found: Simulation, output: str) -> str:
     """Write what was found in a format: text, wide, json or yaml."""
-    if output == "json":
-        return as_json(write_simulation(found))
-    if output == "yaml":
-        return as_yaml(write_simulation(found))
-    wide = output == "wide"
-    parts = [
-        *(_step(found.state, each, wide=wide) for each in found.steps),
-        *_preempted(found),
-        *(_pending(found.state, each) for each in found.pending),
-        *_warnings(found),
-    ]
-    return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
+
+    def text() -> str:
+        parts = (
+            *(_step(found.state, each, wide=output == "wide") for each in found.steps),
+            *_preempted(found),
+            *(_pending(found.state, each) for each in found.pending),
+            *_warnings(found),
+        )
+        return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
+
+    return printed(output, lambda: _told(found), text)
+
+
+# For programs
+
+
+def _told(found: Simulation) -> Mapping[str, Any]:
+    return {
+        "fine": found.is_fine,
+        "seed": found.seed,
+        "steps": [_told_step(found.state, each) for each in found.steps],
+        "pending": [_told_pending(found.state, each) for each in found.pending],
+        "preempted": [
+            {"pod": each.pod, "node": each.node, "for": each.preemptor}
+            for each in found.preemptions
+        ],
+        "notModelled": [
+            {"field": field, "pods": pods} for field, pods in sorted(found.beyond.items())
+        ],
+        "nodesWithoutAllocatable": found.unmeasured,
+    }
+
+
+def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
+    told: dict[str, Any] = {
+        "change": step.change,
+        "placed": [_placement(each) for each in step.placed],
+        "removed": step.removed,
+        "pending": step.waiting,
+        "blocked": step.blocked,
+        "notes": step.notes,
+    }
+    if step.full is not None:
+        told["full"] = _told_pending(state, step.full)
+    if step.update is not None:
+        told["update"] = _told_update(step.update)
+    return told
+
+
+def _placement(placement: Placement) -> Mapping[str, Any]:
+    before = {} if placement.before is None else {"from": placement.before}
+    return {"pod": placement.pod, "node": placement.node, **before}
+
+
+def _told_update(update: Update) -> Mapping[str, Any]:
+    return {
+        "stuck": update.stuck,
+        "waits": update.waits,
+        "kept": update.kept,
+        "steps": [
+            {
+                "removed": [each.pod for each in turn.removed],
+                "created": turn.created,
+                "placed": [_placement(each) for each in turn.placed],
+            }
+            for turn in update.steps
+        ],
+    }
+
+
+def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
+    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
+    if (why := alike.explanation) is not None:
+        told["summary"] = summary(why)
+        told["nearest"] = [str(each) for each in why.near_misses[:MOST_NEAR_MISSES]]
+        told["notes"] = notes(state, why)
+    if (limit := alike.bottleneck) is not None:
+        told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
+    return told
+
+
+# For people
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
-    lines = [wrapped(f"{step.change[0].upper()}{step.change[1:]}: {_result(step)}")]
-    if step.placed:
-        lines += [wrapped(each, INDENT) for each in _where(state, step.placed)]
-    lines += [wrapped(each, INDENT) for each in _went(step.removed)]
-    lines += [
-        wrapped(
-            f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions",
-            INDENT,
-        )
-        for each in step.blocked
-    ]
+    title = f"{step.change[0].upper()}{step.change[1:]}: {_result(step)}"
+    lines = [wrapped(each, INDENT) for each in _happened(state, step)]
     if step.full is not None:
         lines.append(wrapped(f"{step.full.pods[0]} is the first that finds no node:", INDENT))
         lines += _why(state, step.full)
@@ -67,7 +129,15 @@ def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
     if wide and step.placed:
         rows = [(each.pod, each.node, each.before or "") for each in step.placed]
         lines.append(columns(("POD", "NODE", "FROM"), rows))
-    return "\n".join(lines)
+    return section(title, lines)
+
+
+def _happened(state: ClusterState, step: Step) -> Iterator[str]:
+    if step.placed:
+        yield from _where(state, step.placed)
+    yield from _went(step.removed)
+    for each in step.blocked:
+        yield f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions"
 
 
 def _result(step: Step) -> str:
@@ -89,17 +159,14 @@ def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
     nodes = Counter(each.node for each in placed)
     zones = Counter(state.nodes.labels(each.node).get(ZONE) for each in placed)
     if any(zones):
-        listed = (f"{zone or 'none'} {count:,}" for zone, count in sorted(_named(zones).items()))
+        named = {zone or "": count for zone, count in zones.items()}
+        listed = (f"{zone or 'none'} {count:,}" for zone, count in sorted(named.items()))
         yield f"by zone: {', '.join(listed)}"
     names = [
         name if count == 1 else f"{name} ({count:,})"
         for name, count in sorted(nodes.items(), key=lambda each: (-each[1], each[0]))
     ]
     yield f"on {plural(len(names), 'node')}: {some(names, len(names))}"
-
-
-def _named(zones: Counter[str | None]) -> dict[str, int]:
-    return {zone or "": count for zone, count in zones.items()}
 
 
 def _went(removed: Sequence[Removal]) -> Iterator[str]:
@@ -141,25 +208,23 @@ def _preempted(found: Simulation) -> Iterator[str]:
 def _pending(state: ClusterState, alike: PendingPods) -> str:
     count = len(alike.pods)
     verb = "wait" if count > 1 else "waits"
-    head = wrapped(f"{plural(count, 'pod')} {verb}: {some(alike.pods, count)}")
-    return "\n".join((head, *_why(state, alike)))
+    title = f"{plural(count, 'pod')} {verb}: {some(alike.pods, count)}"
+    return section(title, _why(state, alike))
 
 
 def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
     """Say in explain's words why pods find no node."""
     explanation, limit = alike.explanation, alike.bottleneck
-    if explanation is None:
-        yield f"{INDENT}not looked into; `explain` tells"
-        return
-    yield wrapped(summary(explanation), INDENT)
-    if limit is not None:
-        yield wrapped(f"Bottleneck: {_bottleneck(limit)}", INDENT)
-    # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
-    nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
-    for each in islice(nearest, MOST_NEAR):
-        yield wrapped(f"Nearest: {each}", INDENT)
-    for note in notes(state, explanation):
-        yield wrapped(f"Note: {note.text}", INDENT)
+    said = ["not looked into; `explain` tells"]
+    if explanation is not None:
+        said = [summary(explanation)]
+        if limit is not None:
+            said.append(f"Bottleneck: {_bottleneck(limit)}")
+        # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
+        nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
+        said += [f"Nearest: {each}" for each in islice(nearest, MOST_NEAR)]
+        said += [f"Note: {note.text}" for note in notes(state, explanation)]
+    return (wrapped(each, INDENT) for each in said)
 
 
 def _bottleneck(limit: Bottleneck) -> str:
