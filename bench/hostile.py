@@ -46,8 +46,9 @@ from extender.cluster.audits.violations import Watch, patrol
 from extender.collecting import keep_collecting
 from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
-from extender.controllers.preemption.controller import PreemptionController
-from extender.controllers.refusals import SETTLING_SECONDS
+from extender.controllers.refused_pods.controller import HelperContext
+from extender.controllers.refused_pods.preemption import PreemptionController
+from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
 from extender.kube.watchers import PreparedObjects
@@ -134,11 +135,12 @@ class _Bench:
             pods=self.requests,
             warm_up=self.warm_up,
         )  # fmt: skip
-        self.preempting = PreemptionController(
-            self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
-            clock=perf_counter, chance=lambda: 0.5, warm_up=self.warm_up,
-            history=History(),
+        api = Agreeing(self.state)
+        context = HelperContext(
+            self.state, api, metrics, self.plugins, self.warm_up, History(),
+            clock=perf_counter, chance=lambda: 0.5,
         )  # fmt: skip
+        self.preempting = PreemptionController(context, api)
         self.evicting = Evicting(self.state, metrics, self.plugins, self.warm_up)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.

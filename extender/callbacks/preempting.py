@@ -13,7 +13,7 @@ from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.requests import NotReadyError, check_ready
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from extender.controllers.preemption.record import Refusal
-from extender.controllers.preemption.search import SLICE_SECONDS, Search
+from extender.controllers.refused_pods.refusals import Refusal
+from extender.controllers.refused_pods.search import SLICE_SECONDS, Search
 from extender.verbs.victims import Candidate
 from tests.builders import model_pod, state_of
 from tests.controllers.preempting import HIGH, LOW, MIDDLE, db, important, server

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-import extender.controllers.preemption.controller
-import extender.controllers.preemption.preemptions
+import extender.controllers.refused_pods.preemption
+import extender.controllers.refused_pods.preemptions
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.evictions import Evictions
-from extender.controllers.preemption.nominations import Nominations
-from extender.controllers.preemption.preemptions import Preemptions
+from extender.controllers.refused_pods.evictions import Evictions
+from extender.controllers.refused_pods.places import Places
+from extender.controllers.refused_pods.preemptions import Preemptions
 from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
@@ -46,7 +46,7 @@ def _nominates_after_deleting(patch: Patch) -> None:
     async def later(*_: object) -> bool:
         return True
 
-    patch.setattr(Nominations, "nominate", later)
+    patch.setattr(Places, "nominate", later)
     _waits_for_no_watch(patch)
     _evicts_whatever_has_become_of_the_preemptor(patch)
     _forgets_marks(patch)
@@ -71,7 +71,7 @@ def _chooses_anew(patch: Patch) -> None:
     """Look neither at the nomination nor at marks, nor at who is on the way out."""
     _forgets_marks(patch)
     patch.setattr(
-        extender.controllers.preemption.controller, "earlier_nodes", lambda *_, **__: iter(())
+        extender.controllers.refused_pods.preemption, "earlier_nodes", lambda *_, **__: iter(())
     )
     patch.setattr(extender.verbs.victims, "_victims_leave", lambda *_: False)
 
@@ -79,7 +79,7 @@ def _chooses_anew(patch: Patch) -> None:
 def _is_impatient(patch: Patch) -> None:
     """Give a node up for another after a second, whatever is under way there."""
     _chooses_anew(patch)
-    patch.setattr(extender.controllers.preemption.preemptions, "EVICTING_SECONDS", 1.0)
+    patch.setattr(extender.controllers.refused_pods.preemptions, "EVICTING_SECONDS", 1.0)
 
 
 def _evicts_equals(patch: Patch) -> None:
@@ -95,7 +95,7 @@ def _evicts_for_anybody(patch: Patch) -> None:
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
         return ineligible(state, replace(pod, may_preempt=True), plugins)
 
-    patch.setattr(extender.controllers.preemption.controller, "ineligible", eager)
+    patch.setattr(extender.controllers.refused_pods.preemption, "ineligible", eager)
 
 
 def _deletes_what_it_has_not_marked(patch: Patch) -> None:

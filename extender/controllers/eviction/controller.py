@@ -17,30 +17,32 @@ from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionL
 from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker
 from extender.controllers.eviction.record import BrokenRules, Record
 from extender.controllers.history import History
-from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.workqueue import WorkQueue
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
 from extender.ports import Check, Leadership, PodMover
-from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.evicting import Outcome, first_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
 from extender.warm_up import WarmUp
 
-WORDS: Final = Words("the pod is left alone", "an eviction failed unexpectedly")
 MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""
 MOST_WAITING: Final = 1_000_000
 """Pods that are waited for; each has a record anyway, and there are no more than pods."""
 MOST_TOLD: Final = 10
 """Namespaces of whose pauses is told at a time."""
-_log = logging.getLogger(__name__)
 
 
-class EvictionController:
-    """Moves pods by evicting them, in tasks of its own."""
+class EvictionController(Reconciler):
+    """Moves pods by evicting them, in tasks of its own.
+
+    Whoever stays is looked at after a pause, and when an event concerns it, not at each change.
+    """
+
+    too_costly = "the pod is left alone"
+    failed = "an eviction failed unexpectedly"
 
     def __init__(
         self,
@@ -58,12 +60,11 @@ class EvictionController:
         history: History,
     ) -> None:
         """While `unready` says why, or the state is stale, nobody is judged or evicted."""
-        self._state = state
+        super().__init__(state, MOST_WAITING, clocks.clock)
         self._leadership = leadership
         self._execution = execution
         self._limits = limits
         self._clocks = clocks
-        self._clock = clocks.clock
         self._unready = unready
         self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
         self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
@@ -81,18 +82,6 @@ class EvictionController:
             warm_up=warm_up or WarmUp(state, metrics),
         )
         self._led = False
-        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
-        self._queue: WorkQueue[str] = WorkQueue(MOST_WAITING, clocks.clock)
-        self._reconciler = Reconciler(
-            state,
-            self._queue,
-            self.reconcile,
-            # Whoever stays is looked at after a pause, and when an event concerns it.
-            waiting=lambda: iter(()),
-            begun=(),
-            logger=_log,
-            words=WORDS,
-        )
 
     @property
     def broken(self) -> BrokenRules:
@@ -115,20 +104,15 @@ class EvictionController:
         """Look after pods for as long as the program runs."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._detect())
-            while True:
-                await self._reconciler.process_one()
+            await self._work()
 
     async def _detect(self) -> NoReturn:
         while True:
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - the next look may fare better
-                self._log.log(logging.ERROR, type(error).__name__, WORDS.failed, exc_info=error)
+                self._throttle.log(logging.ERROR, type(error).__name__, self.failed, exc_info=error)
             await self._clocks.sleep(LOOK_SECONDS)
-
-    async def process_next(self) -> bool:
-        """Do what is due next, if anything is; return whether something was."""
-        return await self._reconciler.process_next()
 
     async def look(self) -> None:
         """Judge whom events have named, and whether too many pods are affected."""

@@ -7,17 +7,17 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
+from extender.controllers.history import Kind
 from extender.controllers.last_look import LastLook
 from extender.controllers.pod_events import PodEvents
+from extender.controllers.refused_pods.controller import HelperContext
 from extender.errors import ApiError, ExtenderError
-from extender.metrics import Metrics
 from extender.metrics.table import EVICTIONS
 from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Evictor
 from extender.timing import LogThrottle
+from extender.verbs.plugins import leading
 
 AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""
@@ -46,43 +46,30 @@ class Order:
 class Evictions:
     """Talks to an evictor that may fail, or may not be allowed to evict."""
 
-    def __init__(
-        self,
-        state: ClusterState,
-        evictor: Evictor,
-        metrics: Metrics,
-        plugin: str,
-        *,
-        clock: Callable[[], float],
-        history: History,
-    ) -> None:
-        """Evictions are counted as those of a plugin."""
-        self._state = state
-        self._events = PodEvents(state)
+    def __init__(self, context: HelperContext, evictor: Evictor) -> None:
+        """Evictions are counted as those of the plugin that refuses first."""
+        self._state = context.state
+        self._clock = context.clock
+        self._history = context.history
+        self._events = PodEvents(context.state)
         self._evictor = evictor
-        self._last_look = LastLook(state, evictor.objects)
-        self._metrics = metrics
-        self._plugin = plugin
-        metrics.evictions.begin((plugin,), EVICTIONS)
-        self._clock = clock
-        self._history = history
+        self._last_look = LastLook(context.state, evictor.objects)
+        self._counters = context.metrics.evictions
+        self._plugin = leading(context.plugins)
+        self._counters.begin((self._plugin,), EVICTIONS)
         self._allowed = False
-        self._denied_until = 0.0
+        self.denied_until = 0.0
+        """Until when it is not tried whether we may delete pods."""
         self._turns = asyncio.Semaphore(AT_A_TIME)
         self._log = LogThrottle(_log)
         self._said = False
-
-    @property
-    def denied_until(self) -> float:
-        """Return until when it is not tried whether we may delete pods."""
-        return self._denied_until
 
     async def may_evict(self, victim: Pod) -> bool:
         """Return whether we may look and delete; where that is not known, a dry run tells.
 
         Nobody is to be nominated or marked for evictions that do not come.
         """
-        if self._denied_until > self._clock():
+        if self.denied_until > self._clock():
             return False
         if self._allowed:
             return True
@@ -137,7 +124,7 @@ class Evictions:
         return await self._evictor.delete(victim)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
-        self._metrics.evictions.count(self._plugin, result)
+        self._counters.count(self._plugin, result)
         note = f"for {preemptor.key}" + (f": {why}" if why else "")
         self._history.note(Kind.EVICTION, result, victim.key, victim.node, note)
 
@@ -172,7 +159,7 @@ class Evictions:
     def _deny(self, error: ApiError) -> None:
         """Say once that nobody is evicted for want of the right to."""
         self._allowed = False
-        self._denied_until = self._clock() + DENIED_SECONDS
+        self.denied_until = self._clock() + DENIED_SECONDS
         if not self._said:
             self._said = True
             _log.warning(

@@ -10,21 +10,20 @@ Each step waits until the watch has shown the one before, and all that others di
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
-from extender.controllers.preemption.evictions import Evictions, Order
-from extender.controllers.preemption.nominations import Nominations
-from extender.controllers.preemption.record import Preemption, Record, Records, State
+from extender.controllers.history import Kind
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.metrics import Metrics
+from extender.controllers.refused_pods.controller import HelperContext, Results
+from extender.controllers.refused_pods.evictions import Evictions, Order
+from extender.controllers.refused_pods.places import Places
+from extender.controllers.refused_pods.record import Preemption, Record, State
+from extender.controllers.refused_pods.records import Records
 from extender.model.disruption import mark_message
 from extender.model.objects import Pod
-from extender.ports import Nominator, ReleaseNomination
+from extender.ports import ReleaseNomination
 from extender.verbs.nominating import Observed, observe
-from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, cause_of, on_node
 
@@ -45,34 +44,22 @@ class Preemptions:
 
     def __init__(
         self,
-        state: ClusterState,
-        records: Records,
+        context: HelperContext,
+        records: Records[Preemption],
         evictions: Evictions,
-        nominator: Nominator,
-        *,
-        metrics: Metrics,
-        plugins: Plugins,
         release_nomination: ReleaseNomination | None,
-        clock: Callable[[], float],
-        history: History,
     ) -> None:
-        self._state = state
+        self._state = context.state
+        self._plugins = context.plugins
+        self._clock = context.clock
         self._records = records
         self._evictions = evictions
-        self._metrics = metrics
-        self._plugins = plugins
-        self._clock = clock
-        self._history = history
-        self._nominations = Nominations(
-            state,
-            nominator,
-            metrics,
-            release_nomination=release_nomination,
-            clock=clock,
-            history=history,
-        )
+        self._results = Results(context, Kind.PREEMPTION)
+        self._places = Places(context, self._results, release_nomination)
 
-    async def begin(self, record: Record, preemptor: Pod, candidate: Candidate) -> float | None:
+    async def begin(
+        self, record: Record[Preemption], preemptor: Pod, candidate: Candidate
+    ) -> float | None:
         """Nominate a node and evict the victims on it; return when to look again, in seconds.
 
         Nothing is awaited before the nomination counts here, so that of two preemptors that exclude
@@ -87,11 +74,11 @@ class Preemptions:
             now + EVICTING_SECONDS,
         )
         self._records.begin(record, preemption)
-        self._nominations.hold(preemption)
+        self._places.hold(preemption)
         nominated = False
         try:
             if await self._evictions.may_evict(candidate.victims[0]):
-                nominated = await self._nominations.nominate(record, preemption)
+                nominated = await self._places.nominate(record, preemption)
         finally:
             if not nominated:
                 self._put_off(record)
@@ -103,7 +90,7 @@ class Preemptions:
         _log.info("preempting on %s for %s: %s", candidate.node, preemption.pod.key, victims)
         return await self.look_after(record, preemption)
 
-    async def look_after(self, record: Record, preemption: Preemption) -> float | None:
+    async def look_after(self, record: Record[Preemption], preemption: Preemption) -> float | None:
         """See what became of a set of victims; return when to look again, in seconds."""
         seen = observe(self._state, preemption.pod)
         ending = self._ending(preemption, seen)
@@ -114,7 +101,7 @@ class Preemptions:
             # It is being bound. Should that come to nothing, it is refused again.
             return LOOK_SECONDS
         if seen.nominated in {None, preemption.node}:
-            self._nominations.hold(preemption)
+            self._places.hold(preemption)
         if preemption.state is State.EVICTING:
             return await self._evict(record, preemption, seen)
         left = self._left(preemption)
@@ -125,7 +112,7 @@ class Preemptions:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
-        await self._nominations.renew(preemption, seen)
+        await self._places.renew(preemption, seen)
         return LOOK_SECONDS
 
     def _ending(self, preemption: Preemption, seen: Observed) -> str | None:
@@ -146,7 +133,9 @@ class Preemptions:
 
     # The victims
 
-    async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
+    async def _evict(
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
+    ) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
         now, pod, node = self._clock(), preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.pod, self._plugins, node)
@@ -161,7 +150,7 @@ class Preemptions:
         if rest is not None and not fits:
             return min(rest, LOOK_SECONDS)
         wait = await self._until_shown(record, preemption, seen)
-        if wait is not None or record.preemption is not preemption:
+        if wait is not None or record.begun is not preemption:
             return wait
         if candidate is None:
             # It fits beside whoever is left, of whom some may never have been deleted.
@@ -171,11 +160,11 @@ class Preemptions:
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0
 
     async def _until_shown(
-        self, record: Record, preemption: Preemption, seen: Observed
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
         """Return when to look again; None when the watch shows that nobody else has begun."""
         if seen.nominated != preemption.node:
-            await self._nominations.renew(preemption, seen)
+            await self._places.renew(preemption, seen)
             rest = preemption.renewal.rest(self._clock())
             # The event that shows it wakes us, so nobody looks for the first one sooner.
             return min(rest or 0.0, LOOK_SECONDS) if preemption.shown else LOOK_SECONDS
@@ -195,7 +184,7 @@ class Preemptions:
             lambda: self._is_wanted(preemption),
         )
         if not preemption.cleared:
-            await self._nominations.clear_lesser(preemption)
+            await self._places.clear_lesser(preemption)
         preemption.tried_at = self._clock()
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
@@ -230,7 +219,7 @@ class Preemptions:
         return LOOK_SECONDS
 
     async def _wait_for_bind(
-        self, record: Record, preemption: Preemption, seen: Observed
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
         """Leave it to the scheduler to bind the pod; when it does not fit after all, look anew."""
         now = self._clock()
@@ -244,34 +233,35 @@ class Preemptions:
             return TRYING_SECONDS
         refused = record.refusal is not None and record.refusal.heard >= preemption.tried_at
         # If so, the scheduler had seen the victims gone before our watch showed it.
-        if refused and await self._nominations.wake(preemption, seen):
+        if refused and await self._places.wake(preemption, seen):
             preemption.tried_at = now
         return LOOK_SECONDS
 
-    async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
+    async def _give_up(
+        self, record: Record[Preemption], preemption: Preemption, result: str
+    ) -> None:
         """End a set of victims that comes to nothing."""
         self._end(record, preemption, result)
-        await self._nominations.withdraw(preemption)
+        await self._places.withdraw(preemption)
 
-    def _put_off(self, record: Record) -> None:
+    def _put_off(self, record: Record[Preemption]) -> None:
         """Leave a pod alone for a while; nobody was evicted for it."""
         if record.refusal is not None:
             record.refusal.pause.begin(self._clock())
         self._forget(record)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
-        self._metrics.preemptions.count(result)
-        self._history.note(Kind.PREEMPTION, result, preemption.pod.key, preemption.node, note)
+        self._results.count(result, preemption.pod, preemption.node, note)
 
-    def _end(self, record: Record, preemption: Preemption, result: str) -> None:
+    def _end(self, record: Record[Preemption], preemption: Preemption, result: str) -> None:
         self._count(result, preemption)
         if result in {"bound", "elsewhere", "gone"}:
             self._records.admit(record)
         elif record.refusal is not None:
             record.refusal.pause.begin(self._clock())
-        record.forget_node()
+        record.last_node = None
         self._forget(record)
 
-    def _forget(self, record: Record) -> None:
+    def _forget(self, record: Record[Preemption]) -> None:
         self._state.give_up_nomination(record.uid)
         self._records.end(record)

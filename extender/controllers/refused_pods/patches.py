@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from enum import Enum
 
+from extender.controllers.refused_pods.controller import Results
 from extender.errors import ApiError, ExtenderError
 from extender.model.keys import name_of
 from extender.model.objects import Pod
@@ -28,18 +28,15 @@ class Patched(Enum):
     """Perhaps it was done, perhaps not; it may be done yet."""
 
 
-class NominationPatches:
+class Patches:
     """Talks to a nominator that may fail, and warns of it."""
 
     def __init__(
-        self,
-        nominator: Nominator,
-        logger: logging.Logger,
-        failed: Callable[[Pod, str | None, str], None] = lambda *_: None,
+        self, nominator: Nominator, logger: logging.Logger, failures: Results | None = None
     ) -> None:
-        """Have somebody hear of the pod, the node and the cause, too, when a request fails."""
+        """Have failures counted, where that is wanted."""
         self._nominator = nominator
-        self._failed = failed
+        self._failures = failures
         self._log = LogThrottle(logger)
 
     async def change(self, pod: Pod, before: str | None, node: str | None) -> Patched:
@@ -47,9 +44,7 @@ class NominationPatches:
         try:
             done = await self._nominator.nominate(pod, before, node)
         except ExtenderError as error:
-            why = str(error)
-            self._failed(pod, node or before, why)
-            self._warn(pod, "pointed to a node", why)
+            self._note_failure(pod, node or before, "pointed to a node", str(error))
             clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
             return Patched.REFUSED if clear else Patched.INDETERMINATE
         return Patched.DONE if done else Patched.OVERTAKEN
@@ -59,11 +54,11 @@ class NominationPatches:
         try:
             return await self._nominator.wake(pod)
         except ExtenderError as error:
-            why = str(error)
-            self._failed(pod, pod.nominated, why)
-            self._warn(pod, "woken", why)
+            self._note_failure(pod, pod.nominated, "woken", str(error))
             return False
 
-    def _warn(self, pod: Pod, what: str, why: str) -> None:
+    def _note_failure(self, pod: Pod, node: str | None, what: str, why: str) -> None:
+        if self._failures is not None:
+            self._failures.count("failed", pod, node, why)
         kind = why.replace(name_of(pod.key), "")
         self._log.log(logging.WARNING, kind, "%s could not be %s: %s", pod.key, what, why)

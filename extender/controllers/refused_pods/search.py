@@ -13,8 +13,15 @@ from heapq import heappop, heappush, nsmallest
 from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.record import PER_NAME, Record, Refusal
-from extender.controllers.refusals import WHOLE_SEARCH, UnschedulableCache, prospects, wishes
+from extender.controllers.refused_pods.record import Preemption, Record
+from extender.controllers.refused_pods.refusals import (
+    PER_NAME,
+    WHOLE_SEARCH,
+    Refusal,
+    UnschedulableCache,
+    prospects,
+    wishes,
+)
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
@@ -98,7 +105,7 @@ class Rankings:
 
 
 def earlier_nodes(
-    state: ClusterState, record: Record, pod: Pod, now: float, *, is_hint: bool
+    state: ClusterState, record: Record[Preemption], pod: Pod, now: float, *, is_hint: bool
 ) -> Iterator[str]:
     """Yield such nodes, as far as we know; a nomination that is a hint is for no victims.
 

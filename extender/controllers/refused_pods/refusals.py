@@ -1,10 +1,11 @@
-"""Pods refused on every node, as controllers remember them, and which were looked at in vain."""
+"""Pods refused on every node, as they are remembered, and which were looked at in vain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from math import inf
 
 from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
@@ -14,6 +15,8 @@ from extender.verbs.plugins import Refused
 
 PER_POD = 1024
 """Bytes of a refused pod, beside what it shares with others."""
+PER_NAME = 8
+"""Bytes of a place in a list."""
 SETTLING_SECONDS = 0.03
 """After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
 itself or preempt; and when it ends an attempt, it wipes out a nomination that came during it."""
@@ -25,8 +28,8 @@ LOOKS_PER_AGE = 8
 WHOLE_SEARCH = 100
 """The scheduler never stops looking before it has found as many nodes that pass its own plugins."""
 
-F = TypeVar("F", bound="Refusal")
-R = TypeVar("R", bound="RefusalRecord[Any]")
+TRIED = 8
+"""Nodes remembered that a pod was nominated for in vain."""
 
 
 def is_whole_search(refused: Refused) -> bool:
@@ -36,29 +39,69 @@ def is_whole_search(refused: Refused) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Refusal:
-    """A pod that was refused, as the last request had it."""
+    """A pod that was refused, as the last request had it, and what was tried for it since."""
 
     pod: Pod
     heard: float
     """When it was refused last."""
     pause: Pause = field(default_factory=lambda: Pause(0.0))
     """Until it may be helped again."""
+    refused: Refused | None = None
+    """By which nodes, where that is of use; until the pod is looked at."""
+    passed: frozenset[str] | None = None
+    """The nodes that the scheduler's own plugins let through, None when unknown."""
+    unschedulable: bool = False
+    """Whether nobody was found whose eviction would help, when it was looked at last."""
+    tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
+    """The nodes that it was pointed to in vain."""
+    outlook: Hashable = None
+    """What its chances hung on when a node was chosen that the scheduler then refused."""
+    _held_until: float = 0.0
+    _ended: float = -inf
+    _is_news: bool = False
     _shown: bool = False
     """Whether the watch has shown it since it was refused first."""
 
     @property
     def settled_at(self) -> float:
-        """Return when the scheduler is no longer expected to come back by itself."""
-        return self.heard + SETTLING_SECONDS
+        """Return when the scheduler has ended its attempt, for all we know."""
+        latest = self._ended > self.heard - SETTLING_SECONDS
+        return self._ended if latest else self.heard + SETTLING_SECONDS
 
     @property
     def size(self) -> int:
-        """Return about what it takes, in bytes."""
-        return PER_POD + self.pod.size
+        """Return about what it takes with the names of nodes, in bytes."""
+        names = sum(len(names) for _, names in self.refused or ()) + len(self.passed or ())
+        return PER_POD + self.pod.size + PER_NAME * names
 
-    def hear(self, pod: Pod, now: float) -> None:
+    def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
         """Take over what the latest request says."""
-        self.pod, self.heard = pod, now
+        self.pod, self.refused, self.heard = pod, refused, now
+        self._is_news = True
+
+    def note_end(self, now: float) -> None:
+        """Note that the watch has shown the pod: the scheduler writes to it as its attempt ends.
+
+        That wakes the pod, so one more refusal that comes at once is nothing new.
+        """
+        self._ended = now
+
+    def has_news(self, now: float) -> bool:
+        """Return whether the latest request is settled news, and from now on it is not."""
+        if self.settled_at > now:
+            return False
+        is_news, self._is_news = self._is_news, False
+        return is_news
+
+    def take_up(self) -> None:
+        """Keep of the nodes that refused the pod what a search for victims needs."""
+        refused, self.refused = self.refused, None
+        if refused is None:
+            return
+        if is_whole_search(refused) or not self.pod.requirements.is_plain:
+            self.passed = frozenset(name for _, names in refused for name in names)
+        else:
+            self.passed = None
 
     def wait_for_watch(self, now: float, *, known: bool) -> float | None:
         """Return after how many seconds to look for the pod again, None if there is no need to.
@@ -71,78 +114,26 @@ class Refusal:
         age, longest = now - self.heard, GONE_SECONDS if self._shown else LONGEST_PAUSE_SECONDS
         return None if known or age >= longest else age / LOOKS_PER_AGE
 
+    def fail(self, node: str, now: float) -> None:
+        """Note that a nomination for a node was of no use."""
+        self.tried.append(node)
+        self.pause.begin(now)
 
-@dataclass(slots=True, eq=False)
-class RefusalRecord(Generic[F]):
-    """What is known about a pod; each part for as long as it is of use."""
+    def hold(self, outlook: Hashable, now: float) -> None:
+        """Note that the scheduler refused a node that was chosen with this outlook.
 
-    uid: str
-    refusal: F | None = None
-
-    @property
-    def is_blank(self) -> bool:
-        """Return whether nothing is left to be remembered."""
-        return self.refusal is None
-
-
-class RefusalRecords(Generic[R]):
-    """One record a pod, by uid, for as long as any part of it is of use."""
-
-    def __init__(
-        self,
-        make: Callable[[str], R],
-        forgotten: Callable[[str], None],
-        *,
-        budget: int,
-        most: int,
-    ) -> None:
-        """Keep so many refused pods, in so many bytes.
-
-        `forgotten` is told the uid of each record that is dropped.
+        For reasons that we do not see. So all nodes have to wait for another outlook: an autoscaler
+        takes a nominated pod for one that has its place. Or until the scheduler, too, tries again
+        what nothing wakes.
         """
-        self._make = make
-        self._forgotten = forgotten
-        self._records: dict[str, R] = {}
-        self._refused: LruCache[str, R] = LruCache(budget, most=most, dropped=self._drop_refusal)
+        self.outlook, self._held_until = outlook, now + LONGEST_PAUSE_SECONDS
 
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def get(self, uid: str) -> R | None:
-        """Return what is known about a pod."""
-        return self._records.get(uid)
-
-    @property
-    def refused(self) -> Iterator[R]:
-        """Return the pods that were refused, the one that was heard of longest ago first."""
-        return (self._records[uid] for uid in self._refused)
-
-    def keep_refusal(self, record: R) -> None:
-        """Measure a refusal that is new or has changed; the oldest go when there are too many."""
-        refusal = record.refusal
-        if refusal is not None and not self._refused.put(record.uid, record, refusal.size):
-            self._drop_refusal(record)
-
-    def admit(self, record: R) -> None:
-        """Forget that a pod was refused."""
-        self._refused.pop(record.uid)
-        self._drop_refusal(record)
-
-    def _drop_refusal(self, record: R) -> None:
-        record.refusal = None
-        self._do_deferred(record)
-
-    def _of(self, uid: str) -> R:
-        record = self._records.get(uid)
-        if record is None:
-            record = self._records[uid] = self._make(uid)
-        return record
-
-    def _do_deferred(self, record: R) -> None:
-        """Drop a record of which no part is left."""
-        if record.is_blank and self._records.get(record.uid) is record:
-            del self._records[record.uid]
-            self._forgotten(record.uid)
+    def held(self, outlook: Hashable, now: float) -> float | None:
+        """Return for how many seconds to point the pod nowhere, None when it may be."""
+        if self._held_until <= now or self.outlook != outlook:
+            self.outlook, self._held_until = None, 0.0
+            return None
+        return self._held_until - now
 
 
 def prospects(pod: Pod) -> Hashable:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
-from extender.controllers.patching import NominationPatches, Patched
-from extender.controllers.preemption.record import Preemption, Record
-from extender.metrics import Metrics
-from extender.ports import Nominator, ReleaseNomination
+from extender.controllers.refused_pods.controller import HelperContext, Results
+from extender.controllers.refused_pods.patches import Patched, Patches
+from extender.controllers.refused_pods.record import Preemption, Record
+from extender.ports import ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 
 HELD_SECONDS = 5.0
@@ -20,26 +17,21 @@ HELD_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
-class Nominations:
+class Places:
     """Talks to a nominator that may fail, or be overtaken."""
 
     def __init__(
         self,
-        state: ClusterState,
-        nominator: Nominator,
-        metrics: Metrics,
-        *,
+        context: HelperContext,
+        results: Results,
         release_nomination: ReleaseNomination | None,
-        clock: Callable[[], float],
-        history: History,
     ) -> None:
         """With `release_nomination`, who else nominates nodes hears before."""
-        self._state = state
-        self._patches = NominationPatches(nominator, _log)
-        self._metrics = metrics
+        self._state = context.state
+        self._clock = context.clock
+        self._patches = Patches(context.nominator, _log)
+        self._results = results
         self._release_nomination = release_nomination
-        self._clock = clock
-        self._history = history
 
     def hold(self, preemption: Preemption) -> None:
         """Let the nomination count before the API server has it, and when it was wiped out.
@@ -49,7 +41,7 @@ class Nominations:
         until = self._clock() + HELD_SECONDS
         self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
 
-    async def nominate(self, record: Record, preemption: Preemption) -> bool:
+    async def nominate(self, record: Record[Preemption], preemption: Preemption) -> bool:
         """Have the API server nominate the node; False unless it certainly has."""
         pod, node = preemption.pod, preemption.node
         if self._release_nomination is not None and node in await self._release_nomination(
@@ -66,11 +58,10 @@ class Nominations:
         record.remember(node, self._clock())
         patched = await self._patches.change(pod, seen.nominated, node)
         if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
-            record.forget_node()
+            record.last_node = None
         if patched is not Patched.DONE:
             result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
-            self._metrics.preemptions.count(result)
-            self._history.note(Kind.PREEMPTION, result, pod.key, node)
+            self._results.count(result, pod, node)
         return patched is Patched.DONE
 
     async def renew(self, preemption: Preemption, seen: Observed) -> bool:
