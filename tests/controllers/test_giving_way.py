@@ -13,7 +13,7 @@ from extender.callbacks.preempting import Preemptions
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods import nominations
 from extender.controllers.refused_pods.hints import CLAIM_SECONDS, WAKING_SECONDS, hint_bounds
-from extender.controllers.refused_pods.record import REMEMBERED_SECONDS, Fate, Nomination, State
+from extender.controllers.refused_pods.record import REMEMBERED_SECONDS, Nomination, Patched, State
 from extender.controllers.refused_pods.records import MOST_CLAIMS, Records
 from extender.errors import ApiError, ExtenderError
 from extender.reading import pods_apart
@@ -404,7 +404,7 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
     assert forgotten == ["uid-0"]
     first = records.refuse(model_pod(ONE))
     with records.withdrawing(first, "b") as withdrawal:
-        withdrawal.fate = Fate.DONE
+        withdrawal.fate = Patched.DONE
     records.admit(first)
     assert first.state(now) is State.WITHDRAWN
     now = max(CLAIM_SECONDS, REMEMBERED_SECONDS)
@@ -413,4 +413,4 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
     with records.withdrawing(second, "b"):
         pass
     assert len(records) == 1
-    assert second.withdrawals["b"].fate is Fate.INDETERMINATE
+    assert second.withdrawals["b"].fate is Patched.INDETERMINATE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, NoReturn
 
 from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
+from extender.controllers.history import History
 from extender.controllers.reconciling import Reconciler
 from extender.controllers.refused_pods.record import Begun, Record
 from extender.controllers.refused_pods.records import Bounds, Records
@@ -33,21 +33,6 @@ class HelperContext:
     history: History
     clock: Callable[[], float]
     chance: Callable[[], float]
-
-
-class Results:
-    """Counts what became of what was begun, and remembers whose it was."""
-
-    def __init__(self, context: HelperContext, kind: Kind) -> None:
-        metrics = context.metrics
-        self._counters = metrics.hints if kind is Kind.HINT else metrics.preemptions
-        self._kind = kind
-        self._history = context.history
-
-    def count(self, result: str, pod: Pod, node: str | None, note: str = "") -> None:
-        """Count a result."""
-        self._counters.count(result)
-        self._history.note(self._kind, result, pod.key, node, note)
 
 
 class RefusedPodController(Reconciler, Generic[Begun]):

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Collection, Hashable
 from contextlib import suppress
-from typing import Final
 
 from extender.controllers.history import Kind
-from extender.controllers.refused_pods.controller import HelperContext, Results
-from extender.controllers.refused_pods.patches import Patched, Patches
-from extender.controllers.refused_pods.record import Fate, Nomination, Record, Withdrawal
+from extender.controllers.refused_pods.controller import HelperContext
+from extender.controllers.refused_pods.patches import Patches
+from extender.controllers.refused_pods.record import Nomination, Patched, Record, Withdrawal
 from extender.controllers.refused_pods.records import Records
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.model.objects import Pod
 from extender.timing import TokenBucket
 from extender.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
-
-_log = logging.getLogger(__name__)
 
 SEEN_SECONDS = 0.25
 """How long the watch may take to show a nomination before it counts as wiped out."""
@@ -28,13 +24,6 @@ MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
 RELEASE_SECONDS = 2.0
 """How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
-
-_FATES: Final = {
-    Patched.DONE: Fate.DONE,
-    Patched.OVERTAKEN: Fate.NOT_DONE,
-    Patched.REFUSED: Fate.NOT_DONE,
-    Patched.INDETERMINATE: Fate.INDETERMINATE,
-}
 
 
 class Nominations:
@@ -55,8 +44,7 @@ class Nominations:
         self._state = context.state
         self._clock = context.clock
         self._skipped = context.metrics.hints
-        self._results = Results(context, Kind.HINT)
-        self._patches = Patches(context.nominator, _log, self._results)
+        self._patches = Patches(context, Kind.HINT)
         self._records = records
         self._bucket = bucket
         self._patience = patience
@@ -77,7 +65,7 @@ class Nominations:
         nomination = Nomination(pod, node, now, now + self._patience, outlook)
         self._records.begin(record, nomination)
         self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
-        patched = await self._change(pod, None, node, success="set")
+        patched = await self._patches.change(pod, None, node, success="set")
         done = patched in {Patched.DONE, Patched.INDETERMINATE}
         # Unless a preemption has taken it meanwhile.
         if not done and record.begun is nomination:
@@ -127,7 +115,7 @@ class Nominations:
         elif nomination.renewals < MOST_RENEWALS and self._bucket.take():
             nomination.since = self._clock()
             nomination.renewals += 1
-            await self._change(pod, None, node, success="renewed")
+            await self._patches.change(pod, None, node, success="renewed")
 
     async def withdraw(
         self, record: Record[Nomination], nomination: Nomination, result: str
@@ -144,8 +132,9 @@ class Nominations:
                 record.refusal.hold(nomination.outlook, self._clock())
         nomination.ending = result
         with self._records.withdrawing(record, node) as withdrawal:
-            patched = await self._change(pod, node, None, success=result, overtaken=result)
-            withdrawal.fate = _FATES[patched]
+            withdrawal.fate = patched = await self._patches.change(
+                pod, node, None, success=result, overtaken=result
+            )
         if record.begun is not nomination:
             return
         if patched in {Patched.DONE, Patched.OVERTAKEN}:
@@ -179,7 +168,7 @@ class Nominations:
             for node, withdrawal in record.withdrawals.items()
             if node in nodes
             and not withdrawal.is_over(now)
-            and (withdrawal.fate is not Fate.DONE or pod.nominated == node)
+            and (withdrawal.fate is not Patched.DONE or pod.nominated == node)
         }
         unsure = set(unsettled)
         with suppress(TimeoutError):
@@ -192,15 +181,11 @@ class Nominations:
     async def _undo(self, pod: Pod, withdrawal: Withdrawal) -> bool:
         """See to it that a nomination is not removed; False when it may be, or is."""
         await withdrawal.ended.wait()
-        match withdrawal.fate:
-            case Fate.NOT_DONE:
-                return True
-            case Fate.DONE:
-                # When somebody else has set the field meanwhile, that stands.
-                patched = await self._patches.change(pod, None, withdrawal.node)
-                return patched in {Patched.DONE, Patched.OVERTAKEN}
-            case _:
-                return False
+        if withdrawal.fate is Patched.DONE:
+            # When somebody else has set the field meanwhile, that stands.
+            patched = await self._patches.change(pod, None, withdrawal.node)
+            return patched in {Patched.DONE, Patched.OVERTAKEN}
+        return withdrawal.fate in {Patched.OVERTAKEN, Patched.REFUSED}
 
     def _concede(self, record: Record[Nomination], nomination: Nomination) -> None:
         """Leave a nomination to the scheduler, which seems to rely on it.
@@ -213,33 +198,17 @@ class Nominations:
         self._end(record, nomination, "preempted")
 
     def _end(self, record: Record[Nomination], nomination: Nomination, result: str) -> None:
-        self._results.count(result, nomination.pod, nomination.node)
+        self._patches.count(result, nomination.pod, nomination.node)
         self._records.end(record)
 
     async def wake(self, pod: Pod, node: str) -> None:
         """Have the scheduler try the node that it has nominated itself."""
-        self._results.count("woken", pod, node)
+        self._patches.count("woken", pod, node)
         await self._patches.wake(pod)
 
     def skip(self, *, news: bool) -> None:
         """Count a pod for which nothing is done, once for each refusal."""
         self._skipped.count("skipped", by=int(news))
-
-    async def _change(
-        self,
-        pod: Pod,
-        before: str | None,
-        node: str | None,
-        *,
-        success: str,
-        overtaken: str = "skipped",
-    ) -> Patched:
-        """Change the field and count the result: `overtaken` if it was not what `before` says."""
-        patched = await self._patches.change(pod, before, node)
-        result = {Patched.DONE: success, Patched.OVERTAKEN: overtaken}.get(patched)
-        if result is not None:
-            self._results.count(result, pod, node or before)
-        return patched
 
 
 def is_elses(refusal: Refusal, seen: Observed, ours: Collection[str], *, news: bool) -> bool:

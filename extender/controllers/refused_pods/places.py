@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
-from extender.controllers.refused_pods.controller import HelperContext, Results
-from extender.controllers.refused_pods.patches import Patched, Patches
-from extender.controllers.refused_pods.record import Preemption, Record
+from extender.controllers.refused_pods.controller import HelperContext
+from extender.controllers.refused_pods.patches import Patches
+from extender.controllers.refused_pods.record import Patched, Preemption, Record
 from extender.ports import ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 
 HELD_SECONDS = 5.0
 """How long a nomination counts that the watch does not show, if nobody looks after it."""
-
-_log = logging.getLogger(__name__)
 
 
 class Places:
@@ -23,14 +20,13 @@ class Places:
     def __init__(
         self,
         context: HelperContext,
-        results: Results,
+        patches: Patches,
         release_nomination: ReleaseNomination | None,
     ) -> None:
         """With `release_nomination`, who else nominates nodes hears before."""
         self._state = context.state
         self._clock = context.clock
-        self._patches = Patches(context.nominator, _log)
-        self._results = results
+        self._patches = patches
         self._release_nomination = release_nomination
 
     def hold(self, preemption: Preemption) -> None:
@@ -61,7 +57,7 @@ class Places:
             record.last_node = None
         if patched is not Patched.DONE:
             result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
-            self._results.count(result, pod, node)
+            self._patches.count(result, pod, node)
         return patched is Patched.DONE
 
     async def renew(self, preemption: Preemption, seen: Observed) -> bool:

@@ -15,8 +15,9 @@ from math import inf
 
 from extender.controllers.history import Kind
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext, Results
+from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.evictions import Evictions, Order
+from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.places import Places
 from extender.controllers.refused_pods.record import Preemption, Record, State
 from extender.controllers.refused_pods.records import Records
@@ -54,8 +55,8 @@ class Preemptions:
         self._clock = context.clock
         self._records = records
         self._evictions = evictions
-        self._results = Results(context, Kind.PREEMPTION)
-        self._places = Places(context, self._results, release_nomination)
+        self._patches = Patches(context, Kind.PREEMPTION)
+        self._places = Places(context, self._patches, release_nomination)
 
     async def begin(
         self, record: Record[Preemption], preemptor: Pod, candidate: Candidate
@@ -251,7 +252,7 @@ class Preemptions:
         self._forget(record)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
-        self._results.count(result, preemption.pod, preemption.node, note)
+        self._patches.count(result, preemption.pod, preemption.node, note)
 
     def _end(self, record: Record[Preemption], preemption: Preemption, result: str) -> None:
         self._count(result, preemption)

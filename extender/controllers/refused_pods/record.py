@@ -152,13 +152,16 @@ class Preemption:
                 del self.victims[victim.uid]
 
 
-class Fate(Enum):
-    """What became of a request to withdraw a nomination."""
+class Patched(Enum):
+    """What became of a request to change the field."""
 
-    IN_FLIGHT = "in flight"
     DONE = "done"
-    NOT_DONE = "not done"
+    OVERTAKEN = "overtaken"
+    """The field was not, or the pod is not any more, what it was taken for."""
+    REFUSED = "refused"
+    """Certainly not done: the field is as it was."""
     INDETERMINATE = "unclear"
+    """Perhaps it was done, perhaps not; it may be done yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +170,8 @@ class Withdrawal:
 
     node: str
     at: float
-    fate: Fate = Fate.IN_FLIGHT
+    fate: Patched | None = None
+    """None while it is in flight."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def is_over(self, now: float) -> bool:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
 
-from extender.controllers.refused_pods.record import Begun, Claim, Fate, Record, Withdrawal
+from extender.controllers.refused_pods.record import Begun, Claim, Patched, Record, Withdrawal
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
@@ -170,7 +170,7 @@ class Records(Generic[Begun]):
         """
         now, before = self._clock(), record.withdrawals.get(node)
         haunted = (
-            before is not None and before.fate is Fate.INDETERMINATE and not before.is_over(now)
+            before is not None and before.fate is Patched.INDETERMINATE and not before.is_over(now)
         )
         withdrawal = record.withdrawals[node] = Withdrawal(node, now)
         self._withdrawn[record.uid, node] = withdrawal
@@ -179,8 +179,8 @@ class Records(Generic[Begun]):
         try:
             yield withdrawal
         finally:
-            if haunted or withdrawal.fate is Fate.IN_FLIGHT:
-                withdrawal.fate = Fate.INDETERMINATE
+            if haunted or withdrawal.fate is None:
+                withdrawal.fate = Patched.INDETERMINATE
             withdrawal.at = self._clock()
             withdrawal.ended.set()
 
