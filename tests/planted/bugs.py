@@ -369,7 +369,7 @@ BUGS = (
     ),
     Bug(
         "withdraws no nomination of a preemptor",
-        "controllers.refused_pods.places",
+        "controllers.refused_pods.preemptions",
         "await self._patches.change(preemption.pod, preemption.node, None)",
         "del preemption",
         "controllers/test_preemption.py::test_a_place_that_is_not_taken_after_all_is_given_up",

@@ -15,7 +15,6 @@ import extender.controllers.refused_pods.preemptions
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.evictions import Evictions
-from extender.controllers.refused_pods.places import Places
 from extender.controllers.refused_pods.preemptions import Preemptions
 from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
@@ -46,7 +45,7 @@ def _nominates_after_deleting(patch: Patch) -> None:
     async def later(*_: object) -> bool:
         return True
 
-    patch.setattr(Places, "nominate", later)
+    patch.setattr(Preemptions, "_nominate", later)
     _waits_for_no_watch(patch)
     _evicts_whatever_has_become_of_the_preemptor(patch)
     _forgets_marks(patch)

@@ -15,8 +15,8 @@ from dataclasses import replace
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
 from extender.controllers.refused_pods.controller import HelperContext, RefusedPodController
 from extender.controllers.refused_pods.evictions import Evictions
-from extender.controllers.refused_pods.preemptions import LAG_SECONDS, Preemptions
-from extender.controllers.refused_pods.record import Preemption, Record
+from extender.controllers.refused_pods.preemptions import Preemptions
+from extender.controllers.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.controllers.refused_pods.records import Bounds
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.controllers.refused_pods.search import Search, earlier_nodes

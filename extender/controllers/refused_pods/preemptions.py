@@ -9,6 +9,7 @@ Each step waits until the watch has shown the one before, and all that others di
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from math import inf
@@ -16,20 +17,18 @@ from math import inf
 from extender.controllers.history import Kind
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.controller import HelperContext
-from extender.controllers.refused_pods.evictions import Evictions, Order
+from extender.controllers.refused_pods.evictions import Evictions
 from extender.controllers.refused_pods.patches import Patches
-from extender.controllers.refused_pods.places import Places
-from extender.controllers.refused_pods.record import Preemption, Record, State
+from extender.controllers.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
 from extender.controllers.refused_pods.records import Records
-from extender.model.disruption import mark_message
 from extender.model.objects import Pod
 from extender.ports import ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, cause_of, on_node
+from extender.verbs.victims import Candidate, on_node
 
-LAG_SECONDS = 2.0
-"""How long the watch may take to show that a pod is being deleted."""
+HELD_SECONDS = 5.0
+"""How long a nomination counts that the watch does not show, if nobody looks after it."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 BINDING_SECONDS = 10.0
@@ -56,7 +55,7 @@ class Preemptions:
         self._records = records
         self._evictions = evictions
         self._patches = Patches(context, Kind.PREEMPTION)
-        self._places = Places(context, self._patches, release_nomination)
+        self._release_nomination = release_nomination
 
     async def begin(
         self, record: Record[Preemption], preemptor: Pod, candidate: Candidate
@@ -75,11 +74,11 @@ class Preemptions:
             now + EVICTING_SECONDS,
         )
         self._records.begin(record, preemption)
-        self._places.hold(preemption)
+        self._hold(preemption)
         nominated = False
         try:
             if await self._evictions.may_evict(candidate.victims[0]):
-                nominated = await self._places.nominate(record, preemption)
+                nominated = await self._nominate(record, preemption)
         finally:
             if not nominated:
                 self._put_off(record)
@@ -94,7 +93,7 @@ class Preemptions:
     async def look_after(self, record: Record[Preemption], preemption: Preemption) -> float | None:
         """See what became of a set of victims; return when to look again, in seconds."""
         seen = observe(self._state, preemption.pod)
-        ending = self._ending(preemption, seen)
+        ending = preemption.over_as(seen, self._clock())
         if ending is not None:
             self._end(record, preemption, ending)
             return None
@@ -102,7 +101,7 @@ class Preemptions:
             # It is being bound. Should that come to nothing, it is refused again.
             return LOOK_SECONDS
         if seen.nominated in {None, preemption.node}:
-            self._places.hold(preemption)
+            self._hold(preemption)
         if preemption.state is State.EVICTING:
             return await self._evict(record, preemption, seen)
         left = self._left(preemption)
@@ -113,24 +112,69 @@ class Preemptions:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
-        await self._places.renew(preemption, seen)
+        await self._renew(preemption, seen)
         return LOOK_SECONDS
-
-    def _ending(self, preemption: Preemption, seen: Observed) -> str | None:
-        """Return as what a set of victims is over, None when it is not."""
-        if seen.node is not None and seen.certain:
-            return "bound" if seen.node == preemption.node else "elsewhere"
-        if not seen.known:
-            return "gone"
-        if seen.nominated not in {None, preemption.node}:
-            lagging = self._clock() - preemption.nominated_at < LAG_SECONDS
-            return None if lagging and not preemption.shown else "overtaken"
-        return None
 
     def _left(self, preemption: Preemption) -> list[Pod]:
         """Return the victims that are still there."""
         found = (self._state.pod(each.key, each.uid) for each in preemption.victims.values())
         return [each for each in found if each is not None]
+
+    # The nomination
+
+    def _hold(self, preemption: Preemption) -> None:
+        """Let the nomination count before the API server has it, and when it was wiped out.
+
+        Else another preemptor could take the place, and the victims would be gone for nothing.
+        """
+        until = self._clock() + HELD_SECONDS
+        self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
+
+    async def _nominate(self, record: Record[Preemption], preemption: Preemption) -> bool:
+        """Have the API server nominate the node; False unless it certainly has."""
+        pod, node = preemption.pod, preemption.node
+        release = self._release_nomination
+        if release is not None and node in await release(pod, {node}):
+            return False
+        seen = observe(self._state, pod)
+        if not seen.known or seen.node is not None or preemption.unwanted:
+            return False
+        preemption.nominated_at = self._clock()
+        preemption.renewal.begin(preemption.nominated_at)
+        if seen.nominated == node:
+            return True
+        record.remember(node, self._clock())
+        patched = await self._patches.change(pod, seen.nominated, node)
+        if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
+            record.last_node = None
+        if patched is not Patched.DONE:
+            self._count("overtaken" if patched is Patched.OVERTAKEN else "failed", preemption)
+        return patched is Patched.DONE
+
+    async def _renew(self, preemption: Preemption, seen: Observed) -> bool:
+        """Nominate the node again if the scheduler has wiped that out, as after an error.
+
+        Return whether that was done.
+        """
+        now = self._clock()
+        if seen.nominated is not None or preemption.renewal.rest(now) is not None:
+            return False
+        preemption.nominated_at = now
+        preemption.renewal.begin(now)
+        return await self._patches.change(preemption.pod, None, preemption.node) is Patched.DONE
+
+    async def _wake(self, preemption: Preemption, seen: Observed) -> bool:
+        """Make the scheduler try a pod again that nothing else would wake; False if that failed."""
+        if seen.nominated is None:
+            return await self._renew(preemption, seen)
+        return await self._patches.wake(preemption.pod)
+
+    async def _clear_lesser(self, preemption: Preemption) -> None:
+        """End the nominations of less important pods there, which are to look elsewhere."""
+        preemption.cleared = True
+        node, priority = preemption.node, preemption.pod.priority
+        lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
+        await asyncio.gather(*(self._patches.change(each, node, None) for each in lesser))
 
     # The victims
 
@@ -165,7 +209,7 @@ class Preemptions:
     ) -> float | None:
         """Return when to look again; None when the watch shows that nobody else has begun."""
         if seen.nominated != preemption.node:
-            await self._places.renew(preemption, seen)
+            await self._renew(preemption, seen)
             rest = preemption.renewal.rest(self._clock())
             # The event that shows it wakes us, so nobody looks for the first one sooner.
             return min(rest or 0.0, LOOK_SECONDS) if preemption.shown else LOOK_SECONDS
@@ -176,20 +220,13 @@ class Preemptions:
         return None
 
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
-        pod = preemption.pod
-        causes = {each.uid: self._cause(pod, each, preemption.node) for each in victims}
-        order = Order(
-            pod,
-            mark_message(pod.requirements.scheduler, pod.uid),
-            lambda victim: causes[victim.uid],
-            lambda: self._is_wanted(preemption),
-        )
+        pod, node = preemption.pod, preemption.node
         if not preemption.cleared:
-            await self._places.clear_lesser(preemption)
+            await self._clear_lesser(preemption)
         preemption.tried_at = self._clock()
-        if await self._evictions.evict(victims, order):
+        if await self._evictions.evict(victims, pod, node, lambda: self._is_wanted(preemption)):
             self._wait(preemption)
-        elif observe(self._state, pod).nominated == preemption.node and self._helps(preemption):
+        elif observe(self._state, pod).nominated == node and self._helps(preemption):
             preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
@@ -208,10 +245,6 @@ class Preemptions:
         """Return whether evicting pods is of use and needed, as things are now."""
         of, node = preemption.pod, preemption.node
         return on_node(self._state, of, self._plugins, node) is not None
-
-    def _cause(self, pod: Pod, victim: Pod, node: str) -> str:
-        why = cause_of(self._state, pod, victim, self._plugins)
-        return f"Preempted by pod {pod.uid} on node {node}: {why}"
 
     # The end
 
@@ -234,22 +267,16 @@ class Preemptions:
             return TRYING_SECONDS
         refused = record.refusal is not None and record.refusal.heard >= preemption.tried_at
         # If so, the scheduler had seen the victims gone before our watch showed it.
-        if refused and await self._places.wake(preemption, seen):
+        if refused and await self._wake(preemption, seen):
             preemption.tried_at = now
         return LOOK_SECONDS
 
     async def _give_up(
         self, record: Record[Preemption], preemption: Preemption, result: str
     ) -> None:
-        """End a set of victims that comes to nothing."""
+        """End a set of victims that comes to nothing; its nomination would hold a place in vain."""
         self._end(record, preemption, result)
-        await self._places.withdraw(preemption)
-
-    def _put_off(self, record: Record[Preemption]) -> None:
-        """Leave a pod alone for a while; nobody was evicted for it."""
-        if record.refusal is not None:
-            record.refusal.pause.begin(self._clock())
-        self._forget(record)
+        await self._patches.change(preemption.pod, preemption.node, None)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
         self._patches.count(result, preemption.pod, preemption.node, note)
@@ -258,11 +285,12 @@ class Preemptions:
         self._count(result, preemption)
         if result in {"bound", "elsewhere", "gone"}:
             self._records.admit(record)
-        elif record.refusal is not None:
-            record.refusal.pause.begin(self._clock())
         record.last_node = None
-        self._forget(record)
+        self._put_off(record)
 
-    def _forget(self, record: Record[Preemption]) -> None:
+    def _put_off(self, record: Record[Preemption]) -> None:
+        """Leave a pod alone for a while, if it still waits."""
+        if record.refusal is not None:
+            record.refusal.pause.begin(self._clock())
         self._state.give_up_nomination(record.uid)
         self._records.end(record)

@@ -46,11 +46,14 @@ from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.model.objects import Pod
 from extender.timing import Pause
+from extender.verbs.nominating import Observed
 from extender.verbs.victims import Candidate
 
 REMEMBERED_SECONDS = 180.0
 """How long a withdrawal is remembered: as long as one whose end is unclear may still be carried
 out, which is as for binds (`binding.RESERVATION_SECONDS`)."""
+LAG_SECONDS = 2.0
+"""How long the watch may take to show a preemptor's nomination, or that a pod is being deleted."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 8.0
 FIRST_RENEWAL_SECONDS = 0.05
@@ -139,6 +142,17 @@ class Preemption:
     """Whether less important pods that were nominated to the node are so no more."""
     unwanted: bool = False
     """Whether filter has found a node for the pod meanwhile."""
+
+    def over_as(self, seen: Observed, now: float) -> str | None:
+        """Return as what it is over, None when it is not."""
+        if seen.node is not None and seen.certain:
+            return "bound" if seen.node == self.node else "elsewhere"
+        if not seen.known:
+            return "gone"
+        if seen.nominated not in {None, self.node}:
+            lagging = now - self.nominated_at < LAG_SECONDS
+            return None if lagging and not self.shown else "overtaken"
+        return None
 
     def take_over(self, candidate: Candidate) -> list[Pod]:
         """Add the victims of a new look at the node; return those that are still to be deleted."""
