@@ -18,10 +18,10 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.history import History
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.enabled import enforced, filter_plugins, refuses, score_plugins
@@ -54,6 +54,18 @@ class Context:
     warm_up: WarmUp
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
+
+    @property
+    def of_controllers(self) -> ControllerContext:
+        """Return what of it controllers need."""
+        return ControllerContext(
+            self.state,
+            filter_plugins(self.config),
+            self.metrics,
+            self.warm_up,
+            self.history,
+            self.clocks,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +157,15 @@ def build_helpers(context: Context) -> Helpers:
     refused = RefusedPods(context.state) if refuses(config) else None
     if source.nominator is None or config.mode is not Mode.REPLACE:
         return Helpers(None, None, refused)
-    helping = HelperContext(
-        context.state,
-        source.nominator,
-        context.metrics,
-        filter_plugins(config),
-        context.warm_up,
-        context.history,
-        context.clocks.clock,
-        context.clocks.chance,
-    )
     nomination = preemption = None
     if config.hints.enabled:
         hints = config.hints
         limits = HintLimits(hints.per_second, hints.max_outstanding, hints.patience_seconds)
-        nomination = HintController(helping, limits)
+        nomination = HintController(context.of_controllers, source.nominator, limits)
     if config.preemption.enabled and source.evictor is not None:
         preemption = PreemptionController(
-            helping,
+            context.of_controllers,
+            source.nominator,
             source.evictor,
             release_nomination=_release_nomination(nomination),
             is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
@@ -202,11 +205,9 @@ def build_eviction(context: Context) -> EvictionController | None:
     if mover is None or leadership is None or not settings.enabled:
         return None
     return EvictionController(
-        context.state,
+        context.of_controllers,
         mover,
         leadership,
-        context.metrics,
-        filter_plugins(context.config),
         execution=settings.execution,
         limits=EvictionLimits(
             settings.evictions_per_minute,
@@ -214,10 +215,7 @@ def build_eviction(context: Context) -> EvictionController | None:
             settings.share,
             settings.dry_run,
         ),
-        clocks=context.clocks,
         unready=context.unsynced,
-        warm_up=context.warm_up,
-        history=context.history,
     )
 
 

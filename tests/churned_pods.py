@@ -16,8 +16,8 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
@@ -84,25 +84,23 @@ class Churn:
         nodes = NodeAffinityPlugin()
         plugins: Plugins = (InterPodAffinity(), nodes, CrossNamespacePodAffinity())
         self.clock = clock = Clock()
-        context = HelperContext(
+        context = ControllerContext(
             self.state,
-            self,
-            metrics,
             plugins,
+            metrics,
             WarmUp(self.state, metrics),
             History(),
-            clock,
-            self._chance.random,
+            Clocks(clock, clock, self._chance.random, lambda _: asyncio.sleep(0)),
         )
         self.nomination = HintController(
-            context, HintLimits(per_second=1000, most_outstanding=20, patience=1)
+            context, self, HintLimits(per_second=1000, most_outstanding=20, patience=1)
         )
         self.preemption = PreemptionController(
             context,
             self,
+            self,
             release_nomination=self.nomination.release_nomination,
             is_hint=self.nomination.nominates,
-            sleep=lambda _: asyncio.sleep(0),
         )
         self.preemptions = Preemptions(
             self.state,

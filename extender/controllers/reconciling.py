@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar, Final, NoReturn
 
-from extender.cluster.state import ClusterState
+from extender.controllers.context import ControllerContext
 from extender.controllers.workqueue import WorkQueue
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.warm_up import OverBudgetError
@@ -28,16 +28,18 @@ class Reconciler(ABC):
     """What is logged of a pod whose rules take too long to compare, and of one that failed."""
     failed: ClassVar[str]
 
-    def __init__(self, state: ClusterState, most: int, clock: Callable[[], float]) -> None:
+    def __init__(self, context: ControllerContext, most: int) -> None:
         """Wait for `most` pods at a time."""
-        self._state = state
-        self._clock = clock
-        self._queue: WorkQueue[str] = WorkQueue(most + 1, clock)
+        self._state = context.state
+        self._plugins = context.plugins
+        self._warm_up = context.warm_up
+        self._clock = context.clocks.clock
+        self._queue: WorkQueue[str] = WorkQueue(most + 1, self._clock)
         """The uids of pods that have a record, and RESYNC."""
         self._throttle = LogThrottle(
             logging.getLogger(type(self).__module__), seconds=CALL_LOG_SECONDS
         )
-        self._synced = state.version
+        self._synced = self._state.version
         self._queue.add_after(RESYNC, LOOK_SECONDS, BEGUN)
 
     @abstractmethod

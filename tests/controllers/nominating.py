@@ -7,9 +7,9 @@ import asyncio
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
@@ -106,17 +106,16 @@ class NominationRig:
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry, "test")
         self.history = History()
-        context = HelperContext(
+        context = ControllerContext(
             self.state,
-            self.api,
-            self.metrics,
             AFFINITY,
+            self.metrics,
             WarmUp(self.state, self.metrics),
             self.history,
-            clock=lambda: self.now,
-            chance=lambda: 0.0,
+            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
         )
-        self.controller = HintController(context, HintLimits(per_second, most, PATIENCE))
+        limits = HintLimits(per_second, most, PATIENCE)
+        self.controller = HintController(context, self.api, limits)
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
         """Tell of a refusal."""

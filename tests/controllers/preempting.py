@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
@@ -222,22 +222,21 @@ class PreemptionRig:
         """Build a controller over the same picture, as after a restart."""
         self.registry, self.history = CollectorRegistry(), History()
         metrics = Metrics(self.registry, "test")
-        context = HelperContext(
+        clock = lambda: self.now  # noqa: E731
+        context = ControllerContext(
             self.state,
-            self.api,
-            metrics,
             AFFINITY,
+            metrics,
             WarmUp(self.state, metrics),
             self.history,
-            clock=lambda: self.now,
-            chance=lambda: 0.0,
+            Clocks(clock, clock, lambda: 0.0, lambda _: asyncio.sleep(0)),
         )
         return PreemptionController(
             context,
             self.api,
+            self.api,
             release_nomination=release_nomination,
             is_hint=lambda uid: uid in hints,
-            sleep=lambda _: asyncio.sleep(0),
         )
 
     def refuse(self, name: str = "important", *asked: str) -> None:

@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import ClassVar, Generic, NoReturn
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History
+from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import Reconciler
 from extender.controllers.refused_pods.record import Begun, Record
 from extender.controllers.refused_pods.records import Bounds, Records
 from extender.controllers.refused_pods.refusals import Refusal
-from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Nominator
-from extender.verbs.plugins import Plugins
-from extender.warm_up import WarmUp
-
-
-@dataclass(frozen=True, slots=True)
-class HelperContext:
-    """What it takes to help refused pods, in any way."""
-
-    state: ClusterState
-    nominator: Nominator
-    metrics: Metrics
-    plugins: Plugins
-    warm_up: WarmUp
-    history: History
-    clock: Callable[[], float]
-    chance: Callable[[], float]
 
 
 class RefusedPodController(Reconciler, Generic[Begun]):
@@ -41,12 +21,10 @@ class RefusedPodController(Reconciler, Generic[Begun]):
     workers: ClassVar[int] = 1
     """Pods that are looked after at a time."""
 
-    def __init__(self, context: HelperContext, bounds: Bounds, most_kept: int) -> None:
+    def __init__(self, context: ControllerContext, bounds: Bounds, most_kept: int) -> None:
         """`most_kept` is in records."""
-        super().__init__(context.state, most_kept, context.clock)
-        self._plugins = context.plugins
-        self._warm_up = context.warm_up
-        self._records: Records[Begun] = Records(context.clock, self._queue.discard, bounds)
+        super().__init__(context, most_kept)
+        self._records: Records[Begun] = Records(self._clock, self._queue.discard, bounds)
 
     async def run(self) -> NoReturn:
         """Look after refused pods for as long as the program runs."""

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from extender.controllers.context import ControllerContext
 from extender.controllers.history import Kind
 from extender.controllers.last_look import LastLook
 from extender.controllers.pod_events import PodEvents
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.errors import ApiError, ExtenderError
 from extender.metrics.table import EVICTIONS
 from extender.model.disruption import mark_message
@@ -39,10 +39,10 @@ Wanted: TypeAlias = Callable[[], bool]
 class Evictions:
     """Talks to an evictor that may fail, or may not be allowed to evict."""
 
-    def __init__(self, context: HelperContext, evictor: Evictor) -> None:
+    def __init__(self, context: ControllerContext, evictor: Evictor) -> None:
         """Evictions are counted as those of the plugin that refuses first."""
         self._state = context.state
-        self._clock = context.clock
+        self._clock = context.clocks.clock
         self._history = context.history
         self._events = PodEvents(context.state)
         self._evictor = evictor

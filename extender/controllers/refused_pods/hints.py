@@ -13,9 +13,12 @@ from collections.abc import Collection, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from extender.controllers.context import ControllerContext
+from extender.controllers.history import Kind
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext, RefusedPodController
+from extender.controllers.refused_pods.controller import RefusedPodController
 from extender.controllers.refused_pods.nominations import Nominations, is_elses
+from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import Nomination, Record, State
 from extender.controllers.refused_pods.records import MOST_CLAIMS, MOST_WITHDRAWALS, Bounds
 from extender.controllers.refused_pods.refusals import (
@@ -27,6 +30,7 @@ from extender.controllers.refused_pods.refusals import (
 )
 from extender.model import memory
 from extender.model.objects import Pod
+from extender.ports import Nominator
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Chooser, Observed, loses_victims, observe
 from extender.verbs.plugins import Refused
@@ -69,16 +73,21 @@ class HintController(RefusedPodController[Nomination]):
     too_costly = "no hint"
     failed = "hints failed unexpectedly"
 
-    def __init__(self, context: HelperContext, limits: HintLimits) -> None:
+    def __init__(
+        self, context: ControllerContext, nominator: Nominator, limits: HintLimits
+    ) -> None:
         super().__init__(context, hint_bounds(), MOST_KEPT + limits.most_outstanding)
         self._limits = limits
-        self._chance = context.chance
-        self._bucket = TokenBucket(limits.per_second, context.clock)
+        self._chance = context.clocks.chance
+        self._bucket = TokenBucket(limits.per_second, context.clocks.clock)
         self._chooser = Chooser(context.state, context.plugins)
         self._unschedulable = UnschedulableCache(context.state, memory.FRUITLESS)
         self._searched = 0.0
         """Seconds of searching since the last rest."""
-        self._nominations = Nominations(context, self._records, self._bucket, limits.patience)
+        patches = Patches(context, nominator, Kind.HINT)
+        self._nominations = Nominations(
+            context, patches, self._records, self._bucket, limits.patience
+        )
 
     @property
     def outstanding(self) -> int:

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Collection, Hashable
 from contextlib import suppress
 
-from extender.controllers.history import Kind
-from extender.controllers.refused_pods.controller import HelperContext
+from extender.controllers.context import ControllerContext
 from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import Nomination, Patched, Record, Withdrawal
 from extender.controllers.refused_pods.records import Records
@@ -35,16 +34,17 @@ class Nominations:
 
     def __init__(
         self,
-        context: HelperContext,
+        context: ControllerContext,
+        patches: Patches,
         records: Records[Nomination],
         bucket: TokenBucket,
         patience: float,
     ) -> None:
         """`patience` is in seconds: a nomination that was not taken by then is withdrawn."""
         self._state = context.state
-        self._clock = context.clock
+        self._clock = context.clocks.clock
         self._skipped = context.metrics.hints
-        self._patches = Patches(context, Kind.HINT)
+        self._patches = patches
         self._records = records
         self._bucket = bucket
         self._patience = patience

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from extender.controllers.context import ControllerContext
 from extender.controllers.history import Kind
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.record import Patched
 from extender.errors import ApiError, ExtenderError
 from extender.model.keys import name_of
 from extender.model.objects import Pod
+from extender.ports import Nominator
 from extender.timing import LogThrottle
 
 FIRST_UNCLEAR_STATUS = 500
@@ -21,12 +22,12 @@ _log = logging.getLogger(__name__)
 class Patches:
     """Talks to a nominator that may fail; warns of it, counts results and remembers whose."""
 
-    def __init__(self, context: HelperContext, kind: Kind) -> None:
+    def __init__(self, context: ControllerContext, nominator: Nominator, kind: Kind) -> None:
         metrics = context.metrics
         self._counters = metrics.hints if kind is Kind.HINT else metrics.preemptions
         self._kind = kind
         self._history = context.history
-        self._nominator = context.nominator
+        self._nominator = nominator
         self._log = LogThrottle(_log)
 
     def count(self, result: str, pod: Pod, node: str | None, note: str = "") -> None:

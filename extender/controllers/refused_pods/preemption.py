@@ -7,14 +7,16 @@ preferences and with its effects on the cluster, among all nodes.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from extender.controllers.context import ControllerContext
+from extender.controllers.history import Kind
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext, RefusedPodController
+from extender.controllers.refused_pods.controller import RefusedPodController
 from extender.controllers.refused_pods.evictions import Evictions
+from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.preemptions import Preemptions
 from extender.controllers.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.controllers.refused_pods.records import Bounds
@@ -22,7 +24,7 @@ from extender.controllers.refused_pods.refusals import Refusal
 from extender.controllers.refused_pods.search import Search, earlier_nodes
 from extender.model import memory
 from extender.model.objects import Pod
-from extender.ports import Evictor, ReleaseNomination
+from extender.ports import Evictor, Nominator, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Refused
 from extender.verbs.preempting import Rank
@@ -52,20 +54,23 @@ class PreemptionController(RefusedPodController[Preemption]):
 
     def __init__(
         self,
-        context: HelperContext,
+        context: ControllerContext,
+        nominator: Nominator,
         evictor: Evictor,
         *,
         release_nomination: ReleaseNomination | None = None,
         is_hint: Callable[[str], bool] = lambda _: False,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`release_nomination` tells who else nominates nodes; `is_hint` knows theirs by uid."""
         bounds = Bounds(memory.PREEMPTORS, MOST_REFUSED, FIRST_PAUSE_SECONDS, CLAIM_SECONDS)
         super().__init__(context, bounds, MOST_REFUSED + MOST_ACTIVE)
         self._is_hint = is_hint
         self._evictions = Evictions(context, evictor)
-        self._preemptions = Preemptions(context, self._records, self._evictions, release_nomination)
-        self._search = Search(context.state, context.plugins, context.chance, context.clock, sleep)
+        patches = Patches(context, nominator, Kind.PREEMPTION)
+        self._preemptions = Preemptions(
+            context, patches, self._records, self._evictions, release_nomination
+        )
+        self._search = Search(context.state, context.plugins, context.clocks)
         context.state.pod_observers.append(self._shown)
 
     # Told by the watch

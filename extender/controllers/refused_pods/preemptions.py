@@ -14,9 +14,8 @@ import logging
 from collections.abc import Sequence
 from math import inf
 
-from extender.controllers.history import Kind
+from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refused_pods.controller import HelperContext
 from extender.controllers.refused_pods.evictions import Evictions
 from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
@@ -44,17 +43,18 @@ class Preemptions:
 
     def __init__(
         self,
-        context: HelperContext,
+        context: ControllerContext,
+        patches: Patches,
         records: Records[Preemption],
         evictions: Evictions,
         release_nomination: ReleaseNomination | None,
     ) -> None:
         self._state = context.state
         self._plugins = context.plugins
-        self._clock = context.clock
+        self._clock = context.clocks.clock
         self._records = records
         self._evictions = evictions
-        self._patches = Patches(context, Kind.PREEMPTION)
+        self._patches = patches
         self._release_nomination = release_nomination
 
     async def begin(

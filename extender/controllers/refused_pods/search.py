@@ -6,13 +6,14 @@ The nodes that it finds are shared by pods with the same prospects, in the order
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
 from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks
 from extender.controllers.refused_pods.record import Preemption, Record
 from extender.controllers.refused_pods.refusals import (
     PER_NAME,
@@ -127,13 +128,11 @@ def earlier_nodes(
 class Slices:
     """Ends a slice when it has taken its time, and lets others have theirs."""
 
-    def __init__(
-        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], rest: float
-    ) -> None:
-        self._clock = clock
-        self._sleep = sleep
+    def __init__(self, clocks: Clocks, rest: float) -> None:
+        self._clock = clocks.clock
+        self._sleep = clocks.sleep
         self._rest = rest
-        self._began = clock()
+        self._began = clocks.clock()
 
     async def between(self) -> None:
         """Rest if it is time to."""
@@ -161,22 +160,13 @@ class Search:
     each looked at once more when it is taken.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        plugins: Plugins,
-        chance: Callable[[], float],
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, state: ClusterState, plugins: Plugins, clocks: Clocks) -> None:
         self._state = state
         self._plugins = plugins
-        self._chance = chance
-        self._clock = clock
-        self._sleep = sleep
+        self._clocks = clocks
         self._turn = asyncio.Lock()
         self._unschedulable = UnschedulableCache(state, memory.WITHOUT_VICTIMS)
-        self._rankings = Rankings(clock)
+        self._rankings = Rankings(clocks.clock)
 
     async def choose(
         self, refusal: Refusal, pod: Pod, *, rest: float = REST, take: bool = True
@@ -192,9 +182,7 @@ class Search:
         async with self._turn:
             if self._unschedulable.knows(key):
                 return None
-            slices = Slices(
-                self._clock, self._sleep, REST_UNSCHEDULABLE if refusal.unschedulable else rest
-            )
+            slices = Slices(self._clocks, REST_UNSCHEDULABLE if refusal.unschedulable else rest)
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
             for_room = pod.requirements.is_plain and len(self._state.nodes) > WHOLE_SEARCH
             look = _Look(pod, passed, slices, take=take, for_room=for_room)
@@ -252,7 +240,7 @@ class Search:
         return await self._best_of(self._rankings.put(key, size, found), look)
 
     async def _candidates(self, look: _Look, *, evicting: bool) -> AsyncIterator[Candidate]:
-        state, chance = self._state, self._chance()
+        state, chance = self._state, self._clocks.chance()
         for each in candidates(
             state,
             look.pod,
