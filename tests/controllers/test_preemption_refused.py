@@ -8,7 +8,7 @@ import pytest
 
 from extender.controllers.refused_pods.evictions import DENIED_SECONDS
 from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
-from extender.controllers.refused_pods.preemptions import (
+from extender.controllers.refused_pods.victim_sets import (
     EVICTING_SECONDS,
 )
 from extender.errors import ApiError

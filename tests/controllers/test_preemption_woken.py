@@ -8,7 +8,7 @@ import pytest
 
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
-from extender.controllers.refused_pods.preemptions import (
+from extender.controllers.refused_pods.victim_sets import (
     TRYING_SECONDS,
 )
 from extender.kube.failures import NoAnswerError

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 import extender.controllers.refused_pods.preemption
-import extender.controllers.refused_pods.preemptions
+import extender.controllers.refused_pods.victim_sets
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.evictions import Evictions
-from extender.controllers.refused_pods.preemptions import Preemptions
+from extender.controllers.refused_pods.victim_sets import VictimSets
 from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
@@ -33,19 +33,19 @@ def _waits_for_no_watch(patch: Patch) -> None:
     async def shown(*_: object) -> bool:
         return True
 
-    patch.setattr(Preemptions, "_until_shown", at_once)
+    patch.setattr(VictimSets, "_until_shown", at_once)
     patch.setattr(Evictions, "_is_shown", shown)
 
 
 def _evicts_whatever_has_become_of_the_preemptor(patch: Patch) -> None:
-    patch.setattr(Preemptions, "_is_wanted", lambda *_: True)
+    patch.setattr(VictimSets, "_is_wanted", lambda *_: True)
 
 
 def _nominates_after_deleting(patch: Patch) -> None:
     async def later(*_: object) -> bool:
         return True
 
-    patch.setattr(Preemptions, "_nominate", later)
+    patch.setattr(VictimSets, "_nominate", later)
     _waits_for_no_watch(patch)
     _evicts_whatever_has_become_of_the_preemptor(patch)
     _forgets_marks(patch)
@@ -78,7 +78,7 @@ def _chooses_anew(patch: Patch) -> None:
 def _is_impatient(patch: Patch) -> None:
     """Give a node up for another after a second, whatever is under way there."""
     _chooses_anew(patch)
-    patch.setattr(extender.controllers.refused_pods.preemptions, "EVICTING_SECONDS", 1.0)
+    patch.setattr(extender.controllers.refused_pods.victim_sets, "EVICTING_SECONDS", 1.0)
 
 
 def _evicts_equals(patch: Patch) -> None:

@@ -138,18 +138,20 @@ class HintController(RefusedPodController[Nomination]):
     async def _help(self, record: Record[Nomination], refusal: Refusal) -> float | None:
         """Nominate a node for a pod, if there is one for it and it is our turn."""
         now = self._clock()
-        if record.state(now) is State.CLAIMED:
-            # The scheduler is evicting for it, and nominates a node itself.
-            self._nominations.skip(news=refusal.has_news(now))
-            return await self._try_again(record, refusal)
         if refusal.settled_at > now:
             return refusal.settled_at - now
-        seen = observe(self._state, refusal.pod)
-        wait = refusal.wait_for_watch(now, known=seen.known)
-        if wait is not None:
-            return wait
-        news = self._news(record, refusal, seen)
-        if news is None:
+        claimed, seen = record.state(now) is State.CLAIMED, observe(self._state, refusal.pod)
+        if not claimed:
+            wait = refusal.wait_for_watch(now, known=seen.known)
+            if wait is not None:
+                return wait
+            if not seen.known or seen.node is not None:
+                self._records.admit(record)
+                return None
+        news = refusal.has_news(now)
+        if claimed or is_elses(refusal, seen, (), news=news):
+            # Others are being evicted for it, and whoever does so nominates a node.
+            self._nominations.skip(news=news)
             return await self._try_again(record, refusal)
         rest = refusal.pause.rest(now)
         if rest is None:
@@ -157,18 +159,6 @@ class HintController(RefusedPodController[Nomination]):
         if rest is not None or not self._is_our_turn(news=news):
             return LOOK_SECONDS if rest is None else rest
         return await self._nominate(record, refusal, seen)
-
-    def _news(self, record: Record[Nomination], refusal: Refusal, seen: Observed) -> bool | None:
-        """Return whether a pod was refused anew; None when nothing can be done for it now."""
-        if not seen.known or seen.node is not None:
-            self._records.admit(record)
-            return None
-        news = refusal.has_news(self._clock())
-        if is_elses(refusal, seen, (), news=news):
-            # Others are being evicted there for this pod.
-            self._nominations.skip(news=news)
-            return None
-        return news
 
     def _is_our_turn(self, *, news: bool) -> bool:
         if self._state.stale is not None:
@@ -191,7 +181,7 @@ class HintController(RefusedPodController[Nomination]):
         if node is None:
             if refusal.tried:
                 # What was of no use may be of some by the time of the next look.
-                refusal.tried.clear()
+                refusal.tried = ()
                 refusal.pause.begin(now)
         elif not self._bucket.take():
             return LOOK_SECONDS
@@ -226,8 +216,6 @@ class HintController(RefusedPodController[Nomination]):
         It was refused for victims that our watch showed longer than the scheduler's did.
         """
         now, pod = self._clock(), refusal.pod
-        if refusal.settled_at > now:
-            return refusal.settled_at - now
         await self._warm_up.prepare(pod)
         seen = observe(self._state, pod)
         node = seen.nominated

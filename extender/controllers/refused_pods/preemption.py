@@ -17,11 +17,11 @@ from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
 from extender.controllers.refused_pods.controller import RefusedPodController
 from extender.controllers.refused_pods.evictions import Evictions
 from extender.controllers.refused_pods.patches import Patches
-from extender.controllers.refused_pods.preemptions import Preemptions
 from extender.controllers.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.controllers.refused_pods.records import Bounds
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.controllers.refused_pods.search import Search, earlier_nodes
+from extender.controllers.refused_pods.victim_sets import VictimSets
 from extender.model import memory
 from extender.model.objects import Pod
 from extender.ports import Evictor, Nominator, ReleaseNomination
@@ -67,7 +67,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         self._is_hint = is_hint
         self._evictions = Evictions(context, evictor)
         patches = Patches(context, nominator, Kind.PREEMPTION)
-        self._preemptions = Preemptions(
+        self._victim_sets = VictimSets(
             context, patches, self._records, self._evictions, release_nomination
         )
         self._search = Search(context.state, context.plugins, context.clocks)
@@ -151,7 +151,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         return refusal
 
     async def _look_after(self, record: Record[Preemption], begun: Preemption) -> float | None:
-        return await self._preemptions.look_after(record, begun)
+        return await self._victim_sets.look_after(record, begun)
 
     # Refused
 
@@ -182,7 +182,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         found = on_node(self._state, preemptor, self._plugins, candidate.node)
         if found is None or found.rank > candidate.rank:
             return 0.0
-        return await self._preemptions.begin(record, preemptor, found)
+        return await self._victim_sets.begin(record, preemptor, found)
 
     def _wait(self, record: Record[Preemption], refusal: Refusal) -> float | None:
         """Return for how many seconds a pod has to wait for its turn, None when it is there."""

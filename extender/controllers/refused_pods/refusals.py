@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import inf
@@ -52,7 +51,7 @@ class Refusal:
     """The nodes that the scheduler's own plugins let through, None when unknown."""
     unschedulable: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
-    tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
+    tried: tuple[str, ...] = ()
     """The nodes that it was pointed to in vain."""
     outlook: Hashable = None
     """What its chances hung on when a node was chosen that the scheduler then refused."""
@@ -116,7 +115,7 @@ class Refusal:
 
     def fail(self, node: str, now: float) -> None:
         """Note that a nomination for a node was of no use."""
-        self.tried.append(node)
+        self.tried = (*self.tried, node)[-TRIED:]
         self.pause.begin(now)
 
     def hold(self, outlook: Hashable, now: float) -> None:

@@ -38,7 +38,7 @@ TRYING_SECONDS = 0.1
 _log = logging.getLogger(__name__)
 
 
-class Preemptions:
+class VictimSets:
     """Begins sets of victims, carries them out and ends them."""
 
     def __init__(
