@@ -51,11 +51,10 @@ class Nominations:
 
     def placements(self) -> list[ExpectedPlacement]:
         """Return the nodes that pods are nominated for and may be bound to any moment."""
-        every = [each.begun for each in self._records.begun.values()]
         return [
             ExpectedPlacement(each.pod, each.node)
-            for each in every
-            if each is not None and self._state.pod(each.pod.key, each.pod.uid) is not None
+            for uid, each in self._records.begun.items()
+            if self._state.pod(each.pod.key, uid) is not None
         ]
 
     async def set(self, record: Record[Nomination], pod: Pod, node: str, outlook: Hashable) -> bool:
@@ -145,9 +144,10 @@ class Nominations:
 
     async def withdraw_all(self) -> None:
         """Withdraw every nomination that is still of use to nobody."""
-        for record in list(self._records.begun.values()):
-            nomination = record.begun
-            if nomination is not None and observe(self._state, nomination.pod).node is None:
+        for uid, nomination in list(self._records.begun.items()):
+            record, seen = self._records.get(uid), observe(self._state, nomination.pod)
+            # It may have been left to the scheduler while another one was withdrawn.
+            if record is not None and record.begun is nomination and seen.node is None:
                 await self.withdraw(record, nomination, "withdrawn")
 
     async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:

@@ -104,7 +104,7 @@ class PreemptionController(RefusedPodController[Preemption]):
 
     def admitted(self, pod: Pod) -> None:
         """Note that a pod was not refused everywhere: nobody more is evicted for it."""
-        if (begun := self._begun(pod)) is not None:
+        if (begun := self._records.begun.get(pod.uid)) is not None:
             begun.unwanted = True
         super().admitted(pod)
 
@@ -112,7 +112,7 @@ class PreemptionController(RefusedPodController[Preemption]):
 
     def going(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of the pods that are evicted for a pod; None when none are, by us."""
-        preemption = self._begun(pod)
+        preemption = self._records.begun.get(pod.uid)
         return None if preemption is None else preemption.victims.keys()
 
     async def has_better_ones(self, pod: Pod, rank: Rank) -> bool:
@@ -124,7 +124,7 @@ class PreemptionController(RefusedPodController[Preemption]):
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of those of whose deletion the watch should tell any moment, if any."""
-        if (preemption := self._begun(pod)) is None:
+        if (preemption := self._records.begun.get(pod.uid)) is None:
             return None
         lagging = self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS
         return preemption.victims.keys() if lagging else None
@@ -137,10 +137,6 @@ class PreemptionController(RefusedPodController[Preemption]):
     def defer_to_scheduler(self, pod: Pod) -> None:
         """Leave a pod to the scheduler, which is about to evict others for it."""
         self._records.claim(pod)
-
-    def _begun(self, pod: Pod) -> Preemption | None:
-        record = self._records.begun.get(pod.uid)
-        return None if record is None else record.begun
 
     def _latest(self, pod: Pod) -> Refusal | None:
         """Return the refusal of a pod in the scheduling cycle that preempts for it now."""

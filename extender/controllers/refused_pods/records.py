@@ -10,7 +10,7 @@ But it asks /preempt first: before it evicts anybody and before it nominates.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
@@ -57,7 +57,7 @@ class Records(Generic[Begun]):
         self._refused: LruCache[str, Record[Begun]] = LruCache(
             bounds.budget, most=bounds.most_refused, dropped=self._drop_refusal
         )
-        self._begun: dict[str, Record[Begun]] = {}
+        self._begun: dict[str, Begun] = {}
         self._claimed: OrderedDict[str, Record[Begun]] = OrderedDict()
         self._withdrawn: OrderedDict[tuple[str, str], Withdrawal] = OrderedDict()
         """By uid and node; the latest last, as with claims."""
@@ -110,14 +110,13 @@ class Records(Generic[Begun]):
     # What was begun
 
     @property
-    def begun(self) -> dict[str, Record[Begun]]:
-        """Return the pods for which something was begun that is not over, by uid."""
+    def begun(self) -> Mapping[str, Begun]:
+        """Return what was begun and is not over, by the uid of the pod."""
         return self._begun
 
     def begin(self, record: Record[Begun], begun: Begun) -> None:
         """Note that something is begun for a pod."""
-        record.begun = begun
-        self._begun[record.uid] = record
+        record.begun = self._begun[record.uid] = begun
 
     def end(self, record: Record[Begun]) -> None:
         """Note that what was begun for a pod is over, or is not ours any more."""
