@@ -17,7 +17,7 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.history import Kind
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.controller import RefusedPodController
-from extender.controllers.refused_pods.nominations import Nominations, is_elses
+from extender.controllers.refused_pods.nominations import Nominations
 from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import Nomination, Record, State
 from extender.controllers.refused_pods.records import MOST_CLAIMS, MOST_WITHDRAWALS, Bounds
@@ -149,7 +149,7 @@ class HintController(RefusedPodController[Nomination]):
                 self._records.admit(record)
                 return None
         news = refusal.has_news(now)
-        if claimed or is_elses(refusal, seen, (), news=news):
+        if claimed or refusal.is_elses(seen, (), news=news):
             # Others are being evicted for it, and whoever does so nominates a node.
             self._nominations.skip(news=news)
             return await self._try_again(record, refusal)

@@ -10,7 +10,6 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import Nomination, Patched, Record, Withdrawal
 from extender.controllers.refused_pods.records import Records
-from extender.controllers.refused_pods.refusals import Refusal
 from extender.model.objects import Pod
 from extender.timing import TokenBucket
 from extender.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
@@ -88,7 +87,7 @@ class Nominations:
         settled = refusal is not None and refusal.settled_at <= now
         # A watch or a scheduler that lags still shows what we have withdrawn.
         ours = {nomination.node, *record.withdrawals}
-        if refusal is not None and settled and is_elses(refusal, seen, ours, news=news):
+        if refusal is not None and settled and refusal.is_elses(seen, ours, news=news):
             self.skip(news=news)
             self._records.end(record)
         elif nomination.deadline <= now:
@@ -209,9 +208,3 @@ class Nominations:
     def skip(self, *, news: bool) -> None:
         """Count a pod for which nothing is done, once for each refusal."""
         self._skipped.count("skipped", by=int(news))
-
-
-def is_elses(refusal: Refusal, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
-    """Return whether a pod is nominated for a node by somebody else."""
-    shown = {seen.nominated, refusal.pod.nominated if news else None}
-    return not shown <= {None, *ours}

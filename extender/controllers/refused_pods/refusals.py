@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -10,6 +10,7 @@ from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.timing import LONGEST_PAUSE_SECONDS, Pause
+from extender.verbs.nominating import Observed
 from extender.verbs.plugins import Refused
 
 PER_POD = 1024
@@ -91,6 +92,11 @@ class Refusal:
             return False
         is_news, self._is_news = self._is_news, False
         return is_news
+
+    def is_elses(self, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
+        """Return whether the pod is nominated for a node by somebody else."""
+        shown = {seen.nominated, self.pod.nominated if news else None}
+        return not shown <= {None, *ours}
 
     def take_up(self) -> None:
         """Keep of the nodes that refused the pod what a search for victims needs."""

@@ -6,7 +6,7 @@ The nodes that it finds are shared by pods with the same prospects, in the order
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
@@ -80,31 +80,6 @@ class Ranking:
         heappush(self.left, entry)
 
 
-class Rankings:
-    """The latest rankings, by what is the same for all pods that share one; bounded in bytes."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._known: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
-
-    def get(self, key: Hashable, uid: str) -> Ranking | None:
-        """Return a ranking that may serve a pod."""
-        known = self._known.get(key)
-        if known is None or uid in known.takers:
-            return None
-        if self._clock() >= known.until:
-            self._known.pop(key)
-            return None
-        return known
-
-    def put(self, key: Hashable, size: int, found: Iterable[Entry]) -> Ranking:
-        """Keep what a search has found; `size` is that of the key, in bytes."""
-        left = nsmallest(MOST_RANKED, found)
-        ranking = Ranking(left, self._clock() + SHARED_SECONDS)
-        self._known.put(key, ranking, size + PER_NODE * len(left))
-        return ranking
-
-
 def earlier_nodes(
     state: ClusterState, record: Record[Preemption], pod: Pod, now: float, *, is_hint: bool
 ) -> Iterator[str]:
@@ -166,7 +141,8 @@ class Search:
         self._clocks = clocks
         self._turn = asyncio.Lock()
         self._unschedulable = UnschedulableCache(state, memory.WITHOUT_VICTIMS)
-        self._rankings = Rankings(clocks.clock)
+        self._rankings: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
+        """The latest ones, by what is the same for all pods that share one."""
 
     async def choose(
         self, refusal: Refusal, pod: Pod, *, rest: float = REST, take: bool = True
@@ -223,21 +199,27 @@ class Search:
 
     async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
         """Take a node from what was found for another pod a moment ago."""
-        ranking = self._rankings.get(key, look.pod.uid)
-        if ranking is None:
+        ranking = self._rankings.get(key)
+        if ranking is None or look.pod.uid in ranking.takers:
+            return None
+        if self._clocks.clock() >= ranking.until:
+            self._rankings.pop(key)
             return None
         async for each in self._candidates(look, evicting=False):
             return each
         return await self._best_of(ranking, look)
 
     async def _anew(self, key: Hashable, size: int, look: _Look) -> Candidate | None:
-        """Rank all nodes, and take one."""
+        """Rank all nodes, and take one; `size` is that of the key, in bytes."""
         found: list[Entry] = []
         async for each in self._candidates(look, evicting=True):
             if not each.victims:
                 return each
             found.append((self._badness(each), len(found), each.node))
-        return await self._best_of(self._rankings.put(key, size, found), look)
+        left = nsmallest(MOST_RANKED, found)
+        ranking = Ranking(left, self._clocks.clock() + SHARED_SECONDS)
+        self._rankings.put(key, ranking, size + PER_NODE * len(left))
+        return await self._best_of(ranking, look)
 
     async def _candidates(self, look: _Look, *, evicting: bool) -> AsyncIterator[Candidate]:
         state, chance = self._state, self._clocks.chance()
