@@ -44,7 +44,7 @@ class Patches:
         success: str | None = None,
         overtaken: str = "skipped",
     ) -> Patched:
-        """Change the field from `before`, and count the result, unless `success` is no word."""
+        """Change the field from `before`; count the result if there is a word for success."""
         try:
             done = await self._nominator.nominate(pod, before, node)
         except ExtenderError as error:
