@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 
 import msgspec
 
@@ -44,10 +44,11 @@ from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
 from extender.collecting import keep_collecting
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
-from extender.controllers.preemption.controller import PreemptionController
-from extender.controllers.refusals import SETTLING_SECONDS
+from extender.controllers.refused_pods.preemption import PreemptionController
+from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
 from extender.kube.frames import Resource, is_large, read_object
@@ -134,11 +135,11 @@ class _Bench:
         self.preemptions = Preemptions(
             requests, self.plugins, may_be_empty=False, clock=perf_counter
         )
-        self.preempting = PreemptionController(
-            self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
-            clock=perf_counter, chance=lambda: 0.5, warm_up=self.warm_up,
-            history=History(),
-        )  # fmt: skip
+        api, clocks = Agreeing(self.state), Clocks(perf_counter, time, lambda: 0.5)
+        context = ControllerContext(
+            self.state, self.plugins, metrics, self.warm_up, History(), clocks
+        )
+        self.preempting = PreemptionController(context, api, api)
         self.evicting = Evicting(self.state, metrics, self.plugins, self.warm_up)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.

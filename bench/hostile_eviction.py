@@ -10,8 +10,9 @@ from typing import Final, NoReturn
 
 from bench.agreeing import Agreeing
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
@@ -50,15 +51,15 @@ class Evicting:
     def __init__(
         self, state: ClusterState, metrics: Metrics, plugins: Plugins, warm_up: WarmUp
     ) -> None:
+        clocks = Clocks(perf_counter, time, random)
         self._controller = EvictionController(
-            state, Agreeing(state), _Leader(), metrics, plugins,
+            ControllerContext(state, plugins, metrics, warm_up, History(), clocks),
+            Agreeing(state),
+            _Leader(),
             execution=EVERYWHERE,
             limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
-            clocks=Clocks(perf_counter, time, random),
             unready=lambda: None,
-            warm_up=warm_up,
-            history=History(),
-        )  # fmt: skip
+        )
 
     async def look(self) -> None:
         """Judge whom events have named, as far as time allows, and do what is due for some."""

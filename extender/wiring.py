@@ -18,11 +18,12 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.history import History
-from extender.controllers.nomination.controller import NominationController, NominationLimits
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.hints import HintController, HintLimits
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
@@ -55,12 +56,24 @@ class Context:
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
 
+    @property
+    def of_controllers(self) -> ControllerContext:
+        """Return what of it controllers need."""
+        return ControllerContext(
+            self.state,
+            filter_plugins(self.config),
+            self.metrics,
+            self.warm_up,
+            self.history,
+            self.clocks,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Helpers:
     """What looks after pods that were refused on every node, where that is enabled."""
 
-    nomination: NominationController | None
+    nomination: HintController | None
     preemption: PreemptionController | None
     refused: RefusedPods | None = None
 
@@ -116,34 +129,31 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
 
 
 def build_helpers(context: Context) -> Helpers:
-    """Build what looks after refused pods, where the hard rules are ours."""
-    config = context.config
-    nomination = _nomination(context)
+    """Build what looks after refused pods, where the hard rules are ours and somebody can be told.
+
+    The page for people lists them in any case.
+    """
+    config, source = context.config, context.source
     refused = RefusedPods(context.state) if enforced(config) else None
-    return Helpers(nomination, _preemption(context, nomination), refused)
+    if source.nominator is None or config.mode is not Mode.REPLACE:
+        return Helpers(None, None, refused)
+    nomination = preemption = None
+    if config.hints.enabled:
+        hints = config.hints
+        limits = HintLimits(hints.per_second, hints.max_outstanding, hints.patience_seconds)
+        nomination = HintController(context.of_controllers, source.nominator, limits)
+    if config.preemption.enabled and source.evictor is not None:
+        preemption = PreemptionController(
+            context.of_controllers,
+            source.nominator,
+            source.evictor,
+            release_nomination=_release_nomination(nomination),
+            is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
+        )
+    return Helpers(nomination, preemption, refused)
 
 
-def _nomination(context: Context) -> NominationController | None:
-    """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
-    config, nominator = context.config, context.source.nominator
-    if nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
-        return None
-    return NominationController(
-        context.state,
-        nominator,
-        context.metrics,
-        NominationLimits(
-            config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
-        ),
-        filter_plugins(config),
-        clock=context.clocks.clock,
-        chance=context.clocks.chance,
-        warm_up=context.warm_up,
-        history=context.history,
-    )
-
-
-def _release_nomination(nomination: NominationController | None) -> ReleaseNomination | None:
+def _release_nomination(nomination: HintController | None) -> ReleaseNomination | None:
     return None if nomination is None else nomination.release_nomination
 
 
@@ -168,30 +178,6 @@ def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodCla
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 
 
-def _preemption(
-    context: Context, nomination: NominationController | None
-) -> PreemptionController | None:
-    """Build what evicts pods for others, where the hard rules are ours and somebody can be told."""
-    config, source = context.config, context.source
-    nominator, evictor = source.nominator, source.evictor
-    wanted = config.preemption.enabled and config.mode is Mode.REPLACE
-    if nominator is None or evictor is None or not wanted:
-        return None
-    return PreemptionController(
-        context.state,
-        nominator,
-        evictor,
-        context.metrics,
-        filter_plugins(config),
-        clock=context.clocks.clock,
-        chance=context.clocks.chance,
-        warm_up=context.warm_up,
-        history=context.history,
-        release_nomination=_release_nomination(nomination),
-        is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
-    )
-
-
 def build_eviction(context: Context) -> EvictionController | None:
     """Build what moves pods that break rules, where that is wanted and somebody can be told."""
     source, settings = context.source, context.config.required_during_execution
@@ -199,11 +185,9 @@ def build_eviction(context: Context) -> EvictionController | None:
     if mover is None or leadership is None or not settings.enabled:
         return None
     return EvictionController(
-        context.state,
+        context.of_controllers,
         mover,
         leadership,
-        context.metrics,
-        filter_plugins(context.config),
         execution=settings.execution,
         limits=EvictionLimits(
             settings.evictions_per_minute,
@@ -211,10 +195,7 @@ def build_eviction(context: Context) -> EvictionController | None:
             settings.share,
             settings.dry_run,
         ),
-        clocks=context.clocks,
         unready=context.unsynced,
-        warm_up=context.warm_up,
-        history=context.history,
     )
 
 

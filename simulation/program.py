@@ -14,8 +14,8 @@ from kubernetes_asyncio.client import Configuration
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config
+from extender.controllers.context import Clocks
 from extender.controllers.drift import keep_watching_drift
-from extender.controllers.eviction.moving import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring

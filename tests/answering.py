@@ -11,8 +11,8 @@ from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.controller import NominationController
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.hints import HintController
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.reading import pods_apart
@@ -76,7 +76,7 @@ class Answering:
         pods: PodReader | None = None,
         warm_up: WarmUp | None = None,
         in_flight: InFlightPods | None = None,
-        nomination: NominationController | None = None,
+        nomination: HintController | None = None,
         preemption: PreemptionController | None = None,
         shadow: ShadowDifferences | None = None,
         held: HeldPlaces | None = None,

@@ -16,9 +16,10 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.nomination.controller import NominationController, NominationLimits
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.hints import HintController, HintLimits
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.model.disruption import preemptor_in
 from extender.model.labels import EVERYTHING
@@ -29,6 +30,7 @@ from extender.verbs.interaction import interact
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.warm_up import WarmUp
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering, requests_of
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
@@ -81,28 +83,23 @@ class Churn:
         nodes = NodeAffinityPlugin()
         plugins: Plugins = (InterPodAffinity(), nodes, CrossNamespacePodAffinity())
         self.clock = clock = Clock()
-        self.nomination = NominationController(
+        context = ControllerContext(
             self.state,
-            self,
-            metrics,
-            NominationLimits(per_second=1000, most_outstanding=20, patience=1),
             plugins,
-            clock=clock,
-            chance=self._chance.random,
-            history=History(),
+            metrics,
+            WarmUp(self.state, metrics),
+            History(),
+            Clocks(clock, clock, self._chance.random, lambda _: asyncio.sleep(0)),
+        )
+        self.nomination = HintController(
+            context, self, HintLimits(per_second=1000, most_outstanding=20, patience=1)
         )
         self.preemption = PreemptionController(
-            self.state,
+            context,
             self,
             self,
-            metrics,
-            plugins,
-            clock=clock,
-            chance=self._chance.random,
             release_nomination=self.nomination.release_nomination,
             is_hint=self.nomination.nominates,
-            sleep=lambda _: asyncio.sleep(0),
-            history=History(),
         )
         self.preemptions = Preemptions(
             requests_of(self.state, metrics, pods=self._pods),

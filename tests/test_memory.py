@@ -175,10 +175,10 @@ async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
     # A refused pod that no watch ever showed is remembered for five minutes.
     churn.clock.now += 400
     await churn.look_after(500)
-    assert len(churn.preemption._records) == len(churn.preemption._records.active) == 0
+    assert len(churn.preemption._records) == len(churn.preemption._records.begun) == 0
     hints = churn.nomination._records
     assert list(hints.refused) == []
-    assert len(hints.nominated) == 0
+    assert len(hints.begun) == 0
     assert churn.state.node_rules.in_use == {}
     assert len(churn.state.nominated) == 0
 

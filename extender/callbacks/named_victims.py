@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.model import memory
 from extender.model.lru_cache import PER_NAME, LruCache
 from extender.model.objects import Pod

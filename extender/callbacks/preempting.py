@@ -12,7 +12,7 @@ from time import perf_counter
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.requests import NotReadyError, Requests
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.errors import ObjectError
 from extender.model.objects import Pod
 from extender.ports import ReleaseNomination

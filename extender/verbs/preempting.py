@@ -72,6 +72,24 @@ def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Pl
     return bool(gone) and fits_without(state, pod, pod.nominated, gone, plugins)
 
 
+class Exclusions:
+    """Over which topology keys pods of a class exclude those of others; each is compared once."""
+
+    def __init__(self, state: ClusterState, pod_class: PodClass, plugins: Plugins) -> None:
+        self._state = state
+        self._pod_class = pod_class
+        self._plugins = plugins
+        self._known: dict[PodClass, frozenset[str] | None] = {}
+
+    def keys(self, other: PodClass) -> frozenset[str] | None:
+        """Return these keys; None where no rule of either is about the other."""
+        if other not in self._known:
+            own, state = self._pod_class, self._state
+            found = (each.interaction(state, own, other) for each in self._plugins)
+            self._known[other] = exclusive_keys(found)
+        return self._known[other]
+
+
 class _Call:
     def __init__(self, state: ClusterState, pod: Pod, plugins: Plugins) -> None:
         self._state = state
@@ -81,7 +99,7 @@ class _Call:
         self._adds = len(pod.pod_class.affinity) <= MOST_COMPARED
         # In mode assist, where all that is enforced here is from annotations, budgets are unknown.
         self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
-        self._exclusive: dict[PodClass, frozenset[str]] = {}
+        self._exclusions = Exclusions(state, pod.pod_class, plugins)
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:
         """Return the victims that make a node fit, None when no victims on it do."""
@@ -116,16 +134,8 @@ class _Call:
         """Return whether a pod on a node repels ours there, and may be evicted for it."""
         if not may_be_chosen(other, self._pod):
             return False
-        keys = self._exclusive.get(other.pod_class)
-        if keys is None:
-            keys = self._exclusive[other.pod_class] = self._exclusive_keys(other.pod_class)
-        return bool(keys) and not keys.isdisjoint(self._state.nodes.labels(node))
-
-    def _exclusive_keys(self, other: PodClass) -> frozenset[str]:
-        """Return the topology keys over which pods of a class and ours exclude each other."""
-        own = self._pod.pod_class
-        interactions = (each.interaction(self._state, own, other) for each in self._plugins)
-        return exclusive_keys(interactions) or frozenset()
+        keys = self._exclusions.keys(other.pod_class)
+        return keys is not None and not keys.isdisjoint(self._state.nodes.labels(node))
 
 
 def fits_without(

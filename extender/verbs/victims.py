@@ -14,13 +14,13 @@ from math import inf
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.verbs.filtering import judge
-from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
+from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Rank, fits_without, may_be_chosen, rank
+from extender.verbs.preempting import Exclusions, Rank, fits_without, may_be_chosen, rank
 
 MOST_CONDITIONS: Final = 2_500_000
 """Comparisons of nodes with tolerations and host ports in one search, a second or so: others wait
@@ -173,14 +173,13 @@ def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
 
 
 class _DryRun:
-    """Chooses victims node by node; remembers what pods of a class have to do with the pod."""
+    """Chooses victims node by node."""
 
     def __init__(self, state: ClusterState, preemptor: Pod, plugins: Plugins) -> None:
         self._state = state
         self._preemptor = preemptor
-        self._plugins = plugins
         self._fixed, self._by_pods = _by_what_they_see(plugins)
-        self._repelling: dict[PodClass, frozenset[str] | None] = {}
+        self._keys = Exclusions(state, state.class_of(preemptor), plugins).keys
 
     def on(self, node: str) -> Candidate | None:
         """Return the victims on a node, None where none are of use or none are needed."""
@@ -250,17 +249,6 @@ class _DryRun:
             victims.append(pod)
             violations += pod.uid in protected
         return Candidate(node, sorted(victims, key=importance), violations) if victims else None
-
-    def _keys(self, pod_class: PodClass) -> frozenset[str] | None:
-        """Return the topology keys over which pods of a class and ours exclude each other.
-
-        None where no rule of either is about the other.
-        """
-        if pod_class not in self._repelling:
-            own = self._state.class_of(self._preemptor)
-            interactions = (each.interaction(self._state, own, pod_class) for each in self._plugins)
-            self._repelling[pod_class] = exclusive_keys(interactions)
-        return self._repelling[pod_class]
 
 
 def importance(pod: Pod) -> tuple[int, float, str]:

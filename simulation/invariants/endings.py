@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from extender.cluster.ledgers.nominated_pods import NominationLedger
-from extender.controllers.nomination.record import Nomination, Withdrawal
+from extender.controllers.refused_pods.record import Nomination, Withdrawal
 from simulation.invariants.broken import BrokenError
 
 LONGEST_NOMINATION: Final = 60.0

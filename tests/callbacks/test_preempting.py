@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.verbs.plugins import Plugins
 from extender.warm_up import AT_MOST, WarmUp

@@ -11,8 +11,9 @@ from typing import NoReturn
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
@@ -21,6 +22,7 @@ from extender.model.objects import Pod as ModelPod
 from extender.ports import Evicted, Eviction, Occurrence
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.warm_up import WarmUp
 from extender.wire.objects import PodReader
 from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
 from tests.shown_objects import Objects
@@ -113,17 +115,22 @@ class Rig:
         self.registry = CollectorRegistry()
         self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
         self.history = History()
-        self.controller = EvictionController(
+        metrics = Metrics(self.registry)
+        context = ControllerContext(
             self.state,
+            (InterPodAffinity(), NodeAffinityPlugin()),
+            metrics,
+            WarmUp(self.state, metrics),
+            self.history,
+            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
+        )
+        self.controller = EvictionController(
+            context,
             self.mover,
             self.leader,
-            Metrics(self.registry),
-            (InterPodAffinity(), NodeAffinityPlugin()),
             execution=execution,
             limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
-            clocks=Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
             unready=lambda: None,
-            history=self.history,
         )
 
     def node(self, name: str, **labels: str) -> None:

@@ -7,16 +7,15 @@ import asyncio
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.nomination.controller import (
-    NominationController,
-    NominationLimits,
-)
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
+from extender.controllers.refused_pods.hints import HintController, HintLimits
+from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
+from extender.warm_up import WarmUp
 from tests.builders import HOST, Pod, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -107,16 +106,16 @@ class NominationRig:
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry, "test")
         self.history = History()
-        self.controller = NominationController(
+        context = ControllerContext(
             self.state,
-            self.api,
-            self.metrics,
-            NominationLimits(per_second, most, PATIENCE),
             AFFINITY,
-            clock=lambda: self.now,
-            chance=lambda: 0.0,
-            history=self.history,
+            self.metrics,
+            WarmUp(self.state, self.metrics),
+            self.history,
+            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
         )
+        limits = HintLimits(per_second, most, PATIENCE)
+        self.controller = HintController(context, self.api, limits)
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
         """Tell of a refusal."""

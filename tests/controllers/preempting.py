@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
+from extender.controllers.refused_pods.preemption import PreemptionController
+from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
 from extender.metrics.table import EVICTIONS, PREEMPTIONS
 from extender.model.disruption import preemptor_in
@@ -21,6 +22,7 @@ from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
 from extender.ports import ReleaseNomination
 from extender.verbs.filtering import judge
+from extender.warm_up import WarmUp
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
 from tests.shown_objects import Objects
 from tests.verbs.judging import AFFINITY
@@ -219,18 +221,22 @@ class PreemptionRig:
     ) -> PreemptionController:
         """Build a controller over the same picture, as after a restart."""
         self.registry, self.history = CollectorRegistry(), History()
-        return PreemptionController(
+        metrics = Metrics(self.registry, "test")
+        clock = lambda: self.now  # noqa: E731
+        context = ControllerContext(
             self.state,
-            self.api,
-            self.api,
-            Metrics(self.registry, "test"),
             AFFINITY,
-            clock=lambda: self.now,
-            chance=lambda: 0.0,
+            metrics,
+            WarmUp(self.state, metrics),
+            self.history,
+            Clocks(clock, clock, lambda: 0.0, lambda _: asyncio.sleep(0)),
+        )
+        return PreemptionController(
+            context,
+            self.api,
+            self.api,
             release_nomination=release_nomination,
             is_hint=lambda uid: uid in hints,
-            sleep=lambda _: asyncio.sleep(0),
-            history=self.history,
         )
 
     def refuse(self, name: str = "important", *asked: str) -> None:

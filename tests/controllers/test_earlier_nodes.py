@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.record import Record
-from extender.controllers.preemption.search import REMEMBERED_SECONDS, earlier_nodes
+from extender.controllers.refused_pods.record import Preemption, Record
+from extender.controllers.refused_pods.search import REMEMBERED_SECONDS, earlier_nodes
 from tests.builders import model_pod, pod, state_of
 from tests.controllers.preempting import HIGH, A, B, plain
 
@@ -26,9 +26,9 @@ def cluster(*, marked: str | None = None, leaving: str | None = None) -> Cluster
     return state
 
 
-def remembering(node: str | None = None, since: float = NOW) -> Record:
+def remembering(node: str | None = None, since: float = NOW) -> Record[Preemption]:
     """Build what is known of the pod, with a node where victims were to go for it."""
-    record = Record(WANTS.uid)
+    record: Record[Preemption] = Record(WANTS.uid)
     if node is not None:
         record.remember(node, since)
     return record
@@ -62,7 +62,7 @@ def remembering(node: str | None = None, since: float = NOW) -> Record:
 )  # fmt: skip
 def test_earlier_nodes_are_those_of(
     state: ClusterState,
-    record: Record,
+    record: Record[Preemption],
     nominated: str | None,
     nodes: list[str],
     *,

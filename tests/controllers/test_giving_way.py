@@ -10,11 +10,11 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
 from extender.callbacks.preempting import Preemptions
-from extender.controllers.nomination import nominations
-from extender.controllers.nomination.controller import WAKING_SECONDS
-from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, State
-from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.controllers.reconciling import LOOK_SECONDS
+from extender.controllers.refused_pods import nominations
+from extender.controllers.refused_pods.hints import CLAIM_SECONDS, WAKING_SECONDS, hint_bounds
+from extender.controllers.refused_pods.record import REMEMBERED_SECONDS, Nomination, Patched, State
+from extender.controllers.refused_pods.records import MOST_CLAIMS, Records
 from extender.errors import ApiError, ExtenderError
 from extender.web.app import callbacks_app
 from tests.answering import Answering, requests_of
@@ -392,14 +392,14 @@ async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_cli
 def test_claims_and_withdrawals_are_forgotten() -> None:
     now = 0.0
     forgotten: list[str] = []
-    records = Records(lambda: now, forgotten.append)
+    records: Records[Nomination] = Records(lambda: now, forgotten.append, hint_bounds())
     for number in range(MOST_CLAIMS + 1):
         records.claim(model_pod(TWO.uid(f"uid-{number}")), {"b"})
     assert len(records) == MOST_CLAIMS
     assert forgotten == ["uid-0"]
     first = records.refuse(model_pod(ONE))
     with records.withdrawing(first, "b") as withdrawal:
-        withdrawal.fate = Fate.DONE
+        withdrawal.fate = Patched.DONE
     records.admit(first)
     assert first.state(now) is State.WITHDRAWN
     now = max(CLAIM_SECONDS, REMEMBERED_SECONDS)
@@ -408,4 +408,4 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
     with records.withdrawing(second, "b"):
         pass
     assert len(records) == 1
-    assert second.withdrawals["b"].fate is Fate.INDETERMINATE
+    assert second.withdrawals["b"].fate is Patched.INDETERMINATE

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.nomination.nominations import MOST_RENEWALS
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refusals import GONE_SECONDS, SETTLING_SECONDS
+from extender.controllers.refused_pods.nominations import MOST_RENEWALS
+from extender.controllers.refused_pods.refusals import GONE_SECONDS, SETTLING_SECONDS
 from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod
 from tests.controllers.nominating import (

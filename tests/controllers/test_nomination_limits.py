@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.controllers.nomination.controller import (
+from extender.controllers.refused_pods.hints import (
     CLOSING_SECONDS,
+    hint_bounds,
 )
-from extender.controllers.nomination.records import Records
-from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
+from extender.controllers.refused_pods.record import Nomination
+from extender.controllers.refused_pods.records import Records
+from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.web.app import callbacks_app
 from tests.answering import Answering
@@ -212,7 +215,8 @@ async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
 
 def test_the_refusal_longest_ago_is_forgotten_first() -> None:
     forgotten: list[str] = []
-    records = Records(lambda: 0.0, forgotten.append, most_refused=2)
+    bounds = replace(hint_bounds(), most_refused=2)
+    records: Records[Nomination] = Records(lambda: 0.0, forgotten.append, bounds)
     for raw in (ONE, TWO, ONE, THREE):
         records.refuse(model_pod(raw))
     assert [each.uid for each in records.refused] == ["default-one", "default-three"]

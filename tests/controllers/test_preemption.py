@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.preemption.preemptions import (
+from extender.controllers.refused_pods.record import FIRST_RENEWAL_SECONDS
+from extender.controllers.refused_pods.victim_sets import (
     BINDING_SECONDS,
 )
-from extender.controllers.preemption.record import FIRST_RENEWAL_SECONDS
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 from tests.controllers.preempting import (
     HIGH,

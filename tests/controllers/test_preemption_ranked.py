@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.controllers.preemption.search import SHARED_SECONDS
+from extender.controllers.refused_pods.search import SHARED_SECONDS
 from tests.builders import model_pod
 from tests.controllers.preempting import (
     HIGH,

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from extender.controllers.preemption.evictions import DENIED_SECONDS
-from extender.controllers.preemption.preemptions import (
+from extender.controllers.refused_pods.evictions import DENIED_SECONDS
+from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
+from extender.controllers.refused_pods.victim_sets import (
     EVICTING_SECONDS,
 )
-from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
 from tests.controllers.preempting import (

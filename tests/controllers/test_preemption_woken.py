@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.preemption.preemptions import (
+from extender.controllers.reconciling import LOOK_SECONDS
+from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
+from extender.controllers.refused_pods.victim_sets import (
     TRYING_SECONDS,
 )
-from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
-from extender.controllers.reconciling import LOOK_SECONDS
 from extender.kube.failures import NoAnswerError
 from tests.builders import model_pod
 from tests.controllers.preempting import (

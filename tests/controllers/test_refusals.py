@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.refusals import GONE_SECONDS, Refusal
+from extender.controllers.refused_pods.refusals import GONE_SECONDS, Refusal
 from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.builders import model_pod, pod
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
-from extender.controllers.preemption.record import Refusal
-from extender.controllers.preemption.search import SLICE_SECONDS, Search
+from extender.controllers.context import Clocks
+from extender.controllers.refused_pods.refusals import Refusal
+from extender.controllers.refused_pods.search import SLICE_SECONDS, Search
 from extender.verbs.victims import Candidate
 from tests.builders import model_pod, state_of
 from tests.controllers.preempting import HIGH, LOW, MIDDLE, db, important, server
@@ -24,7 +25,8 @@ async def test_nodes_that_became_worse_since_they_were_ranked_are_looked_at_in_s
     async def rest(seconds: float) -> None:
         rests.append(seconds)
 
-    search = Search(state, AFFINITY, lambda: 0.0, lambda: next(ticks), rest)
+    clock = lambda: next(ticks)  # noqa: E731
+    search = Search(state, AFFINITY, Clocks(clock, clock, lambda: 0.0, rest))
 
     async def choose(name: str) -> Candidate | None:
         pod = model_pod(important(name, priority=HIGH))

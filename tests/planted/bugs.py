@@ -339,7 +339,7 @@ BUGS = (
     ),
     Bug(
         "evicts for pods that are gone or bound",
-        "controllers.preemption.preemptions",
+        "controllers.refused_pods.victim_sets",
         "lambda: self._is_wanted(preemption)",
         "lambda: True",
         "controllers/test_preemption_woken.py"
@@ -354,14 +354,14 @@ BUGS = (
     ),
     Bug(
         "evicts before the watch shows the nomination",
-        "controllers.preemption.preemptions",
+        "controllers.refused_pods.victim_sets",
         "if seen.nominated != preemption.node:",
         "if seen.nominated is preemption:",
         "controllers/test_preemption_replicas.py::test_two_replicas_at_once_evict_one_set",
     ),
     Bug(
         "evicts before the watch shows the mark",
-        "controllers.preemption.evictions",
+        "controllers.refused_pods.evictions",
         "return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)",
         "return True",
         "controllers/test_preemption_replicas.py"
@@ -369,7 +369,7 @@ BUGS = (
     ),
     Bug(
         "withdraws no nomination of a preemptor",
-        "controllers.preemption.nominations",
+        "controllers.refused_pods.victim_sets",
         "await self._patches.change(preemption.pod, preemption.node, None)",
         "del preemption",
         "controllers/test_preemption.py::test_a_place_that_is_not_taken_after_all_is_given_up",

@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-import extender.controllers.preemption.controller
-import extender.controllers.preemption.preemptions
+import extender.controllers.refused_pods.preemption
+import extender.controllers.refused_pods.victim_sets
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.evictions import Evictions
-from extender.controllers.preemption.nominations import Nominations
-from extender.controllers.preemption.preemptions import Preemptions
+from extender.controllers.refused_pods.evictions import Evictions
+from extender.controllers.refused_pods.victim_sets import VictimSets
 from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
@@ -34,19 +33,19 @@ def _waits_for_no_watch(patch: Patch) -> None:
     async def shown(*_: object) -> bool:
         return True
 
-    patch.setattr(Preemptions, "_until_shown", at_once)
+    patch.setattr(VictimSets, "_until_shown", at_once)
     patch.setattr(Evictions, "_is_shown", shown)
 
 
 def _evicts_whatever_has_become_of_the_preemptor(patch: Patch) -> None:
-    patch.setattr(Preemptions, "_is_wanted", lambda *_: True)
+    patch.setattr(VictimSets, "_is_wanted", lambda *_: True)
 
 
 def _nominates_after_deleting(patch: Patch) -> None:
     async def later(*_: object) -> bool:
         return True
 
-    patch.setattr(Nominations, "nominate", later)
+    patch.setattr(VictimSets, "_nominate", later)
     _waits_for_no_watch(patch)
     _evicts_whatever_has_become_of_the_preemptor(patch)
     _forgets_marks(patch)
@@ -71,7 +70,7 @@ def _chooses_anew(patch: Patch) -> None:
     """Look neither at the nomination nor at marks, nor at who is on the way out."""
     _forgets_marks(patch)
     patch.setattr(
-        extender.controllers.preemption.controller, "earlier_nodes", lambda *_, **__: iter(())
+        extender.controllers.refused_pods.preemption, "earlier_nodes", lambda *_, **__: iter(())
     )
     patch.setattr(extender.verbs.victims, "_victims_leave", lambda *_: False)
 
@@ -79,7 +78,7 @@ def _chooses_anew(patch: Patch) -> None:
 def _is_impatient(patch: Patch) -> None:
     """Give a node up for another after a second, whatever is under way there."""
     _chooses_anew(patch)
-    patch.setattr(extender.controllers.preemption.preemptions, "EVICTING_SECONDS", 1.0)
+    patch.setattr(extender.controllers.refused_pods.victim_sets, "EVICTING_SECONDS", 1.0)
 
 
 def _evicts_equals(patch: Patch) -> None:
@@ -95,7 +94,7 @@ def _evicts_for_anybody(patch: Patch) -> None:
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
         return ineligible(state, replace(pod, may_preempt=True), plugins)
 
-    patch.setattr(extender.controllers.preemption.controller, "ineligible", eager)
+    patch.setattr(extender.controllers.refused_pods.preemption, "ineligible", eager)
 
 
 def _deletes_what_it_has_not_marked(patch: Patch) -> None:

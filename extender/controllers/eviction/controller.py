@@ -11,88 +11,65 @@ import logging
 from itertools import islice
 from typing import Final, NoReturn
 
-from extender.cluster.state import ClusterState
+from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
-from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionLimits, Mover
+from extender.controllers.eviction.moving import REST_SECONDS, EvictionLimits, Mover
 from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker
 from extender.controllers.eviction.record import BrokenRules, Record
-from extender.controllers.history import History
-from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.workqueue import WorkQueue
-from extender.metrics import Metrics
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
 from extender.ports import Check, Leadership, PodMover
-from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.evicting import Outcome, first_look
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
-from extender.warm_up import WarmUp
 
-WORDS: Final = Words("the pod is left alone", "an eviction failed unexpectedly")
 MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""
 MOST_WAITING: Final = 1_000_000
 """Pods that are waited for; each has a record anyway, and there are no more than pods."""
 MOST_TOLD: Final = 10
 """Namespaces of whose pauses is told at a time."""
-_log = logging.getLogger(__name__)
 
 
-class EvictionController:
-    """Moves pods by evicting them, in tasks of its own."""
+class EvictionController(Reconciler):
+    """Moves pods by evicting them, in tasks of its own.
+
+    Whoever stays is looked at after a pause, and when an event concerns it, not at each change.
+    """
+
+    too_costly = "the pod is left alone"
+    failed = "an eviction failed unexpectedly"
 
     def __init__(
         self,
-        state: ClusterState,
+        context: ControllerContext,
         mover: PodMover,
         leadership: Leadership,
-        metrics: Metrics,
-        plugins: Plugins,
         *,
         execution: Execution,
         limits: EvictionLimits,
-        clocks: Clocks,
         unready: Check,
-        warm_up: WarmUp | None = None,
-        history: History,
     ) -> None:
         """While `unready` says why, or the state is stale, nobody is judged or evicted."""
-        self._state = state
+        super().__init__(context, MOST_WAITING)
+        state, clocks = context.state, context.clocks
         self._leadership = leadership
         self._execution = execution
         self._limits = limits
-        self._clocks = clocks
-        self._clock = clocks.clock
+        self._sleep = clocks.sleep
         self._unready = unready
         self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
         self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
-        self._recorder = EventRecorder(mover, metrics, clocks.clock, history)
+        self._recorder = EventRecorder(context, mover)
         self._mover = Mover(
-            state,
+            context,
             mover,
             leadership,
             self._recorder,
-            Chooser(state, plugins),
             limits=limits,
-            clocks=clocks,
             execution=execution,
             still=self._still,
-            warm_up=warm_up or WarmUp(state, metrics),
         )
         self._led = False
-        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
-        self._queue: WorkQueue[str] = WorkQueue(MOST_WAITING, clocks.clock)
-        self._reconciler = Reconciler(
-            state,
-            self._queue,
-            self.reconcile,
-            # Whoever stays is looked at after a pause, and when an event concerns it.
-            waiting=lambda: iter(()),
-            begun=(),
-            logger=_log,
-            words=WORDS,
-        )
 
     @property
     def broken(self) -> BrokenRules:
@@ -115,20 +92,15 @@ class EvictionController:
         """Look after pods for as long as the program runs."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._detect())
-            while True:
-                await self._reconciler.process_one()
+            await self._work()
 
     async def _detect(self) -> NoReturn:
         while True:
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - the next look may fare better
-                self._log.log(logging.ERROR, type(error).__name__, WORDS.failed, exc_info=error)
-            await self._clocks.sleep(LOOK_SECONDS)
-
-    async def process_next(self) -> bool:
-        """Do what is due next, if anything is; return whether something was."""
-        return await self._reconciler.process_next()
+                self._throttle.log(logging.ERROR, type(error).__name__, self.failed, exc_info=error)
+            await self._sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
         """Judge whom events have named, and whether too many pods are affected."""
@@ -136,7 +108,7 @@ class EvictionController:
             return
         for uid in self._broken.news():
             if uid is None:
-                await self._clocks.sleep(0)
+                await self._sleep(0)
             else:
                 self._queue.add(uid)
         await self._look_at_breaker()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
+from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.owner_locks import Pauses
 from extender.controllers.eviction.record import Record
-from extender.controllers.history import History, Kind
+from extender.controllers.history import Kind
 from extender.errors import ExtenderError
-from extender.metrics import Metrics
 from extender.metrics.table import MOVES
 from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod
@@ -34,12 +34,11 @@ _log = logging.getLogger(__name__)
 class EventRecorder:
     """Says what becomes of pods, each thing once."""
 
-    def __init__(
-        self, mover: PodMover, metrics: Metrics, clock: Callable[[], float], history: History
-    ) -> None:
+    def __init__(self, context: ControllerContext, mover: PodMover) -> None:
+        metrics, clock = context.metrics, context.clocks.clock
         self._mover = mover
         self._metrics = metrics
-        self._history = history
+        self._history = context.history
         self._spare = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._pauses = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._lines = LogThrottle(_log, burst=LINES, clock=clock)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.cluster.state import ClusterState
+from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
 from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
 from extender.controllers.eviction.record import Record
@@ -18,7 +17,6 @@ from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, Leadership, PodMover
 from extender.verbs.evicting import Assessment, EvictionCause, Outcome, second_look
 from extender.verbs.nominating import Chooser
-from extender.warm_up import WarmUp
 
 REST_SECONDS: Final = 1.0
 """Between two looks at a pod that waits for something that no event tells of."""
@@ -39,50 +37,36 @@ class EvictionLimits:
     dry_run: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """Where time comes from."""
-
-    clock: Callable[[], float]
-    """Seconds that only ever grow."""
-    epoch: Callable[[], float]
-    """Seconds since 1970."""
-    chance: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-
 class Mover:
     """Evicts pods one after the other."""
 
     def __init__(
         self,
-        state: ClusterState,
+        context: ControllerContext,
         port: PodMover,
         leadership: Leadership,
         recorder: EventRecorder,
-        chooser: Chooser,
         *,
         limits: EvictionLimits,
-        clocks: Clocks,
         execution: Execution,
         still: Callable[[Record], bool],
-        warm_up: WarmUp,
     ) -> None:
         """`still` tells whether a pod is to go at this very moment."""
+        state, clock = context.state, context.clocks.clock
         self._state = state
         self._port = port
         self._leadership = leadership
         self._recorder = recorder
-        self._chooser = chooser
+        self._chooser = Chooser(state, context.plugins)
         self._dry_run = limits.dry_run
-        self._clocks = clocks
-        self._clock = clocks.clock
+        self._chance = context.clocks.chance
+        self._clock = clock
         self._still = still
         self._execution = execution
         self._last_look = LastLook(state, port.objects)
-        self._warm_up = warm_up
-        self._window = RateLimiter(limits.per_minute, clocks.clock)
-        self._owner_locks = OwnerLocks(state, clocks.clock)
+        self._warm_up = context.warm_up
+        self._window = RateLimiter(limits.per_minute, clock)
+        self._owner_locks = OwnerLocks(state, clock)
 
     def inherit(self, number: int) -> None:
         """Note how many another replica has evicted in the last minute."""
@@ -104,7 +88,7 @@ class Mover:
             pod,
             first,
             placements=placements,
-            chance=self._clocks.chance(),
+            chance=self._chance(),
         )
         record.take_over(found)
         if found.target is None:

@@ -6,15 +6,23 @@ The nodes that it finds are shared by pods with the same prospects, in the order
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
 from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.record import PER_NAME, Record, Refusal
-from extender.controllers.refusals import WHOLE_SEARCH, UnschedulableCache, prospects, wishes
+from extender.controllers.context import Clocks
+from extender.controllers.refused_pods.record import Preemption, Record
+from extender.controllers.refused_pods.refusals import (
+    PER_NAME,
+    WHOLE_SEARCH,
+    Refusal,
+    UnschedulableCache,
+    prospects,
+    wishes,
+)
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
@@ -72,33 +80,8 @@ class Ranking:
         heappush(self.left, entry)
 
 
-class Rankings:
-    """The latest rankings, by what is the same for all pods that share one; bounded in bytes."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._known: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
-
-    def get(self, key: Hashable, uid: str) -> Ranking | None:
-        """Return a ranking that may serve a pod."""
-        known = self._known.get(key)
-        if known is None or uid in known.takers:
-            return None
-        if self._clock() >= known.until:
-            self._known.pop(key)
-            return None
-        return known
-
-    def put(self, key: Hashable, size: int, found: Iterable[Entry]) -> Ranking:
-        """Keep what a search has found; `size` is that of the key, in bytes."""
-        left = nsmallest(MOST_RANKED, found)
-        ranking = Ranking(left, self._clock() + SHARED_SECONDS)
-        self._known.put(key, ranking, size + PER_NODE * len(left))
-        return ranking
-
-
 def earlier_nodes(
-    state: ClusterState, record: Record, pod: Pod, now: float, *, is_hint: bool
+    state: ClusterState, record: Record[Preemption], pod: Pod, now: float, *, is_hint: bool
 ) -> Iterator[str]:
     """Yield such nodes, as far as we know; a nomination that is a hint is for no victims.
 
@@ -120,13 +103,11 @@ def earlier_nodes(
 class Slices:
     """Ends a slice when it has taken its time, and lets others have theirs."""
 
-    def __init__(
-        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], rest: float
-    ) -> None:
-        self._clock = clock
-        self._sleep = sleep
+    def __init__(self, clocks: Clocks, rest: float) -> None:
+        self._clock = clocks.clock
+        self._sleep = clocks.sleep
         self._rest = rest
-        self._began = clock()
+        self._began = clocks.clock()
 
     async def between(self) -> None:
         """Rest if it is time to."""
@@ -154,22 +135,14 @@ class Search:
     each looked at once more when it is taken.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        plugins: Plugins,
-        chance: Callable[[], float],
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, state: ClusterState, plugins: Plugins, clocks: Clocks) -> None:
         self._state = state
         self._plugins = plugins
-        self._chance = chance
-        self._clock = clock
-        self._sleep = sleep
+        self._clocks = clocks
         self._turn = asyncio.Lock()
         self._unschedulable = UnschedulableCache(state, memory.WITHOUT_VICTIMS)
-        self._rankings = Rankings(clock)
+        self._rankings: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
+        """The latest ones, by what is the same for all pods that share one."""
 
     async def choose(
         self, refusal: Refusal, pod: Pod, *, rest: float = REST, take: bool = True
@@ -185,9 +158,7 @@ class Search:
         async with self._turn:
             if self._unschedulable.knows(key):
                 return None
-            slices = Slices(
-                self._clock, self._sleep, REST_UNSCHEDULABLE if refusal.unschedulable else rest
-            )
+            slices = Slices(self._clocks, REST_UNSCHEDULABLE if refusal.unschedulable else rest)
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
             for_room = pod.requirements.is_plain and len(self._state.nodes) > WHOLE_SEARCH
             look = _Look(pod, passed, slices, take=take, for_room=for_room)
@@ -228,24 +199,30 @@ class Search:
 
     async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
         """Take a node from what was found for another pod a moment ago."""
-        ranking = self._rankings.get(key, look.pod.uid)
-        if ranking is None:
+        ranking = self._rankings.get(key)
+        if ranking is None or look.pod.uid in ranking.takers:
+            return None
+        if self._clocks.clock() >= ranking.until:
+            self._rankings.pop(key)
             return None
         async for each in self._candidates(look, evicting=False):
             return each
         return await self._best_of(ranking, look)
 
     async def _anew(self, key: Hashable, size: int, look: _Look) -> Candidate | None:
-        """Rank all nodes, and take one."""
+        """Rank all nodes, and take one; `size` is that of the key, in bytes."""
         found: list[Entry] = []
         async for each in self._candidates(look, evicting=True):
             if not each.victims:
                 return each
             found.append((self._badness(each), len(found), each.node))
-        return await self._best_of(self._rankings.put(key, size, found), look)
+        left = nsmallest(MOST_RANKED, found)
+        ranking = Ranking(left, self._clocks.clock() + SHARED_SECONDS)
+        self._rankings.put(key, ranking, size + PER_NODE * len(left))
+        return await self._best_of(ranking, look)
 
     async def _candidates(self, look: _Look, *, evicting: bool) -> AsyncIterator[Candidate]:
-        state, chance = self._state, self._chance()
+        state, chance = self._state, self._clocks.chance()
         for each in candidates(
             state,
             look.pod,

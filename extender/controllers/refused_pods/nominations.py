@@ -1,25 +1,18 @@
-"""Nominations of ours: how they are set and withdrawn, left to the scheduler, and counted."""
+"""Hints: how they are set, renewed and withdrawn, left to the scheduler, and counted."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 from contextlib import suppress
-from typing import Final
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
-from extender.controllers.nomination.record import Fate, Nomination, Record, Refusal, Withdrawal
-from extender.controllers.nomination.records import Records
-from extender.controllers.patching import NominationPatches, Patched
-from extender.metrics import Metrics
+from extender.controllers.context import ControllerContext
+from extender.controllers.refused_pods.patches import Patches
+from extender.controllers.refused_pods.record import Nomination, Patched, Record, Withdrawal
+from extender.controllers.refused_pods.records import Records
 from extender.model.objects import Pod
-from extender.ports import Nominator
 from extender.timing import TokenBucket
 from extender.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
-
-_log = logging.getLogger(__name__)
 
 SEEN_SECONDS = 0.25
 """How long the watch may take to show a nomination before it counts as wiped out."""
@@ -29,59 +22,6 @@ MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
 RELEASE_SECONDS = 2.0
 """How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
-
-_FATES: Final = {
-    Patched.DONE: Fate.DONE,
-    Patched.OVERTAKEN: Fate.NOT_DONE,
-    Patched.REFUSED: Fate.NOT_DONE,
-    Patched.INDETERMINATE: Fate.INDETERMINATE,
-}
-
-
-class Patches:
-    """Counts requests for hints by how they end."""
-
-    def __init__(self, nominator: Nominator, metrics: Metrics, history: History) -> None:
-        self._patches = NominationPatches(nominator, _log, self._note_failure)
-        self._metrics = metrics
-        self._history = history
-
-    async def change(
-        self,
-        pod: Pod,
-        before: str | None,
-        node: str | None,
-        *,
-        success: str,
-        overtaken: str = "skipped",
-    ) -> Patched:
-        """Change the field and count the result: `overtaken` if it was not what `before` says."""
-        patched = await self._patches.change(pod, before, node)
-        result = {Patched.DONE: success, Patched.OVERTAKEN: overtaken}.get(patched)
-        if result is not None:
-            self.count(result, pod, node or before)
-        return patched
-
-    def count(self, result: str, pod: Pod, node: str | None) -> None:
-        """Count what became of a hint, and remember whose it was."""
-        self._metrics.hints.count(result)
-        self._history.note(Kind.HINT, result, pod.key, node)
-
-    async def restore(self, pod: Pod, node: str) -> bool:
-        """Put back a nomination that was removed; False when it may still be missing.
-
-        When somebody else has set the field meanwhile, that stands.
-        """
-        return await self._patches.change(pod, None, node) in {Patched.DONE, Patched.OVERTAKEN}
-
-    async def wake(self, pod: Pod, node: str) -> None:
-        """Have the scheduler try the node that it has nominated itself."""
-        self.count("woken", pod, node)
-        await self._patches.wake(pod)
-
-    def _note_failure(self, pod: Pod, node: str | None, why: str) -> None:
-        self._metrics.hints.count("failed")
-        self._history.note(Kind.HINT, "failed", pod.key, node, why)
 
 
 class Nominations:
@@ -93,53 +33,45 @@ class Nominations:
 
     def __init__(
         self,
-        state: ClusterState,
-        records: Records,
+        context: ControllerContext,
         patches: Patches,
-        metrics: Metrics,
+        records: Records[Nomination],
         bucket: TokenBucket,
-        *,
         patience: float,
-        clock: Callable[[], float],
     ) -> None:
         """`patience` is in seconds: a nomination that was not taken by then is withdrawn."""
-        self._state = state
-        self._records = records
+        self._state = context.state
+        self._clock = context.clocks.clock
+        self._skipped = context.metrics.hints
         self._patches = patches
-        self._metrics = metrics
+        self._records = records
         self._bucket = bucket
         self._patience = patience
-        self._clock = clock
-
-    def __len__(self) -> int:
-        """Return how many are neither taken nor withdrawn."""
-        return len(self._records.nominated)
 
     def placements(self) -> list[ExpectedPlacement]:
         """Return the nodes that pods are nominated for and may be bound to any moment."""
-        every = [each.nomination for each in self._records.nominated.values()]
         return [
             ExpectedPlacement(each.pod, each.node)
-            for each in every
-            if each is not None and self._state.pod(each.pod.key, each.pod.uid) is not None
+            for uid, each in self._records.begun.items()
+            if self._state.pod(each.pod.key, uid) is not None
         ]
 
-    async def set(self, record: Record, pod: Pod, node: str, outlook: Hashable) -> bool:
+    async def set(self, record: Record[Nomination], pod: Pod, node: str, outlook: Hashable) -> bool:
         """Nominate a node for a pod, chosen with some outlook; False when that was not done."""
         now = self._clock()
         # Before the request: the scheduler may come with its question before the answer is here.
         nomination = Nomination(pod, node, now, now + self._patience, outlook)
-        self._records.nominate(record, nomination)
+        self._records.begin(record, nomination)
         self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
         patched = await self._patches.change(pod, None, node, success="set")
         done = patched in {Patched.DONE, Patched.INDETERMINATE}
         # Unless a preemption has taken it meanwhile.
-        if not done and record.nomination is nomination:
+        if not done and record.begun is nomination:
             self._records.end(record)
             self._state.give_up_nomination(pod.uid)
         return done
 
-    async def look_after(self, record: Record, nomination: Nomination) -> None:
+    async def look_after(self, record: Record[Nomination], nomination: Nomination) -> None:
         """See what became of a nomination; renew it or withdraw it if need be."""
         seen = observe(self._state, nomination.pod)
         if seen.node is not None and not seen.certain:
@@ -150,13 +82,13 @@ class Nominations:
             self._end(record, nomination, "gone" if seen.node is None else bound)
             self._records.admit(record)
             return
-        news, now = self._records.has_news(record), self._clock()
-        refusal = record.refusal
+        now, refusal = self._clock(), record.refusal
+        news = refusal is not None and refusal.has_news(now)
         settled = refusal is not None and refusal.settled_at <= now
         # A watch or a scheduler that lags still shows what we have withdrawn.
         ours = {nomination.node, *record.withdrawals}
-        if refusal is not None and settled and is_elses(refusal, seen, ours, news=news):
-            self._metrics.hints.count("skipped", by=int(news))
+        if refusal is not None and settled and refusal.is_elses(seen, ours, news=news):
+            self.skip(news=news)
             self._records.end(record)
         elif nomination.deadline <= now:
             await self.withdraw(record, nomination, nomination.ending or "withdrawn")
@@ -174,7 +106,7 @@ class Nominations:
         """
         return seen.nominated is None and nomination.since + SEEN_SECONDS <= self._clock()
 
-    async def _renew(self, record: Record, nomination: Nomination) -> None:
+    async def _renew(self, record: Record[Nomination], nomination: Nomination) -> None:
         pod, node = nomination.pod, nomination.node
         if self._records.outranks(pod, node) or loses_victims(self._state, pod, node):
             self._concede(record, nomination)
@@ -183,7 +115,9 @@ class Nominations:
             nomination.renewals += 1
             await self._patches.change(pod, None, node, success="renewed")
 
-    async def withdraw(self, record: Record, nomination: Nomination, result: str) -> None:
+    async def withdraw(
+        self, record: Record[Nomination], nomination: Nomination, result: str
+    ) -> None:
         """Withdraw a nomination; the scheduler may have cleared it already, or made it its own."""
         pod, node = nomination.pod, nomination.node
         if loses_victims(self._state, pod, node):
@@ -196,9 +130,10 @@ class Nominations:
                 record.refusal.hold(nomination.outlook, self._clock())
         nomination.ending = result
         with self._records.withdrawing(record, node) as withdrawal:
-            patched = await self._patches.change(pod, node, None, success=result, overtaken=result)
-            withdrawal.fate = _FATES[patched]
-        if record.nomination is not nomination:
+            withdrawal.fate = patched = await self._patches.change(
+                pod, node, None, success=result, overtaken=result
+            )
+        if record.begun is not nomination:
             return
         if patched in {Patched.DONE, Patched.OVERTAKEN}:
             self._records.end(record)
@@ -208,9 +143,10 @@ class Nominations:
 
     async def withdraw_all(self) -> None:
         """Withdraw every nomination that is still of use to nobody."""
-        for record in list(self._records.nominated.values()):
-            nomination = record.nomination
-            if nomination is not None and observe(self._state, nomination.pod).node is None:
+        for uid, nomination in list(self._records.begun.items()):
+            record, seen = self._records.get(uid), observe(self._state, nomination.pod)
+            # It may have been left to the scheduler while another one was withdrawn.
+            if record is not None and record.begun is nomination and seen.node is None:
                 await self.withdraw(record, nomination, "withdrawn")
 
     async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
@@ -223,15 +159,15 @@ class Nominations:
         node harms nobody: a nomination overwrites it, before or after.
         """
         record = self._records.claim(pod, nodes)
-        if record.nomination is not None:
-            self._end(record, record.nomination, "preempted")
+        if record.begun is not None:
+            self._end(record, record.begun, "preempted")
         now = self._clock()
         unsettled = {
             node: withdrawal
             for node, withdrawal in record.withdrawals.items()
             if node in nodes
             and not withdrawal.is_over(now)
-            and (withdrawal.fate is not Fate.DONE or pod.nominated == node)
+            and (withdrawal.fate is not Patched.DONE or pod.nominated == node)
         }
         unsure = set(unsettled)
         with suppress(TimeoutError):
@@ -244,15 +180,13 @@ class Nominations:
     async def _undo(self, pod: Pod, withdrawal: Withdrawal) -> bool:
         """See to it that a nomination is not removed; False when it may be, or is."""
         await withdrawal.ended.wait()
-        match withdrawal.fate:
-            case Fate.NOT_DONE:
-                return True
-            case Fate.DONE:
-                return await self._patches.restore(pod, withdrawal.node)
-            case _:
-                return False
+        if withdrawal.fate is Patched.DONE:
+            # When somebody else has set the field meanwhile, that stands.
+            patched = await self._patches.change(pod, None, withdrawal.node)
+            return patched in {Patched.DONE, Patched.OVERTAKEN}
+        return withdrawal.fate in {Patched.OVERTAKEN, Patched.REFUSED}
 
-    def _concede(self, record: Record, nomination: Nomination) -> None:
+    def _concede(self, record: Record[Nomination], nomination: Nomination) -> None:
         """Leave a nomination to the scheduler, which seems to rely on it.
 
         It may have asked another process, or us before we were restarted: pods that it evicts for
@@ -262,12 +196,15 @@ class Nominations:
         self._records.claim(nomination.pod, {nomination.node})
         self._end(record, nomination, "preempted")
 
-    def _end(self, record: Record, nomination: Nomination, result: str) -> None:
+    def _end(self, record: Record[Nomination], nomination: Nomination, result: str) -> None:
         self._patches.count(result, nomination.pod, nomination.node)
         self._records.end(record)
 
+    async def wake(self, pod: Pod, node: str) -> None:
+        """Have the scheduler try the node that it has nominated itself."""
+        self._patches.count("woken", pod, node)
+        await self._patches.wake(pod)
 
-def is_elses(refusal: Refusal, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
-    """Return whether a pod is nominated for a node by somebody else."""
-    shown = {seen.nominated, refusal.pod.nominated if news else None}
-    return not shown <= {None, *ours}
+    def skip(self, *, news: bool) -> None:
+        """Count a pod for which nothing is done, once for each refusal."""
+        self._skipped.count("skipped", by=int(news))

@@ -9,27 +9,25 @@ Each step waits until the watch has shown the one before, and all that others di
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
-from extender.controllers.preemption.evictions import Evictions, Order
-from extender.controllers.preemption.nominations import Nominations
-from extender.controllers.preemption.record import Preemption, Record, Records, State
+from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.metrics import Metrics
-from extender.model.disruption import mark_message
+from extender.controllers.refused_pods.evictions import Evictions
+from extender.controllers.refused_pods.patches import Patches
+from extender.controllers.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
+from extender.controllers.refused_pods.records import Records
 from extender.model.objects import Pod
-from extender.ports import Nominator, ReleaseNomination
+from extender.ports import ReleaseNomination
 from extender.verbs.nominating import Observed, observe
-from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, cause_of, on_node
+from extender.verbs.victims import Candidate, on_node
 
-LAG_SECONDS = 2.0
-"""How long the watch may take to show that a pod is being deleted."""
+HELD_SECONDS = 5.0
+"""How long a nomination counts that the watch does not show, if nobody looks after it."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 BINDING_SECONDS = 10.0
@@ -40,39 +38,28 @@ TRYING_SECONDS = 0.1
 _log = logging.getLogger(__name__)
 
 
-class Preemptions:
+class VictimSets:
     """Begins sets of victims, carries them out and ends them."""
 
     def __init__(
         self,
-        state: ClusterState,
-        records: Records,
+        context: ControllerContext,
+        patches: Patches,
+        records: Records[Preemption],
         evictions: Evictions,
-        nominator: Nominator,
-        *,
-        metrics: Metrics,
-        plugins: Plugins,
         release_nomination: ReleaseNomination | None,
-        clock: Callable[[], float],
-        history: History,
     ) -> None:
-        self._state = state
+        self._state = context.state
+        self._plugins = context.plugins
+        self._clock = context.clocks.clock
         self._records = records
         self._evictions = evictions
-        self._metrics = metrics
-        self._plugins = plugins
-        self._clock = clock
-        self._history = history
-        self._nominations = Nominations(
-            state,
-            nominator,
-            metrics,
-            release_nomination=release_nomination,
-            clock=clock,
-            history=history,
-        )
+        self._patches = patches
+        self._release_nomination = release_nomination
 
-    async def begin(self, record: Record, preemptor: Pod, candidate: Candidate) -> float | None:
+    async def begin(
+        self, record: Record[Preemption], preemptor: Pod, candidate: Candidate
+    ) -> float | None:
         """Nominate a node and evict the victims on it; return when to look again, in seconds.
 
         Nothing is awaited before the nomination counts here, so that of two preemptors that exclude
@@ -87,11 +74,11 @@ class Preemptions:
             now + EVICTING_SECONDS,
         )
         self._records.begin(record, preemption)
-        self._nominations.hold(preemption)
+        self._hold(preemption)
         nominated = False
         try:
             if await self._evictions.may_evict(candidate.victims[0]):
-                nominated = await self._nominations.nominate(record, preemption)
+                nominated = await self._nominate(record, preemption)
         finally:
             if not nominated:
                 self._put_off(record)
@@ -103,10 +90,10 @@ class Preemptions:
         _log.info("preempting on %s for %s: %s", candidate.node, preemption.pod.key, victims)
         return await self.look_after(record, preemption)
 
-    async def look_after(self, record: Record, preemption: Preemption) -> float | None:
+    async def look_after(self, record: Record[Preemption], preemption: Preemption) -> float | None:
         """See what became of a set of victims; return when to look again, in seconds."""
         seen = observe(self._state, preemption.pod)
-        ending = self._ending(preemption, seen)
+        ending = preemption.over_as(seen, self._clock())
         if ending is not None:
             self._end(record, preemption, ending)
             return None
@@ -114,7 +101,7 @@ class Preemptions:
             # It is being bound. Should that come to nothing, it is refused again.
             return LOOK_SECONDS
         if seen.nominated in {None, preemption.node}:
-            self._nominations.hold(preemption)
+            self._hold(preemption)
         if preemption.state is State.EVICTING:
             return await self._evict(record, preemption, seen)
         left = self._left(preemption)
@@ -125,28 +112,75 @@ class Preemptions:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
-        await self._nominations.renew(preemption, seen)
+        await self._renew(preemption, seen)
         return LOOK_SECONDS
-
-    def _ending(self, preemption: Preemption, seen: Observed) -> str | None:
-        """Return as what a set of victims is over, None when it is not."""
-        if seen.node is not None and seen.certain:
-            return "bound" if seen.node == preemption.node else "elsewhere"
-        if not seen.known:
-            return "gone"
-        if seen.nominated not in {None, preemption.node}:
-            lagging = self._clock() - preemption.nominated_at < LAG_SECONDS
-            return None if lagging and not preemption.shown else "overtaken"
-        return None
 
     def _left(self, preemption: Preemption) -> list[Pod]:
         """Return the victims that are still there."""
         found = (self._state.pod(each.key, each.uid) for each in preemption.victims.values())
         return [each for each in found if each is not None]
 
+    # The nomination
+
+    def _hold(self, preemption: Preemption) -> None:
+        """Let the nomination count before the API server has it, and when it was wiped out.
+
+        Else another preemptor could take the place, and the victims would be gone for nothing.
+        """
+        until = self._clock() + HELD_SECONDS
+        self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
+
+    async def _nominate(self, record: Record[Preemption], preemption: Preemption) -> bool:
+        """Have the API server nominate the node; False unless it certainly has."""
+        pod, node = preemption.pod, preemption.node
+        release = self._release_nomination
+        if release is not None and node in await release(pod, {node}):
+            return False
+        seen = observe(self._state, pod)
+        if not seen.known or seen.node is not None or preemption.unwanted:
+            return False
+        preemption.nominated_at = self._clock()
+        preemption.renewal.begin(preemption.nominated_at)
+        if seen.nominated == node:
+            return True
+        record.remember(node, self._clock())
+        patched = await self._patches.change(pod, seen.nominated, node)
+        if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
+            record.last_node = None
+        if patched is not Patched.DONE:
+            self._count("overtaken" if patched is Patched.OVERTAKEN else "failed", preemption)
+        return patched is Patched.DONE
+
+    async def _renew(self, preemption: Preemption, seen: Observed) -> bool:
+        """Nominate the node again if the scheduler has wiped that out, as after an error.
+
+        Return whether that was done.
+        """
+        now = self._clock()
+        if seen.nominated is not None or preemption.renewal.rest(now) is not None:
+            return False
+        preemption.nominated_at = now
+        preemption.renewal.begin(now)
+        return await self._patches.change(preemption.pod, None, preemption.node) is Patched.DONE
+
+    async def _wake(self, preemption: Preemption, seen: Observed) -> bool:
+        """Make the scheduler try a pod again that nothing else would wake; False if that failed."""
+        if seen.nominated is None:
+            return await self._renew(preemption, seen)
+        return await self._patches.wake(preemption.pod)
+
+    async def _clear_lesser(self, preemption: Preemption) -> None:
+        """End the nominations of less important pods there, which are to look elsewhere."""
+        preemption.cleared = True
+        node, priority = preemption.node, preemption.pod.priority
+        lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
+        await asyncio.gather(*(self._patches.change(each, node, None) for each in lesser))
+
     # The victims
 
-    async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
+    async def _evict(
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
+    ) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
         now, pod, node = self._clock(), preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.pod, self._plugins, node)
@@ -161,7 +195,7 @@ class Preemptions:
         if rest is not None and not fits:
             return min(rest, LOOK_SECONDS)
         wait = await self._until_shown(record, preemption, seen)
-        if wait is not None or record.preemption is not preemption:
+        if wait is not None or record.begun is not preemption:
             return wait
         if candidate is None:
             # It fits beside whoever is left, of whom some may never have been deleted.
@@ -171,11 +205,11 @@ class Preemptions:
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0
 
     async def _until_shown(
-        self, record: Record, preemption: Preemption, seen: Observed
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
         """Return when to look again; None when the watch shows that nobody else has begun."""
         if seen.nominated != preemption.node:
-            await self._nominations.renew(preemption, seen)
+            await self._renew(preemption, seen)
             rest = preemption.renewal.rest(self._clock())
             # The event that shows it wakes us, so nobody looks for the first one sooner.
             return min(rest or 0.0, LOOK_SECONDS) if preemption.shown else LOOK_SECONDS
@@ -186,20 +220,13 @@ class Preemptions:
         return None
 
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
-        pod = preemption.pod
-        causes = {each.uid: self._cause(pod, each, preemption.node) for each in victims}
-        order = Order(
-            pod,
-            mark_message(pod.requirements.scheduler, pod.uid),
-            lambda victim: causes[victim.uid],
-            lambda: self._is_wanted(preemption),
-        )
+        pod, node = preemption.pod, preemption.node
         if not preemption.cleared:
-            await self._nominations.clear_lesser(preemption)
+            await self._clear_lesser(preemption)
         preemption.tried_at = self._clock()
-        if await self._evictions.evict(victims, order):
+        if await self._evictions.evict(victims, pod, node, lambda: self._is_wanted(preemption)):
             self._wait(preemption)
-        elif observe(self._state, pod).nominated == preemption.node and self._helps(preemption):
+        elif observe(self._state, pod).nominated == node and self._helps(preemption):
             preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
@@ -219,10 +246,6 @@ class Preemptions:
         of, node = preemption.pod, preemption.node
         return on_node(self._state, of, self._plugins, node) is not None
 
-    def _cause(self, pod: Pod, victim: Pod, node: str) -> str:
-        why = cause_of(self._state, pod, victim, self._plugins)
-        return f"Preempted by pod {pod.uid} on node {node}: {why}"
-
     # The end
 
     def _wait(self, preemption: Preemption) -> float:
@@ -230,7 +253,7 @@ class Preemptions:
         return LOOK_SECONDS
 
     async def _wait_for_bind(
-        self, record: Record, preemption: Preemption, seen: Observed
+        self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
         """Leave it to the scheduler to bind the pod; when it does not fit after all, look anew."""
         now = self._clock()
@@ -244,34 +267,30 @@ class Preemptions:
             return TRYING_SECONDS
         refused = record.refusal is not None and record.refusal.heard >= preemption.tried_at
         # If so, the scheduler had seen the victims gone before our watch showed it.
-        if refused and await self._nominations.wake(preemption, seen):
+        if refused and await self._wake(preemption, seen):
             preemption.tried_at = now
         return LOOK_SECONDS
 
-    async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
-        """End a set of victims that comes to nothing."""
+    async def _give_up(
+        self, record: Record[Preemption], preemption: Preemption, result: str
+    ) -> None:
+        """End a set of victims that comes to nothing; its nomination would hold a place in vain."""
         self._end(record, preemption, result)
-        await self._nominations.withdraw(preemption)
-
-    def _put_off(self, record: Record) -> None:
-        """Leave a pod alone for a while; nobody was evicted for it."""
-        if record.refusal is not None:
-            record.refusal.pause.begin(self._clock())
-        self._forget(record)
+        await self._patches.change(preemption.pod, preemption.node, None)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
-        self._metrics.preemptions.count(result)
-        self._history.note(Kind.PREEMPTION, result, preemption.pod.key, preemption.node, note)
+        self._patches.count(result, preemption.pod, preemption.node, note)
 
-    def _end(self, record: Record, preemption: Preemption, result: str) -> None:
+    def _end(self, record: Record[Preemption], preemption: Preemption, result: str) -> None:
         self._count(result, preemption)
         if result in {"bound", "elsewhere", "gone"}:
             self._records.admit(record)
-        elif record.refusal is not None:
-            record.refusal.pause.begin(self._clock())
-        record.forget_node()
-        self._forget(record)
+        record.last_node = None
+        self._put_off(record)
 
-    def _forget(self, record: Record) -> None:
+    def _put_off(self, record: Record[Preemption]) -> None:
+        """Leave a pod alone for a while, if it still waits."""
+        if record.refusal is not None:
+            record.refusal.pause.begin(self._clock())
         self._state.give_up_nomination(record.uid)
         self._records.end(record)

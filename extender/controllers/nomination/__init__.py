@@ -1,1 +1,0 @@
-"""Points pods that were refused to nodes that the scheduler did not ask about."""

@@ -1,0 +1,1 @@
+"""Helps pods that were refused on every node: by hints, and by evicting less important pods."""

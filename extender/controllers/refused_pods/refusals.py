@@ -1,0 +1,174 @@
+"""Pods refused on every node, as they are remembered, and which were looked at in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
+from math import inf
+
+from extender.cluster.state import ClusterState
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+from extender.timing import LONGEST_PAUSE_SECONDS, Pause
+from extender.verbs.nominating import Observed
+from extender.verbs.plugins import Refused
+
+PER_POD = 1024
+"""Bytes of a refused pod, beside what it shares with others."""
+PER_NAME = 8
+"""Bytes of a place in a list."""
+SETTLING_SECONDS = 0.03
+"""After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
+itself or preempt; and when it ends an attempt, it wipes out a nomination that came during it."""
+GONE_SECONDS = 5.0
+"""After the last refusal of a pod that the watch shows no more; a list may have come too early."""
+LOOKS_PER_AGE = 8
+"""Between two looks whether the watch shows a pod, a part of the time since its refusal."""
+
+WHOLE_SEARCH = 100
+"""The scheduler never stops looking before it has found as many nodes that pass its own plugins."""
+
+TRIED = 8
+"""Nodes remembered that a pod was nominated for in vain."""
+
+
+def is_whole_search(refused: Refused) -> bool:
+    """Return whether these are all nodes that pass the scheduler's own plugins."""
+    return sum(len(names) for _, names in refused) < WHOLE_SEARCH
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """A pod that was refused, as the last request had it, and what was tried for it since."""
+
+    pod: Pod
+    heard: float
+    """When it was refused last."""
+    pause: Pause = field(default_factory=lambda: Pause(0.0))
+    """Until it may be helped again."""
+    refused: Refused | None = None
+    """By which nodes, where that is of use; until the pod is looked at."""
+    passed: frozenset[str] | None = None
+    """The nodes that the scheduler's own plugins let through, None when unknown."""
+    unschedulable: bool = False
+    """Whether nobody was found whose eviction would help, when it was looked at last."""
+    tried: tuple[str, ...] = ()
+    """The nodes that it was pointed to in vain."""
+    outlook: Hashable = None
+    """What its chances hung on when a node was chosen that the scheduler then refused."""
+    _held_until: float = 0.0
+    _ended: float = -inf
+    _is_news: bool = False
+    _shown: bool = False
+    """Whether the watch has shown it since it was refused first."""
+
+    @property
+    def settled_at(self) -> float:
+        """Return when the scheduler has ended its attempt, for all we know."""
+        latest = self._ended > self.heard - SETTLING_SECONDS
+        return self._ended if latest else self.heard + SETTLING_SECONDS
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes with the names of nodes, in bytes."""
+        names = sum(len(names) for _, names in self.refused or ()) + len(self.passed or ())
+        return PER_POD + self.pod.size + PER_NAME * names
+
+    def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
+        """Take over what the latest request says."""
+        self.pod, self.refused, self.heard = pod, refused, now
+        self._is_news = True
+
+    def note_end(self, now: float) -> None:
+        """Note that the watch has shown the pod: the scheduler writes to it as its attempt ends.
+
+        That wakes the pod, so one more refusal that comes at once is nothing new.
+        """
+        self._ended = now
+
+    def has_news(self, now: float) -> bool:
+        """Return whether the latest request is settled news, and from now on it is not."""
+        if self.settled_at > now:
+            return False
+        is_news, self._is_news = self._is_news, False
+        return is_news
+
+    def is_elses(self, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
+        """Return whether the pod is nominated for a node by somebody else."""
+        shown = {seen.nominated, self.pod.nominated if news else None}
+        return not shown <= {None, *ours}
+
+    def take_up(self) -> None:
+        """Keep of the nodes that refused the pod what a search for victims needs."""
+        refused, self.refused = self.refused, None
+        if refused is None:
+            return
+        if is_whole_search(refused) or not self.pod.requirements.is_plain:
+            self.passed = frozenset(name for _, names in refused for name in names)
+        else:
+            self.passed = None
+
+    def wait_for_watch(self, now: float, *, known: bool) -> float | None:
+        """Return after how many seconds to look for the pod again, None if there is no need to.
+
+        `known` says that the watch shows it. A pod that is not shown in time is taken to be gone.
+        """
+        # An API server that lags still sends bookmarks, so that nobody notices: what was never
+        # shown is remembered until the scheduler comes back with it by itself.
+        self._shown |= known
+        age, longest = now - self.heard, GONE_SECONDS if self._shown else LONGEST_PAUSE_SECONDS
+        return None if known or age >= longest else age / LOOKS_PER_AGE
+
+    def fail(self, node: str, now: float) -> None:
+        """Note that a nomination for a node was of no use."""
+        self.tried = (*self.tried, node)[-TRIED:]
+        self.pause.begin(now)
+
+    def hold(self, outlook: Hashable, now: float) -> None:
+        """Note that the scheduler refused a node that was chosen with this outlook.
+
+        For reasons that we do not see. So all nodes have to wait for another outlook: an autoscaler
+        takes a nominated pod for one that has its place. Or until the scheduler, too, tries again
+        what nothing wakes.
+        """
+        self.outlook, self._held_until = outlook, now + LONGEST_PAUSE_SECONDS
+
+    def held(self, outlook: Hashable, now: float) -> float | None:
+        """Return for how many seconds to point the pod nowhere, None when it may be."""
+        if self._held_until <= now or self.outlook != outlook:
+            self.outlook, self._held_until = None, 0.0
+            return None
+        return self._held_until - now
+
+
+def prospects(pod: Pod) -> Hashable:
+    """Return what is the same for all pods with the same prospects, such as replicas."""
+    return pod.pod_class, wishes(pod)
+
+
+def wishes(pod: Pod) -> Hashable:
+    """Return what a pod asks of nodes and of others beside the rules of its class."""
+    of_node = pod.node_affinity, pod.ports, pod.requests, pod.requirements.tolerations
+    return *of_node, pod.priority, pod.charge
+
+
+class UnschedulableCache:
+    """Keys that nothing was found for, bounded in bytes; all are forgotten with the next change."""
+
+    def __init__(self, state: ClusterState, budget: int) -> None:
+        self._state = state
+        self._budget = budget
+        self._version = -1
+        """Of the state that it is true of."""
+        self._known: LruCache[Hashable, bool] = LruCache(budget)
+
+    def knows(self, key: Hashable) -> bool:
+        """Return whether nothing was found for a key in the state as it is now."""
+        if self._version != self._state.version:
+            self._version, self._known = self._state.version, LruCache(self._budget)
+        return bool(self._known.get(key))
+
+    def note(self, key: Hashable, size: int) -> None:
+        """Note that nothing was found, unless the state has changed since somebody asked last."""
+        if self._version == self._state.version:
+            self._known.put(key, value=True, size=size)
