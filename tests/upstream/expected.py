@@ -24,6 +24,7 @@ EXPECTED = {
 _HANGING = (
     "TestAsyncPreemption/victim_blocked_in_binding",
     "TestAsyncPreemption/While_lower_priority_Pod_is_waiting_for_preemption",
+    "TestSchedulerRestartWithNominatedNode",
 )
 HANGING = dict.fromkeys((REPLACE, RULELESS), _HANGING)
 """By mode, what would never end: it waits for a Bind plugin, and where an extender binds, the
