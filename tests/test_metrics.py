@@ -12,6 +12,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from extender.kube.flowcontrol import Flow
 from extender.kube.observers import ReflectorObserver, RequestObserver
 from extender.metrics import Metrics
 from extender.metrics.table import MOVES
@@ -126,6 +127,12 @@ CONTRACT = {
     "rest_client_requests": {"code", "method", "host"},
     "rest_client_request_duration_seconds": {"verb", "host", "le"},
 }
+
+
+def test_each_flow_that_may_be_refused_is_there_from_the_start(metrics: Metrics) -> None:
+    counted = families(metrics)["affinity_extender_api_requests_throttled"].samples
+    # A watch waits for its turn as long as it takes.
+    assert {each.labels["flow"] for each in counted} == {each.value for each in Flow} - {"watches"}
 
 
 def test_names_and_labels(metrics: Metrics) -> None:

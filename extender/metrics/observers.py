@@ -74,7 +74,7 @@ class ObserverMetrics:
         self.throttled = make.counters(
             "api_requests_throttled",
             "Requests to the API server that clientConnection.qps did not allow in time.",
-            flow=("binds", "reads", "patches"),
+            flow=("binds", "reads", "patches", "evictions"),
         ).count
         rest_client = make.under("rest_client")
         self._client_requests = rest_client.counters(

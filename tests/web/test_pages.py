@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -174,6 +175,24 @@ async def test_violations(read: Read) -> None:
     assert "1 rules, each counted once a topology domain" in text
     assert f"{ZONE}=a antiAffinity pods with app in (db) in namespace default default/db-" in text
     assert "None." in await read(shown(state, watch=watch), "/page/violations?q=elsewhere")
+
+
+@pytest.mark.parametrize("sort", ["where", "rule"])
+async def test_what_is_broken_in_one_place_stands_in_the_order_of_the_pods(
+    read: Read, sort: str
+) -> None:
+    owners = [pod(tier).anti_affinity(term(HOST, selector(tier=tier))) for tier in "qp"]
+    both = [pod(f"{tier}-too").labels(tier=tier) for tier in "qp"]
+    state = state_of(NODES, [], [each.on("a1") for each in (*owners, *both)])
+    broken = set().union(*patrol(state, 100))
+    texts = []
+    for order in permutations(broken):
+        watch = Watch(state)
+        list(watch.take(order))
+        texts.append(await read(shown(state, watch=watch), f"/page/violations?sort={sort}"))
+    first, second = texts
+    assert first == second
+    assert first.index("default/p ") < first.index("default/q ")
 
 
 async def test_quotas(read: Read) -> None:

@@ -44,7 +44,12 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     def fits(each: _Broken) -> bool:
         return not wanted or any(wanted in text.lower() for text in _texts(each))
 
-    order = asked.order({"where": _where, "rule": lambda each: _where(each)[::-1]})
+    order = asked.order(
+        {
+            "where": lambda each: (_where(each), _pods_of(each)),
+            "rule": lambda each: (_where(each)[::-1], _pods_of(each)),
+        }
+    )
     page = yield from choosing(list(shown.watch.known.items()), fits, order, asked.page)
     if not page.found:
         yield soft("None." if wanted else "No placed pod breaks a required rule.")
@@ -58,9 +63,14 @@ def _where(broken: _Broken) -> tuple[str, str]:
     return place(violation), RULES[violation.role]
 
 
+def _pods_of(broken: _Broken) -> tuple[str, str]:
+    _, shown = broken
+    return shown.owner, shown.other or ""
+
+
 def _texts(broken: _Broken) -> Sequence[str]:
-    violation, shown = broken
-    return shown.owner, shown.other or "", pods_of(violation.term.pods), place(violation)
+    violation, _ = broken
+    return *_pods_of(broken), pods_of(violation.term.pods), place(violation)
 
 
 def _rule_row(broken: _Broken) -> Sequence[str]:
