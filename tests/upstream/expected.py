@@ -17,6 +17,15 @@ EXPECTED = {
         "CPG_victim_across_multiple_nodes,",
         "multiple_victim_CPGs,",
     )
+} | {
+    (REPLACE, "TestCoreResourceEnqueue/InterPodAffinity"): (
+        "The test wants a refused pod to stay out of the queue until an event of its own. The "
+        "scheduler's update of the pod's condition wakes what an extender has refused, at once."
+    ),
+    (REPLACE, "TestRequeueByBindFailure"): (
+        "It counts the calls of a Bind plugin, and where an extender binds, the scheduler asks "
+        "none."
+    ),
 }
 """The reason, by mode and by what the name of a test begins with."""
 

@@ -60,6 +60,13 @@ def test_a_test_of_groups_on_several_nodes_may_fail_in_replace_alone() -> None:
     assert reason(REPLACE, "TestPreemption/basic_pod_preemption") is None
 
 
+def test_who_is_woken_by_the_scheduler_itself_may_fail_in_replace_alone() -> None:
+    test = "TestCoreResourceEnqueue/InterPodAffinity/Pod_rejected_by_the_PodAffinity_plugin"
+    assert reason(REPLACE, test) is not None
+    assert reason(ASSIST, test) is None
+    assert reason(REPLACE, "TestCoreResourceEnqueue/Pod_rejected_by_the_NodeAffinity") is None
+
+
 def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
     found = {
         "filters": {
