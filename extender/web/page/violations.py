@@ -44,12 +44,7 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     def fits(each: _Broken) -> bool:
         return not wanted or any(wanted in text.lower() for text in _texts(each))
 
-    order = asked.order(
-        {
-            "where": lambda each: (_where(each), _pods_of(each)),
-            "rule": lambda each: (_where(each)[::-1], _pods_of(each)),
-        }
-    )
+    order = asked.order({"where": _by_place, "rule": _by_rule})
     page = yield from choosing(list(shown.watch.known.items()), fits, order, asked.page)
     if not page.found:
         yield soft("None." if wanted else "No placed pod breaks a required rule.")
@@ -58,25 +53,26 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     yield from paged(asked, "rules", caption, BROKEN, map(_rule_row, page.rows), page=page)
 
 
-def _where(broken: _Broken) -> tuple[str, str]:
-    violation, _ = broken
-    return place(violation), RULES[violation.role]
+def _by_place(broken: _Broken) -> tuple[str, str, str, str]:
+    violation, shown = broken
+    return place(violation), RULES[violation.role], shown.owner, shown.other or ""
 
 
-def _pods_of(broken: _Broken) -> tuple[str, str]:
-    _, shown = broken
-    return shown.owner, shown.other or ""
+def _by_rule(broken: _Broken) -> tuple[str, str, str, str]:
+    where, rule, owner, other = _by_place(broken)
+    return rule, where, owner, other
 
 
 def _texts(broken: _Broken) -> Sequence[str]:
-    violation, _ = broken
-    return *_pods_of(broken), pods_of(violation.term.pods), place(violation)
+    violation, shown = broken
+    return shown.owner, shown.other or "", pods_of(violation.term.pods), place(violation)
 
 
 def _rule_row(broken: _Broken) -> Sequence[str]:
     violation, shown = broken
     return (
-        *_where(broken),
+        place(violation),
+        RULES[violation.role],
         pods_of(violation.term.pods),
         explain_link(shown.owner),
         "no such pod is there" if shown.other is None else explain_link(shown.other),
