@@ -36,8 +36,11 @@ _HANGING = (
     "TestSchedulerRestartWithNominatedNode",
 )
 HANGING = dict.fromkeys((REPLACE, RULELESS), _HANGING)
-"""By mode, what would never end: it waits for a Bind plugin, and where an extender binds, the
-scheduler asks none."""
+"""By mode, what is left out."""
+NEVER_ENDS = (
+    "Left out, for they would never end: they wait for a Bind plugin, and where an extender binds, "
+    "the scheduler asks none."
+)
 
 
 def reason(mode: str, test: str) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.upstream.expected import HANGING, reason
+from tests.upstream.expected import HANGING, NEVER_ENDS, reason
 from tests.upstream.modes import ALONE, MODES, RULELESS
 
 if TYPE_CHECKING:
@@ -41,18 +42,22 @@ def report(found: Found, release: str) -> str:
         lines.append(f"| `{suite}` | {cells} | {len(list(_needing(by_mode)))} |")
     lines += ["", "## What fails beside the extender and not alone", ""]
     failed = list(_failed(found))
-    lines += [f"- {mode}: `{test}`: {why or '**not expected**'}" for mode, test, why in failed]
-    lines += [] if failed else ["Nothing."]
-    lines += [
-        f"- {mode}: `{test}`: not run, for it would never end: it waits for a Bind plugin, and "
-        "where an extender binds, the scheduler asks none"
-        for mode in modes
-        for test in HANGING.get(mode, ())
-    ]
+    for why in dict.fromkeys(why for *_, why in failed):
+        lines += [f"{why or '**Not expected.**'}", ""]
+        names = Counter((mode, test.partition("_(")[0]) for mode, test, of in failed if of == why)
+        lines += [
+            f"- {mode}: `{name}`" + f", {count} times with other feature gates" * (count > 1)
+            for (mode, name), count in names.items()
+        ]
+        lines.append("")
+    lines += [] if failed else ["Nothing.", ""]
+    hanging = [f"- {mode}: `{test}`" for mode in modes for test in HANGING.get(mode, ())]
+    if hanging:
+        lines += [f"{NEVER_ENDS}", "", *hanging, ""]
     alone = [f"- `{test}`" for each in found.values() for test in _of(each, ALONE)]
     if alone:
-        lines += ["", "## What fails alone, here", "", *alone]
-    return _HEAD.format(release=release) + "\n".join(lines) + "\n"
+        lines += ["## What fails alone, here", "", *alone]
+    return _HEAD.format(release=release) + "\n".join(lines).rstrip() + "\n"
 
 
 def unexpected(found: Found) -> list[str]:

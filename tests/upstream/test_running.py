@@ -73,18 +73,11 @@ def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
             ALONE: Results(2, ("TestB",)),
             REPLACE: Results(
                 1,
-                (
-                    "TestA",
-                    "TestB",
-                ),
+                ("TestA", "TestB"),
             ),
             RULELESS: Results(
                 0,
-                (
-                    "TestA",
-                    "TestB",
-                    "TestC",
-                ),
+                ("TestA", "TestB", "TestC"),
             ),
         }
     }
@@ -92,7 +85,7 @@ def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
     assert unexpected(found) == ["replace: TestA"]
     written = report(found, "1.37.2")
     assert "| `filters` | 2 / 1 / 0 | 1 / 2 / 0 | 0 / 3 / 0 | 1 |" in written
-    assert "- replace: `TestA`: **not expected**" in written
+    assert "**Not expected.**\n\n- replace: `TestA`\n" in written
     assert "- `TestB`" in written
 
 
