@@ -76,7 +76,7 @@ PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesse
 test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@.ci/beside "$(MAKE) --no-print-directory types" $(PYTEST) --dist loadfile -m "not thorough"
 
-thorough: $(STAMP) ## those of these tests that take long: random clusters and streams of events, memory
+thorough: $(STAMP) ## those of these tests that take long: random clusters and streams of events, fuzz, memory, a browser
 	@$(PYTEST) --dist worksteal -m thorough
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.

@@ -14,6 +14,8 @@ import pytest
 
 from extender.collecting import WALKS, Collector, keep_collecting, pass_over_new, resting
 
+pytestmark = pytest.mark.thorough
+
 MANY = 200_000
 """Objects, more than enough for a full collection by Python's own rule."""
 

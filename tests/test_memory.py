@@ -19,6 +19,8 @@ from tests.builders import node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
 
+pytestmark = pytest.mark.thorough
+
 MIB = memory.MIB
 Json: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
 """Parts of metadata and spec."""
@@ -151,7 +153,6 @@ def test_domains_and_numbers_are_used_again() -> None:
     assert churn(range(20, 200)) - warm < 0.1
 
 
-@pytest.mark.thorough
 async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

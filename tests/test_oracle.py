@@ -45,6 +45,7 @@ def answer(
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
 def test_agrees_with_kubernetes(case: Case) -> None:
     picture, args = oracle.Cluster.from_json(case.cluster), oracle.Args.from_json(case.args)

@@ -508,6 +508,7 @@ async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> Non
     assert held == 1
 
 
+@pytest.mark.thorough
 async def test_a_large_pod_is_taken_up_in_steps_before_its_place_is_reserved() -> None:
     large = pod("large").anti_affinity(
         *(term(ZONE, selector(app=f"a{number}")) for number in range(2000))

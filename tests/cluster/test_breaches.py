@@ -144,6 +144,7 @@ def calls_of_the_watch(event: Callable[[], object]) -> int:
     return calls_during(event, of=is_of_the_watch)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "event",
     [
@@ -190,6 +191,7 @@ def test_with_too_many_events_at_a_time_all_rules_are_looked_at(
     assert kinds(cluster.settle()) == {"guard": "podAntiAffinity", "api": "podAffinity"}
 
 
+@pytest.mark.thorough
 def test_pods_with_long_rules_are_judged_a_few_at_a_time() -> None:
     cluster = Cluster()
     below = [requirement("number", "Lt", f"{number}") for number in range(3200)]
@@ -337,6 +339,7 @@ def test_who_is_in_the_way_is_named_and_whose_rule_it_is_as_well() -> None:
     assert excludes(state, EVERYWHERE, one, state.pods["default/two"], ZONE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("others", [10, 1000])
 def test_an_event_names_those_that_it_concerns_however_many_others_there_are(others: int) -> None:
     cluster = Cluster()

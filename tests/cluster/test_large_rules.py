@@ -94,6 +94,7 @@ def calls_of(state: ClusterState, raw: Pod) -> int:
     return calls_during(answer)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [apart, near, preferring, long])
 def test_a_pod_beside_many_large_ones_is_prepared_in_slices(
     state: ClusterState, kind: Callable[[int], Pod]

@@ -303,4 +303,4 @@ class Binding(RuleBasedStateMachine):
         assert all(each.claims for each in self.state.reservations)
 
 
-TestBinding = Binding.TestCase
+TestBinding = pytest.mark.thorough(Binding.TestCase)

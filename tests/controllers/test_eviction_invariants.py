@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,6 +148,7 @@ class Life:
             self.rig.now += self.chance.choice((0.25, 2.0, 6.0))
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 32))
 def test_no_eviction_is_above_the_limit_beside_another_of_its_owner_or_without_a_cause(

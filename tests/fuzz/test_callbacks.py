@@ -28,6 +28,8 @@ from tests.conformance.cases import Case, load_cases
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import ODD_TEXTS, mutated
 
+pytestmark = pytest.mark.thorough
+
 MOST_SCORE = 20
 LINE_BYTES = 8 * MESSAGE_BYTES
 ANSWER_SECONDS = 5.0

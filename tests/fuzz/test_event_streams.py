@@ -5,11 +5,14 @@ The same machine as in the tests of the state, from another seed, and for as lon
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.cluster.test_events_equal_recount import EventStream
 from tests.fuzz.campaign import SEED, Campaign
+
+pytestmark = pytest.mark.thorough
 
 STREAMS = 10
 """In one round."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from extender.model.keys import Key
 from tests.fuzz.campaign import SEED, Campaign
 from tests.verbs.test_explaining import Case, agree, cases
+
+pytestmark = pytest.mark.thorough
 
 CLUSTERS = 10
 """In one round."""

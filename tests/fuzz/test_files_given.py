@@ -21,6 +21,8 @@ from extender.wire.objects import PodReader
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import broken, mutated
 
+pytestmark = pytest.mark.thorough
+
 SAMPLE = Path(extender.__file__).with_name("samples") / "cluster.yaml"
 READ_SECONDS = 10.0
 """Far more than any of these small files takes; a bomb takes for ever."""

@@ -20,6 +20,8 @@ from tests.conformance.cases import load_cases
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import mutated
 
+pytestmark = pytest.mark.thorough
+
 Reader = Callable[[msgspec.Raw], object]
 
 KEYS = {"matchLabelKeys": ["app"], "mismatchLabelKeys": ["tier"]}

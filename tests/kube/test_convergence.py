@@ -28,6 +28,8 @@ from tests.kube.fake_api import (
 )
 from tests.kube.rig import Rig, thing
 
+pytestmark = pytest.mark.thorough
+
 STEPS = 150
 SEEDS = int(os.environ.get("MIRROR_SEEDS", "12"))
 MOST_REQUESTS_A_SECOND = 3.0

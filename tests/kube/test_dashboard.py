@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trustme
 import yaml
 from aiohttp import ClientConnectionError, ClientSession
@@ -23,6 +24,8 @@ from tests.deploy.places import MONITORING, read_yaml
 from tests.kube.program import live
 from tests.kube.rig import Rig
 from tests.missing import missing
+
+pytestmark = pytest.mark.thorough
 
 WAIT = 120.0
 BOTH = ["InterPodAffinity", "CrossNamespacePodAffinity"]

@@ -85,6 +85,7 @@ async def world(qps: float = QPS, burst: int = BURST) -> AsyncIterator[World]:
         yield World(api, client, observer)
 
 
+@pytest.mark.thorough
 def test_binds_go_on_at_the_rate_through_an_overload_and_after_it() -> None:
     async def main() -> None:
         async with world() as there:

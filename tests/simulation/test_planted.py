@@ -19,6 +19,8 @@ from simulation.spreading import run_plans
 from tests.simulation.planted import PLANTED, QUICK
 from tests.simulation.planting import Planted
 
+pytestmark = pytest.mark.thorough
+
 MOST_SEEDS = 40
 CHOSEN = PLANTED if os.environ.get("PLANTED_BUGS") == "all" else QUICK
 

@@ -22,7 +22,7 @@ from tests.missing import missing
 from tests.web.clusters import HOSTILE, of_hostile_names, of_many_nodes
 from tests.web.showing import app_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.thorough]
 
 PHONE: Final[ViewportSize] = {"width": 360, "height": 740}
 DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 900}
@@ -225,7 +225,6 @@ async def test_it_works_without_scripts(sites: dict[str, str], browser: Browser)
     await context.close()
 
 
-@pytest.mark.thorough
 async def test_the_judge_finds_what_is_wrong(browser: Browser) -> None:
     page = await browser.new_page()
     await page.set_content("<p style='color: #bbb; width: 4000px'>Pale</p><input>")

@@ -7,7 +7,11 @@ import gzip
 import zlib
 from functools import cache
 
+import pytest
+
 from tests.web.attacking import JSON, QUESTION, Attacked, ask, attacked, chunked, request
+
+pytestmark = pytest.mark.thorough
 
 UNPACKED = 200 << 20
 AT_A_TIME = 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Json], list[Json], list[Json]]:
     return nodes, list(cluster.namespaces), [draw(asking(each)) for each in every]
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(case=cases(), seed=st.integers(0, 3))
 def test_each_placement_obeys_every_rule_and_what_waits_is_refused_everywhere(

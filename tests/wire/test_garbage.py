@@ -13,6 +13,8 @@ from extender.wire.manifests import AffinityManifest, PodManifest
 from extender.wire.node_terms import NodeAffinityManifest
 from tests.builders import HOST, Json, requirement, term
 
+pytestmark = pytest.mark.thorough
+
 MANY = 5000
 IN = requirement("app", "In", "a", "b")
 
