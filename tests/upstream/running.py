@@ -100,6 +100,8 @@ def _environment(mode: str, etcd: Path, folder: Path) -> dict[str, str]:
         command += ["--config", str(config)]
     else:
         command += ["--mode", mode]
+    if any(" " in each for each in command):
+        raise ValueError(f"{command}: the helper takes the command apart at spaces")
     shipped = ASSIST if mode == ASSIST else REPLACE
     return found | {
         "EXTENDER_COMMAND": " ".join(command),

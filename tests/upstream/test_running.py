@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.upstream.expected import reason
 from tests.upstream.grouped import run_group
 from tests.upstream.modes import ALONE, ASSIST, REPLACE, RULELESS
@@ -19,6 +21,7 @@ from tests.upstream.running import (
     only,
     outcomes,
     read,
+    run,
 )
 
 LOG = """\
@@ -129,3 +132,8 @@ def test_what_a_test_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     os.set_blocking(reading, True)
     assert os.read(reading, 1) == b""  # the other end is closed, and nothing came
     os.close(reading)
+
+
+def test_a_folder_that_would_break_the_command_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="spaces"):
+        run(Path("/bin/true"), RULELESS, tmp_path, tmp_path / "a folder")
