@@ -12,6 +12,7 @@ from affinityctl.lint.template import (
     NEW,
     PREFERRED,
     REQUIRED,
+    NodesFor,
     Surroundings,
     Template,
     TemplateOwner,
@@ -29,9 +30,11 @@ from extender.wire.manifests import (
     POLICY_ANNOTATION,
     AffinityManifest,
     PodAnnotations,
+    PodSpec,
 )
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
+from extender.wire.placement import RequirementsReader
 from extender.wire.workloads import WORKLOADS
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
@@ -61,6 +64,7 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
 
     affinity: msgspec.Raw = NULL
     node_selector: msgspec.Raw = NULL
+    tolerations: msgspec.Raw = NULL
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
 
@@ -161,24 +165,30 @@ class TemplateReader:
         self._around = around
         self._nodes = NodeAffinityReader()
         self._annotations = AnnotationReader(EVERY_GATE_ON)
+        self._requirements = RequirementsReader()
 
     def read(self, owner: TemplateOwner, template: Manifest) -> Template:
         """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
         spec, labels = template.spec, template.metadata.labels or {}
         terms: tuple[TermAt, ...] = ()
-        nodes, fault = None, None
+        nodes, fault = NodesFor(), None
         raw: dict[str, object] | None = None
         try:
             raw = decode(_FIELDS, spec.affinity, "spec.affinity")
             written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
             terms = tuple(_terms(written, owner, labels))
-            nodes = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+            nodes = self._nodes_for(spec)
         except ObjectError as error:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
         found = _annotations(template.metadata)
         rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
         broken = self._annotations.read(owner.namespace, rules).fault
         return Template(owner, labels, terms, raw or {}, nodes, self._around, fault, broken)
+
+    def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:
+        affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+        asked = self._requirements.read(PodSpec(tolerations=spec.tolerations), None)
+        return NodesFor(None if affinity is None else affinity.required, asked.tolerations)
 
 
 def _inner(raw: msgspec.Raw) -> Manifest:

@@ -226,6 +226,62 @@ def test_a_key_that_some_nodes_lack() -> None:
     assert found(linted(*cluster, kept_off)) == []
 
 
+CONTROL_PLANE = node(
+    "cp", {HOST: "cp", ZONE: "z9"}, taints=[{"key": "control-plane", "effect": "NoSchedule"}]
+)
+CORDONED = node(
+    "off",
+    {HOST: "off", ZONE: "z9"},
+    taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+)
+APART_BY_ZONE = web().anti_affinity(term(ZONE, WEB))
+
+
+def tolerating(key: str) -> Pod:
+    made = Pod(APART_BY_ZONE)
+    made["spec"] = {**made["spec"], "tolerations": [{"key": key, "operator": "Exists"}]}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("more", "thing", "expected"),
+    [
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=4),
+            ["more-replicas-than-domains"],
+            id="a tainted node is no domain for the pods",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            ["rollout-stuck"],
+            id="and no room for an update",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", tolerating("control-plane"), replicas=3),
+            [],
+            id="unless they tolerate it",
+        ),
+        pytest.param(
+            CORDONED,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            [],
+            id="a cordon goes again",
+        ),
+    ],
+)
+def test_taints_keep_pods_off(more: Json, thing: Json, expected: list[str]) -> None:
+    assert found(linted(*CLUSTER, more, thing)) == expected
+
+
+def test_taints_on_every_node_that_matches() -> None:
+    (finding,) = linted(*CLUSTER, CONTROL_PLANE, web().selects(**{HOST: "cp"})).findings
+    assert finding.rule.id == "no-node-matches"
+    assert finding.message == "1 of 7 nodes, each with a taint that is not tolerated"
+
+
 NEGATIVE = web().anti_affinity(
     term(HOST, DB, namespaceSelector=selector(requirement("team", "NotIn", "a")))
 )

@@ -7,9 +7,11 @@ from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.selectors import contains, contradictory, no_common_pod, within
-from affinityctl.lint.template import REQUIRED, Template, TermAt
+from affinityctl.lint.template import REQUIRED, NodesFor, Template, TermAt
 from extender.model.labels import EVERYTHING
+from extender.model.node_resources import Toleration
 
+_ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
 
@@ -118,8 +120,12 @@ def _no_pod(template: Template) -> Iterator[Spot]:
 
 def _no_node(template: Template) -> Iterator[Spot]:
     if template.around.nodes and not template.eligible_nodes():
-        count = len(template.around.nodes)
-        yield Spot(template.owner.path, f"none of {count} nodes matches")
+        nodes = template.around.nodes
+        kept_off = sum(NodesFor(template.nodes.required, _ANY_TAINT).judge(each) for each in nodes)
+        message = f"none of {len(nodes)} nodes matches"
+        if kept_off:
+            message = f"{kept_off} of {len(nodes)} nodes, each with a taint that is not tolerated"
+        yield Spot(template.owner.path, message)
 
 
 RULES: Final = (
@@ -217,9 +223,10 @@ RULES: Final = (
     Rule(
         "no-node-matches",
         Level.ERROR,
-        "No node matches the node selector and the required node affinity.",
+        "No node matches the node selector and the required node affinity, or taints keep the pods "
+        "off all that do.",
         "The pod waits until such a node comes.",
-        "Correct the labels, or label a node.",
+        "Correct the labels, label a node, or tolerate the taint.",
         _no_node,
     ),
 )
