@@ -43,8 +43,8 @@ def run(flags: argparse.Namespace) -> int:
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     files, cluster = Objects(), Objects()
     _load(flags.files, files)
-    if flags.files and not len(files):
-        raise ConfigError(str(flags.files[0]), "nothing that a rule looks at is in the files")
+    if flags.files and files.is_empty:
+        raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
     _load(flags.cluster, cluster)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -73,3 +74,7 @@ class Report(NamedTuple):
     """Objects that some rule has looked at."""
     silenced: int
     """Findings that an annotation or --ignore has taken out."""
+    skipped: Counter[str]
+    """Objects by their kinds, of those that no rule looks at."""
+    unknown: tuple[str, ...]
+    """What rules could not look at, as nobody has told."""

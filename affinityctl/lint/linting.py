@@ -45,7 +45,19 @@ def lint(
             silenced += 1
         else:
             kept.append(found)
-    return Report(tuple(kept), len(objects), silenced)
+    unknown = tuple(_unknown(objects, around)) if objects.workloads else ()
+    return Report(tuple(kept), len(objects), silenced, objects.skipped, unknown)
+
+
+def _unknown(objects: Objects, around: Surroundings) -> Iterator[str]:
+    if around.nodes is None:
+        yield "nodes (node selectors, topology keys, domains)"
+    if around.namespaces is None:
+        yield "namespaces"
+    if around.pods is None:
+        yield "other pods"
+    elif all(each.owner.kind == "Pod" for each in objects.workloads):
+        yield "workloads (replicas, rolling updates)"
 
 
 def _everything(

@@ -15,6 +15,7 @@ from affinityctl.lint.finding import AnyRule, Finding, Level, Report
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
+from extender.offline import listed
 from extender.plain_yaml import FastLoader, documents
 
 MOST_PLACES = 20
@@ -48,6 +49,8 @@ def json_text(report: Report) -> str:
             "errors": counts[Level.ERROR],
             "warnings": counts[Level.WARNING],
             "ignored": report.silenced,
+            "skipped": dict(report.skipped),
+            "unknown": report.unknown,
         },
     }
     return as_json(answer)
@@ -100,7 +103,12 @@ def _summary(report: Report) -> str:
     counts = Counter(each.rule.level for each in report.findings)
     found = ", ".join(_number(counts[level], level) for level in Level if counts[level])
     ignored = f"; {report.silenced} ignored" if report.silenced else ""
-    return f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"
+    lines = [f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"]
+    if report.skipped:
+        lines.append(wrapped(f"skipped: {listed(report.skipped)}"))
+    if report.unknown:
+        lines.append(wrapped(f"not known, so not judged: {', '.join(report.unknown)}"))
+    return "\n".join(lines)
 
 
 def _number(count: int, what: str) -> str:

@@ -29,7 +29,11 @@ ERROR selector-missing
   fix: Add the labelSelector; labelSelector: {{}} matches every pod.
 
 1 error in 1 object
+{unknown}
 """
+UNKNOWN = """\
+not known, so not judged: nodes (node selectors, topology keys, domains),
+  namespaces, other pods"""
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_text_for_people(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", broken]) == 1
     told = capsys.readouterr()
-    assert told == (TEXT.format(file=broken), "")
+    assert told == (TEXT.format(file=broken, unknown=UNKNOWN), "")
     assert max(map(len, told.out.splitlines())) <= 80
 
 
@@ -60,7 +64,7 @@ def test_keys_without_anything_below_them(
         "spec:\n  template:\n    metadata:\n    spec:\n"
     )
     assert cli.main(["lint", str(tmp_path / "web.yaml")]) == 0
-    assert capsys.readouterr() == ("nothing found in 1 object\n", "")
+    assert capsys.readouterr() == (f"nothing found in 1 object\n{UNKNOWN}\n", "")
 
 
 def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +74,10 @@ def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> N
     assert finding["rule"] == "selector-missing"
     assert finding["object"] == "Deployment shop/web"
     assert {"what", "why", "fix", "path", "message", "level", "file"} <= finding.keys()
-    assert answer["summary"] == {"objects": 1, "errors": 1, "warnings": 0, "ignored": 0}
+    unknown = answer["summary"].pop("unknown")
+    assert [each.partition(" ")[0] for each in unknown] == ["nodes", "namespaces", "other"]
+    summary = {"objects": 1, "errors": 1, "warnings": 0, "ignored": 0, "skipped": {}}
+    assert answer["summary"] == summary
 
 
 def test_sarif_for_code_scanning(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +156,7 @@ def check_sarif(log: dict[str, Any]) -> None:
 
 def test_rules_can_be_left_out(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", broken, "--ignore", "selector-missing"]) == 0
-    assert capsys.readouterr().out == "nothing found in 1 object; 1 ignored\n"
+    assert capsys.readouterr().out == f"nothing found in 1 object; 1 ignored\n{UNKNOWN}\n"
     assert cli.main(["lint", broken, "--ignore", "selector-mising"]) == 2
     assert "there is no rule 'selector-mising'" in capsys.readouterr().err
 
@@ -198,9 +205,52 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("web").uid(None)))
     assert cli.main(["lint", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert told.out == "nothing found in 1 object\n"
+    assert told.out == f"nothing found in 1 object\n{UNKNOWN}\n"
     assert "passed over" in told.err
     assert "values.yaml" in told.err
+
+
+SKIPPED = """\
+nothing found in 0 objects
+skipped: 1 AllowList, 1 Deployment (example.com/v1), 1 Role
+  (iam.aws.crossplane.io/v1beta1)
+"""
+
+
+def test_custom_resources_are_skipped_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "crossplane.yaml").write_text(
+        "apiVersion: iam.aws.crossplane.io/v1beta1\nkind: Role\nspec: [odd]\n"
+        "---\napiVersion: policy.example.com/v1\nkind: AllowList\nmetadata: {name: all}\n"
+        "---\napiVersion: example.com/v1\nkind: Deployment\nspec: 5\n"
+    )
+    assert cli.main(["lint", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (SKIPPED, "")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "unknown"),
+    [
+        pytest.param(("Pod",), ["nodes", "namespaces", "workloads"], id="pods alone"),
+        pytest.param(("Pod", "Node"), ["namespaces", "workloads"], id="with nodes"),
+        pytest.param(("Deployment",), ["nodes", "namespaces"], id="workloads alone"),
+    ],
+)
+def test_what_a_dump_lacks_is_not_judged(
+    kinds: tuple[str, ...],
+    unknown: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    things = [pod("web"), node("n", {HOST: "n"}), workload("Deployment", "web", pod("web"))]
+    items = [each for each in things if each["kind"] in kinds]
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": items}))
+    assert cli.main(["lint", "--cluster", str(tmp_path / "dump.json")]) == 0
+    told = " ".join(capsys.readouterr().out.split()).partition("not known, so not judged: ")[2]
+    named = [each for each in ("nodes", "namespaces", "other pods", "workloads") if each in told]
+    assert named == unknown
 
 
 @pytest.mark.parametrize(
@@ -208,7 +258,7 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
     [
         pytest.param(["values.yaml"], 2, "an object needs a kind", id="no manifest"),
         pytest.param(["absent.yaml"], 3, "No such file", id="no file"),
-        pytest.param(["service.yaml"], 2, "nothing that a rule looks at", id="other kinds"),
+        pytest.param(["none.yaml"], 2, "no object is in the files", id="no object"),
         pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
         pytest.param(["web.yaml"], 2, "web.yaml: object 0 (Deployment)", id="a broken template"),
@@ -249,6 +299,7 @@ def test_what_cannot_be_looked_at(
     scheduler = {"apiVersion": f"{group}/v1", "kind": "KubeSchedulerConfiguration"}
     texts = {
         "values.yaml": {"replicas": 3},
+        "none.yaml": {"apiVersion": "v1", "kind": "List", "items": []},
         "service.yaml": {"apiVersion": "v1", "kind": "Service"},
         "ours.yaml": {**kind, "mode": "both"},
         "scheduler.yaml": {**scheduler, "extenders": {}},
