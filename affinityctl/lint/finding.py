@@ -54,6 +54,8 @@ class Place:
     """Kind and name: Deployment shop/web. Those without a name have their kind alone."""
     number: int = 0
     """Which object of its file it is, from 0."""
+    owner: str = ""
+    """What made it, likewise; "" for what is its own."""
 
 
 @dataclass(frozen=True, slots=True)

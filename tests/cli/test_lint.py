@@ -18,12 +18,13 @@ from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
 BROKEN = pod("web", "shop").labels(app="web").uid(None).anti_affinity(term(HOST))
 
 TEXT = """\
-ERROR selector-missing
-  A term has no labelSelector.
-  - {file}: Deployment shop/web
+{file}: Deployment shop/web
+  ERROR selector-missing
     spec.template.spec.affinity.podAntiAffinity
       .requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector
       missing: matches no pod, so the term has no effect
+
+selector-missing: A term has no labelSelector.
   why: A missing selector matches no pod, unlike an empty one. Required affinity
        can never be met, and any other term does nothing.
   fix: Add the labelSelector; labelSelector: {{}} matches every pod.
@@ -169,8 +170,36 @@ def test_many_findings_of_a_rule_are_cut_short(
     file.write_text(json.dumps({"kind": "List", "items": things}))
     assert cli.main(["lint", str(file)]) == 1
     told = capsys.readouterr().out
-    assert "and 10 more; -o json has all" in told
+    assert "and 10 more objects; -o json has all" in told
     assert "30 errors in 30 objects" in told
+
+
+OF_ONE_OWNER = """\
+Deployment shop/web (Pod shop/web-5d-0 and 1 more)
+  ERROR selector-missing
+    spec.affinity.podAntiAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector
+      missing: matches no pod, so the term has no effect
+    spec.affinity.podAntiAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution[1].labelSelector
+      missing: matches no pod, so the term has no effect
+
+"""
+
+
+def test_the_pods_of_an_owner_are_one_block_and_each_place_one_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_rule = BROKEN.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    of_two = of_rule.anti_affinity(term("rack"))
+    things = [
+        {**each, "metadata": {**each["metadata"], "name": f"web-5d-{number}"}}
+        for number, each in enumerate([of_rule, of_two] * 15)
+    ]
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": things}))
+    assert cli.main(["lint", "--cluster", str(tmp_path / "dump.json")]) == 1
+    told = capsys.readouterr().out
+    assert told.removeprefix(f"{tmp_path}/dump.json: ").startswith(OF_ONE_OWNER)
 
 
 def test_files_against_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
