@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from extender.errors import ObjectError
-from extender.model.labels import Labels, Operator
+from extender.model.labels import Labels, Operator, Requirement
 from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
 from extender.model.objects import Node
@@ -48,6 +48,8 @@ class KnownPods:
     def __init__(self) -> None:
         self._all: set[PodLabels] = set()
         self._by_label: dict[tuple[str, str], list[PodLabels]] = {}
+        self.values: dict[str, set[str]] = {}
+        """Those of each label, by its key."""
 
     def add(self, namespace: str, labels: Labels) -> None:
         """Take a pod; those with the same labels count once."""
@@ -56,6 +58,7 @@ class KnownPods:
             self._all.add(pod)
             for label in pod[1]:
                 self._by_label.setdefault(label, []).append(pod)
+                self.values.setdefault(label[0], set()).add(label[1])
 
     def candidates(self, term: Term) -> Iterable[PodLabels]:
         """Return pods among which are all that a term can be about; few where it names a label."""
@@ -72,6 +75,14 @@ class NodesFor(NamedTuple):
     required: NodeRule | None = None
     """Their node selector and node affinity."""
     tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def alternatives(self) -> Iterator[list[Requirement]]:
+        """Yield what a node's labels have to meet, all of one."""
+        if self.required is not None:
+            for term, _ in self.required.terms:
+                every = (*self.required.common, *term.conditions)
+                yield [each for each in every if isinstance(each, Requirement)]
 
     def judge(self, node: Node) -> bool:
         """Return whether a node is one of them."""
@@ -138,9 +149,11 @@ class Surroundings:
     def some_pod_meets(self, terms: Iterable[Term]) -> bool:
         """Return whether some pod that is known is what all the terms are about."""
         every = list(terms)
-        if self.pods is None or not every:
-            return True
-        return any(self._meets(pod, every) for pod in self.pods.candidates(every[0]))
+        return self.pods is None or not every or self.some_meets(self.pods, every)
+
+    def some_meets(self, known: KnownPods, terms: list[Term]) -> bool:
+        """Return whether one of these pods is what all the terms are about."""
+        return any(self._meets(pod, terms) for pod in known.candidates(terms[0]))
 
     def _meets(self, pod: PodLabels, terms: list[Term]) -> bool:
         namespace, labels = pod[0], dict(pod[1])

@@ -152,6 +152,17 @@ FAULTS: list[Any] = [
     ("affinity-matches-no-pod", web().affinity(term(ZONE, DB, namespaces=["shop"]))),
     ("no-node-matches", web().selects(disk="ssd")),
     (
+        "node-affinity-contradictory",
+        web().selects(**{ZONE: "z0"}).requires_nodes(node_term(requirement(ZONE, "In", "z1"))),
+    ),
+    (
+        "node-affinity-contradictory",
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2"), requirement(ZONE, "NotIn", "z2")),
+        ),
+    ),
+    (
         "more-replicas-than-domains",
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=4),
     ),
@@ -340,6 +351,13 @@ FINE = [
     ),
     pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
     pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
+    pytest.param(
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2")),
+        ),
+        id="two zones at once, or a third",
+    ),
     pytest.param(web().affinity(term(ZONE, DB)).anti_affinity(term(HOST, DB)), id="near, not on"),
     pytest.param(
         web().anti_affinity(term(HOST, DB)).avoids(1, term(ZONE, DB)), id="a wider preference"
@@ -365,6 +383,35 @@ FINE = [
 @pytest.mark.parametrize("thing", FINE)
 def test_what_works_is_left_alone(thing: Json) -> None:
     assert found(linted(*CLUSTER, DATABASE, thing)) == []
+
+
+SSD = node("ssd", {HOST: "ssd", "disk-type": "fast"})
+
+
+@pytest.mark.parametrize(
+    ("thing", "instead"),
+    [
+        pytest.param(web().affinity(term(ZONE, selector(app="dv"))), None, id="too short to tell"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wbe"))), "app=web", id="swapped"),
+        pytest.param(web().affinity(term(ZONE, selector(app="Web"))), "app=web", id="in capitals"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wed"))), None, id="another word"),
+        pytest.param(web().affinity(term(ZONE, selector(appp="web"))), "app=web", id="a key"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web1"))), None, id="a number"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web-b"))), None, id="a sibling"),
+        pytest.param(
+            web().affinity(term("topology.kubernetes.io/zones", WEB)), ZONE, id="a topology key"
+        ),
+        pytest.param(web().selects(**{"disk-typ": "fast"}), "disk-type=fast", id="a node's label"),
+        pytest.param(web().selects(**{"disk-type": "fats"}), "disk-type=fast", id="a node's value"),
+        pytest.param(
+            web().anti_affinity(term(HOST, DB, namespaces=["shpo"])), "shop", id="a namespace"
+        ),
+    ],
+)
+def test_what_was_probably_meant(thing: Json, instead: str | None) -> None:
+    there = web("there").on("n0")
+    (finding,) = linted(*CLUSTER, SSD, there, DATABASE, thing).findings
+    assert finding.message.partition("did you mean ")[2].removesuffix("?") == (instead or "")
 
 
 def test_manifests_alone_say_nothing_of_other_pods_and_namespaces() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.near import hint, near
 from affinityctl.lint.selectors import contradictory, negative
 from affinityctl.lint.template import Template, TermAt
 from extender.model.labels import EVERYTHING, HOSTNAME
@@ -76,7 +77,9 @@ def _unknown_key(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         key = at.term.topology_key
         if not template.around.has_key(key):
-            yield Spot(f"{at.path}.topologyKey", f"no node has the label {key}, so {at.if_unmet}")
+            keys = {each for node in template.around.nodes for each in node.labels}
+            message = f"no node has the label {key}, so {at.if_unmet}{hint(near(key, keys))}"
+            yield Spot(f"{at.path}.topologyKey", message)
 
 
 def _partial_key(template: Template) -> Iterator[Spot]:
@@ -102,7 +105,8 @@ def _unknown_namespace(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         for index, name in enumerate(at.written.namespaces or ()):
             if name not in known:
-                yield Spot(f"{at.path}.namespaces[{index}]", f"there is no namespace {name}")
+                message = f"there is no namespace {name}{hint(near(name, known))}"
+                yield Spot(f"{at.path}.namespaces[{index}]", message)
 
 
 def _none_chosen(template: Template) -> Iterator[Spot]:

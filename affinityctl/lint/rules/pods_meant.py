@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.near import hint, meant, meant_of_nodes
 from affinityctl.lint.selectors import contains, contradictory, no_common_pod, within
 from affinityctl.lint.template import REQUIRED, NodesFor, Template, TermAt
 from extender.model.labels import EVERYTHING
@@ -113,16 +115,31 @@ def _no_pod(template: Template) -> Iterator[Spot]:
         return  # said by rules of their own
     if all(map(template.matches_itself, terms)):
         return  # the first pod of a group may start it
-    if not template.around.some_pod_meets(terms):
+    if template.around.pods is not None and not template.around.some_pod_meets(terms):
         path = template.owner.list_of("podAffinity", REQUIRED)
-        yield Spot(path, "no pod and no template in the cluster meets it, nor does the pod itself")
+        found = (meant(term, template.around.pods, template.around) for term in terms)
+        instead = hint(next(filter(None, found), None))
+        yield Spot(path, f"no pod and no template in the cluster is one that it asks for{instead}")
+
+
+def _two_at_once(template: Template) -> Iterator[Spot]:
+    if key := _key_at_odds(template):
+        yield Spot(template.owner.path, f"no value of {key} meets node selector and node affinity")
+
+
+def _key_at_odds(template: Template) -> str | None:
+    """Return the label of which no node can have what is asked, None when one can."""
+    keys = list(map(contradictory, template.nodes.alternatives))
+    return keys[0] if all(keys) and keys else None
 
 
 def _no_node(template: Template) -> Iterator[Spot]:
-    if template.around.nodes and not template.eligible_nodes():
+    if _key_at_odds(template) is None and template.around.nodes and not template.eligible_nodes():
         nodes = template.around.nodes
         kept_off = sum(NodesFor(template.nodes.required, _ANY_TAINT).judge(each) for each in nodes)
-        message = f"none of {len(nodes)} nodes matches"
+        asked = chain.from_iterable(template.nodes.alternatives)
+        instead = hint(meant_of_nodes(asked, (node.labels for node in nodes)))
+        message = f"none of {len(nodes)} nodes matches{instead}"
         if kept_off:
             message = f"{kept_off} of {len(nodes)} nodes, each with a taint that is not tolerated"
         yield Spot(template.owner.path, message)
@@ -219,6 +236,14 @@ RULES: Final = (
         "the pods are in another namespace: without namespaces, a term is about its own.",
         "Correct the selector or the namespaces.",
         _no_pod,
+    ),
+    Rule(
+        "node-affinity-contradictory",
+        Level.ERROR,
+        "Node selector and required node affinity ask for two values of one label: two zones, say.",
+        "A node has one value of a label. No node will do, and the pod waits for ever.",
+        "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
+        _two_at_once,
     ),
     Rule(
         "no-node-matches",
