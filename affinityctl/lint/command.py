@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from affinityctl.lint.finding import Place
+from affinityctl.lint.finding import Level, Place
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import (
     Configured,
@@ -37,7 +37,7 @@ def run(flags: argparse.Namespace) -> int:
     found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
     say(writers[flags.output](found))
-    return NOT_FINE if found.findings else DONE
+    return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:

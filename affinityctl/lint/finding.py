@@ -18,6 +18,8 @@ class Level(StrEnum):
     """Something does not work, or not as it is written."""
     WARNING = "warning"
     """It works, and costs more or does less than was probably meant."""
+    NOTE = "note"
+    """It may well be meant so; it makes no run fail."""
 
 
 class Spot(NamedTuple):

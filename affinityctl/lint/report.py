@@ -50,6 +50,7 @@ def json_text(report: Report) -> str:
             "objects": report.objects,
             "errors": counts[Level.ERROR],
             "warnings": counts[Level.WARNING],
+            "notes": counts[Level.NOTE],
             "ignored": report.silenced,
             "skipped": dict(report.skipped),
             "unknown": report.unknown,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from extender.errors import ObjectError
-from extender.model.labels import Labels, Operator, Requirement
+from extender.model.labels import Labels, Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
 from extender.model.objects import Node
@@ -191,6 +191,14 @@ class TermAt:
         return bool(self.written.matchLabelKeys or self.written.mismatchLabelKeys)
 
 
+class SpreadAt(NamedTuple):
+    """One topology spread constraint."""
+
+    path: str
+    selector: Selector
+    """The pods that it counts, whose label keys make them no others of one revision."""
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateOwner:
     """Whose template it is."""
@@ -235,6 +243,9 @@ class Template:
     """The affinity as it is written."""
     nodes: NodesFor
     around: Surroundings
+    spread: tuple[SpreadAt, ...] = ()
+    ports: frozenset[int] = frozenset()
+    """Of its node, that each pod takes."""
     fault: ObjectError | None = None
     """What makes its affinity unreadable."""
     annotation_fault: tuple[str, str] | None = None

@@ -77,7 +77,8 @@ def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> N
     assert {"what", "why", "fix", "path", "message", "level", "file"} <= finding.keys()
     unknown = answer["summary"].pop("unknown")
     assert [each.partition(" ")[0] for each in unknown] == ["nodes", "namespaces", "other"]
-    summary = {"objects": 1, "errors": 1, "warnings": 0, "ignored": 0, "skipped": {}}
+    summary = {"objects": 1, "errors": 1, "warnings": 0, "notes": 0}
+    summary |= {"ignored": 0, "skipped": {}}
     assert answer["summary"] == summary
 
 
@@ -160,6 +161,16 @@ def test_rules_can_be_left_out(broken: str, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"nothing found in 1 object; 1 ignored\n{UNKNOWN}\n"
     assert cli.main(["lint", broken, "--ignore", "selector-mising"]) == 2
     assert "there is no rule 'selector-mising'" in capsys.readouterr().err
+
+
+def test_notes_alone_are_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web.json").write_text(
+        json.dumps(workload("Deployment", "web", pod("web").labels(app="web"), replicas=3))
+    )
+    assert cli.main(["lint", str(tmp_path / "web.json")]) == 0
+    told = capsys.readouterr().out
+    assert "NOTE replicas-not-spread" in told
+    assert "\n1 note in 1 object\n" in told
 
 
 def test_many_findings_of_a_rule_are_cut_short(

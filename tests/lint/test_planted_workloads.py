@@ -70,6 +70,22 @@ def pruned() -> Pod:
     return made
 
 
+def in_host_network() -> Pod:
+    made = web()
+    containers = [{"name": "c", "ports": [{"containerPort": 8080}]}]
+    made["spec"] = {"hostNetwork": True, "containers": containers}
+    return made
+
+
+def spread(label_selector: Json | None) -> Pod:
+    made = web()
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    if label_selector is not None:
+        constraint["labelSelector"] = label_selector
+    made["spec"]["topologySpreadConstraints"] = [constraint]
+    return made
+
+
 BROAD = term(HOST, selector(requirement("app", "Exists")))
 
 FAULTS: list[Any] = [
@@ -186,6 +202,13 @@ FAULTS: list[Any] = [
         "daemonset-excludes-itself",
         of("DaemonSet", web().anti_affinity(term(HOST, WEB)), updateStrategy=surge(1, 0)),
     ),
+    ("more-replicas-than-domains", of("Deployment", web().host_port(8080), replicas=7)),
+    ("rollout-stuck", of("Deployment", web().host_port(8080), replicas=6, strategy=surge(3, 0))),
+    ("rollout-stuck", of("Deployment", in_host_network(), replicas=6, strategy=surge(3, 0))),
+    (
+        "daemonset-excludes-itself",
+        of("DaemonSet", web().host_port(8080), updateStrategy=surge(1, 0)),
+    ),
     ("topology-key-unknown", web().anti_affinity(term("kubernetes.io/host", DB))),
     (
         "topology-key-deprecated",
@@ -209,6 +232,16 @@ FAULTS: list[Any] = [
             "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
         },
     ),
+    ("selector-misses-own-pods", of("Deployment", spread(selector(app="shop")), replicas=2)),
+    ("selector-misses-own-pods", of("StatefulSet", spread(None), replicas=2)),
+    (
+        "selector-misses-own-pods",
+        of("Deployment", web().avoids(1, term(HOST, selector(app="shop"))), replicas=2),
+    ),
+    ("selector-almost-matches", web().avoids(1, term(HOST, selector(app="wbe")))),
+    ("selector-almost-matches", web().prefers(1, term(HOST, selector(appp="db")))),
+    ("replicas-not-spread", of("Deployment", web(), replicas=2)),
+    ("replicas-not-spread", of("StatefulSet", web().affinity(term(ZONE, WEB)), replicas=3)),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
     ("term-implied", web().anti_affinity(term(HOST, DB), BROAD)),
@@ -349,6 +382,35 @@ FINE = [
         ),
         id="the old ones go first",
     ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=5, strategy=surge(1, 0)),
+        id="a node with a free port",
+    ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=6, strategy=surge(0, 1)),
+        id="host ports that are given back first",
+    ),
+    pytest.param(of("Deployment", spread(WEB), replicas=2), id="replicas that are spread"),
+    pytest.param(of("DaemonSet", spread(DB)), id="daemons, of which each has its node"),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, DB)), replicas=2), id="away from others"
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().avoids(1, term(HOST, DB), term(HOST, WEB)),
+            replicas=2,
+        ),
+        id="away from others and one's own",
+    ),
+    pytest.param(
+        of("Deployment", web().selects(**{HOST: "n1"}), replicas=2), id="replicas for one node"
+    ),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, selector(tier="cache"))), replicas=2),
+        id="away from what may come",
+    ),
+    pytest.param(of("Job", web(), parallelism=3), id="a job"),
     pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
     pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
     pytest.param(
