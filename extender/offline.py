@@ -24,6 +24,10 @@ READS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    **dict.fromkeys(
+        ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+        frozenset(("rbac.authorization.k8s.io",)),
+    ),
 }
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
 
@@ -49,7 +53,7 @@ class _Header(msgspec.Struct):
 class _List(msgspec.Struct):
     kind: str | None = None
     apiVersion: str | None = None
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 _HEADER = msgspec.json.Decoder(_Header)
@@ -198,14 +202,17 @@ def _header(document: Json) -> _Header:
 
 def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield an object, or those of a list, which may have lists in it."""
-    if header.kind is None or not header.kind.endswith("List"):
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    if header.kind is not None and header.kind.endswith("List"):
+        items = decode(_LIST, raw).items
+    if header.kind is None or items is msgspec.UNSET:  # a custom resource called AllowList, say
         yield _kind(header), msgspec.Raw(raw)
         return
     if depth > DEEPEST:
         raise ObjectError("items", f"lists in lists, more than {DEEPEST} deep")
     # A typed list (PodList) may leave kind and version of its items out.
     default = header.kind.removesuffix("List") or None
-    for item in decode(_LIST, raw).items or ():
+    for item in items or ():
         own = decode(_HEADER, item)
         if own.kind is None:
             own = _Header(default, own.apiVersion or header.apiVersion)

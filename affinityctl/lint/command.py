@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from affinityctl.lint.finding import Place
+from affinityctl.lint.finding import Level, Place
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import (
     Configured,
@@ -37,14 +37,14 @@ def run(flags: argparse.Namespace) -> int:
     found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
     say(writers[flags.output](found))
-    return NOT_FINE if found.findings else DONE
+    return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     files, cluster = Objects(), Objects()
     _load(flags.files, files)
-    if flags.files and not len(files):
-        raise ConfigError(str(flags.files[0]), "nothing that a rule looks at is in the files")
+    if flags.files and files.is_empty:
+        raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
     _load(flags.cluster, cluster)

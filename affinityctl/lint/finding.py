@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,8 @@ class Level(StrEnum):
     """Something does not work, or not as it is written."""
     WARNING = "warning"
     """It works, and costs more or does less than was probably meant."""
+    NOTE = "note"
+    """It may well be meant so; it makes no run fail."""
 
 
 class Spot(NamedTuple):
@@ -53,6 +56,8 @@ class Place:
     """Kind and name: Deployment shop/web. Those without a name have their kind alone."""
     number: int = 0
     """Which object of its file it is, from 0."""
+    owner: str = ""
+    """What made it, likewise; "" for what is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +78,7 @@ class Report(NamedTuple):
     """Objects that some rule has looked at."""
     silenced: int
     """Findings that an annotation or --ignore has taken out."""
+    skipped: Counter[str]
+    """Objects by their kinds, of those that no rule looks at."""
+    unknown: tuple[str, ...]
+    """What rules could not look at, as nobody has told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,13 +72,18 @@ class Objects:
     workloads: list[LintedWorkload] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
-    ignored: int = 0
-    """Objects of other kinds."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Objects of other kinds, custom resources say."""
 
     def __len__(self) -> int:
         """Return the number of objects that rules look at."""
         found = len(self.schedulers) + len(self.configs) + len(self.workloads)
         return found + len(self.roles) + len(self.bindings)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is no object at all, of whatever kind."""
+        return not (len(self) or self.nodes or self.namespaces or self.skipped)
 
     def take(self, raws: Iterable[Raw]) -> None:
         """Add objects; ObjectError names what is broken."""
@@ -132,7 +138,7 @@ class Objects:
             place = _place(raw, f"{manifest.namespace}/{name}")
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         else:
-            self.ignored += 1
+            self.skipped[kind] += 1
 
 
 def _place(raw: Raw, name: str) -> Place:

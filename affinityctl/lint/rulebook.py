@@ -15,6 +15,7 @@ from affinityctl.lint.rules import (
     pods_meant,
     redundancy,
     running,
+    spreading,
     verbs,
     written,
 )
@@ -35,6 +36,7 @@ OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
     *pods_meant.RULES,
     *domains.RULES,
+    *spreading.RULES,
     *redundancy.RULES,
 )
 

@@ -70,6 +70,22 @@ def pruned() -> Pod:
     return made
 
 
+def in_host_network() -> Pod:
+    made = web()
+    containers = [{"name": "c", "ports": [{"containerPort": 8080}]}]
+    made["spec"] = {"hostNetwork": True, "containers": containers}
+    return made
+
+
+def spread(label_selector: Json | None) -> Pod:
+    made = web()
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    if label_selector is not None:
+        constraint["labelSelector"] = label_selector
+    made["spec"]["topologySpreadConstraints"] = [constraint]
+    return made
+
+
 BROAD = term(HOST, selector(requirement("app", "Exists")))
 
 FAULTS: list[Any] = [
@@ -152,6 +168,17 @@ FAULTS: list[Any] = [
     ("affinity-matches-no-pod", web().affinity(term(ZONE, DB, namespaces=["shop"]))),
     ("no-node-matches", web().selects(disk="ssd")),
     (
+        "node-affinity-contradictory",
+        web().selects(**{ZONE: "z0"}).requires_nodes(node_term(requirement(ZONE, "In", "z1"))),
+    ),
+    (
+        "node-affinity-contradictory",
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2"), requirement(ZONE, "NotIn", "z2")),
+        ),
+    ),
+    (
         "more-replicas-than-domains",
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=4),
     ),
@@ -174,6 +201,13 @@ FAULTS: list[Any] = [
     (
         "daemonset-excludes-itself",
         of("DaemonSet", web().anti_affinity(term(HOST, WEB)), updateStrategy=surge(1, 0)),
+    ),
+    ("more-replicas-than-domains", of("Deployment", web().host_port(8080), replicas=7)),
+    ("rollout-stuck", of("Deployment", web().host_port(8080), replicas=6, strategy=surge(3, 0))),
+    ("rollout-stuck", of("Deployment", in_host_network(), replicas=6, strategy=surge(3, 0))),
+    (
+        "daemonset-excludes-itself",
+        of("DaemonSet", web().host_port(8080), updateStrategy=surge(1, 0)),
     ),
     ("topology-key-unknown", web().anti_affinity(term("kubernetes.io/host", DB))),
     (
@@ -198,6 +232,16 @@ FAULTS: list[Any] = [
             "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
         },
     ),
+    ("selector-misses-own-pods", of("Deployment", spread(selector(app="shop")), replicas=2)),
+    ("selector-misses-own-pods", of("StatefulSet", spread(None), replicas=2)),
+    (
+        "selector-misses-own-pods",
+        of("Deployment", web().avoids(1, term(HOST, selector(app="shop"))), replicas=2),
+    ),
+    ("selector-almost-matches", web().avoids(1, term(HOST, selector(app="wbe")))),
+    ("selector-almost-matches", web().prefers(1, term(HOST, selector(appp="db")))),
+    ("replicas-not-spread", of("Deployment", web(), replicas=2)),
+    ("replicas-not-spread", of("StatefulSet", web().affinity(term(ZONE, WEB)), replicas=3)),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
     ("term-implied", web().anti_affinity(term(HOST, DB), BROAD)),
@@ -224,6 +268,62 @@ def test_a_key_that_some_nodes_lack() -> None:
     assert found(linted(*cluster, apart)) == ["topology-key-partial"]
     kept_off = apart.requires_nodes({"matchExpressions": [requirement("rack", "Exists")]})
     assert found(linted(*cluster, kept_off)) == []
+
+
+CONTROL_PLANE = node(
+    "cp", {HOST: "cp", ZONE: "z9"}, taints=[{"key": "control-plane", "effect": "NoSchedule"}]
+)
+CORDONED = node(
+    "off",
+    {HOST: "off", ZONE: "z9"},
+    taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+)
+APART_BY_ZONE = web().anti_affinity(term(ZONE, WEB))
+
+
+def tolerating(key: str) -> Pod:
+    made = Pod(APART_BY_ZONE)
+    made["spec"] = {**made["spec"], "tolerations": [{"key": key, "operator": "Exists"}]}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("more", "thing", "expected"),
+    [
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=4),
+            ["more-replicas-than-domains"],
+            id="a tainted node is no domain for the pods",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            ["rollout-stuck"],
+            id="and no room for an update",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", tolerating("control-plane"), replicas=3),
+            [],
+            id="unless they tolerate it",
+        ),
+        pytest.param(
+            CORDONED,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            [],
+            id="a cordon goes again",
+        ),
+    ],
+)
+def test_taints_keep_pods_off(more: Json, thing: Json, expected: list[str]) -> None:
+    assert found(linted(*CLUSTER, more, thing)) == expected
+
+
+def test_taints_on_every_node_that_matches() -> None:
+    (finding,) = linted(*CLUSTER, CONTROL_PLANE, web().selects(**{HOST: "cp"})).findings
+    assert finding.rule.id == "no-node-matches"
+    assert finding.message == "1 of 7 nodes, each with a taint that is not tolerated"
 
 
 NEGATIVE = web().anti_affinity(
@@ -282,8 +382,44 @@ FINE = [
         ),
         id="the old ones go first",
     ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=5, strategy=surge(1, 0)),
+        id="a node with a free port",
+    ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=6, strategy=surge(0, 1)),
+        id="host ports that are given back first",
+    ),
+    pytest.param(of("Deployment", spread(WEB), replicas=2), id="replicas that are spread"),
+    pytest.param(of("DaemonSet", spread(DB)), id="daemons, of which each has its node"),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, DB)), replicas=2), id="away from others"
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().avoids(1, term(HOST, DB), term(HOST, WEB)),
+            replicas=2,
+        ),
+        id="away from others and one's own",
+    ),
+    pytest.param(
+        of("Deployment", web().selects(**{HOST: "n1"}), replicas=2), id="replicas for one node"
+    ),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, selector(tier="cache"))), replicas=2),
+        id="away from what may come",
+    ),
+    pytest.param(of("Job", web(), parallelism=3), id="a job"),
     pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
     pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
+    pytest.param(
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2")),
+        ),
+        id="two zones at once, or a third",
+    ),
     pytest.param(web().affinity(term(ZONE, DB)).anti_affinity(term(HOST, DB)), id="near, not on"),
     pytest.param(
         web().anti_affinity(term(HOST, DB)).avoids(1, term(ZONE, DB)), id="a wider preference"
@@ -309,6 +445,35 @@ FINE = [
 @pytest.mark.parametrize("thing", FINE)
 def test_what_works_is_left_alone(thing: Json) -> None:
     assert found(linted(*CLUSTER, DATABASE, thing)) == []
+
+
+SSD = node("ssd", {HOST: "ssd", "disk-type": "fast"})
+
+
+@pytest.mark.parametrize(
+    ("thing", "instead"),
+    [
+        pytest.param(web().affinity(term(ZONE, selector(app="dv"))), None, id="too short to tell"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wbe"))), "app=web", id="swapped"),
+        pytest.param(web().affinity(term(ZONE, selector(app="Web"))), "app=web", id="in capitals"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wed"))), None, id="another word"),
+        pytest.param(web().affinity(term(ZONE, selector(appp="web"))), "app=web", id="a key"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web1"))), None, id="a number"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web-b"))), None, id="a sibling"),
+        pytest.param(
+            web().affinity(term("topology.kubernetes.io/zones", WEB)), ZONE, id="a topology key"
+        ),
+        pytest.param(web().selects(**{"disk-typ": "fast"}), "disk-type=fast", id="a node's label"),
+        pytest.param(web().selects(**{"disk-type": "fats"}), "disk-type=fast", id="a node's value"),
+        pytest.param(
+            web().anti_affinity(term(HOST, DB, namespaces=["shpo"])), "shop", id="a namespace"
+        ),
+    ],
+)
+def test_what_was_probably_meant(thing: Json, instead: str | None) -> None:
+    there = web("there").on("n0")
+    (finding,) = linted(*CLUSTER, SSD, there, DATABASE, thing).findings
+    assert finding.message.partition("did you mean ")[2].removesuffix("?") == (instead or "")
 
 
 def test_manifests_alone_say_nothing_of_other_pods_and_namespaces() -> None:
