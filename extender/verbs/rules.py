@@ -50,6 +50,10 @@ class Rule:
     """What it asks of nodes."""
     number: int = 0
     """Tells it from others that say the same."""
+    of_node: bool = False
+    """It is between the pod and a node alone, and so no rule of affinity."""
+    looks: int = 1
+    """What it takes to judge a node by it, roughly, in look-ups."""
     nominated: bool = False
     """Pods that are nominated to nodes are the cause, and not there yet."""
 
@@ -174,8 +178,11 @@ def event_of(refusals: Sequence[Refusal]) -> str:
 
     It is the first plugin's to say: too little cpu and too little memory at once.
     """
-    first = refusals[0].reason
-    return ", ".join(dict.fromkeys(e.rule.event for e in refusals if e.reason is first))
+    first = refusals[0].rule
+    if first.reason is not Reason.RESOURCES:
+        return first.event
+    same = [each.rule for each in refusals if each.rule.reason is Reason.RESOURCES]
+    return ", ".join([rule.event for rule in same])
 
 
 @dataclass(slots=True, eq=False)
