@@ -59,9 +59,9 @@ class InTree:
         attempts: list[dict[str, Any]] = self._ask(case)["preemptions"]
         return attempts
 
-    def verdicts(self, case: Mapping[str, Any]) -> list[dict[str, dict[str, Any]]]:
+    def verdicts(self, case: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each judged pod of a case why each node is refused that does not fit."""
-        judged: list[dict[str, dict[str, Any]]] = self._ask(case)["judged"]
+        judged: list[dict[str, Any]] = self._ask(case)["judged"]
         return judged
 
     def _ask(self, case: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,9 +37,8 @@ type preemptions struct {
 type reply struct {
 	Answers     []intree.Answers `json:"answers,omitempty"`
 	Preemptions []attempt        `json:"preemptions,omitempty"`
-	// Judged has for each pod the nodes that are refused.
-	Judged []map[string]verdict `json:"judged,omitempty"`
-	Error  string               `json:"error,omitempty"`
+	Judged      []verdicts       `json:"judged,omitempty"`
+	Error       string           `json:"error,omitempty"`
 }
 
 func main() {

@@ -12,9 +12,9 @@ import (
 )
 
 type (
-	attempt struct{}
-	verdict struct{}
-	volumes struct{}
+	attempt  struct{}
+	verdicts struct{}
+	volumes  struct{}
 )
 
 var errElsewhere = errors.New("whole schedulers are those of Kubernetes 1.37 alone")
@@ -23,6 +23,6 @@ func preempt(context.Context, intree.Objects, volumes, preemptions) ([]attempt, 
 	return nil, errElsewhere
 }
 
-func judge(context.Context, intree.Objects, volumes, []*v1.Pod) ([]map[string]verdict, error) {
+func judge(context.Context, intree.Objects, volumes, []*v1.Pod) ([]verdicts, error) {
 	return nil, errElsewhere
 }

@@ -117,6 +117,14 @@ func profile() (*config.KubeSchedulerProfile, error) {
 	return &found, nil
 }
 
+// verdicts are those of all filter plugins together, about one pod.
+type verdicts struct {
+	// Refused has the nodes that do not fit.
+	Refused map[string]verdict `json:"refused"`
+	// NominatedIgnored is whether rules of nominated pods were left out of account.
+	NominatedIgnored bool `json:"nominatedIgnored,omitempty"`
+}
+
 // verdict is why a node is refused, as the event FailedScheduling would count it.
 type verdict struct {
 	Plugin  string   `json:"plugin"`
@@ -127,39 +135,40 @@ type verdict struct {
 // judge filters all nodes for each pod, none of which is ever placed.
 func judge(
 	ctx context.Context, objects intree.Objects, stored volumes, pods []*v1.Pod,
-) ([]map[string]verdict, error) {
+) ([]verdicts, error) {
 	scheduler, err := newScheduler(ctx, objects, stored, nil)
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]map[string]verdict, len(pods))
+	found := make([]verdicts, len(pods))
 	for i, pod := range pods {
-		if verdicts[i], err = scheduler.judge(ctx, pod); err != nil {
+		if found[i], err = scheduler.judge(ctx, pod); err != nil {
 			return nil, err
 		}
 	}
-	return verdicts, nil
+	return found, nil
 }
 
-// judge filters all nodes for a pod as Scheduler.findNodesThatFitPod does; nodes that fit are left out.
-func (s *scheduler) judge(ctx context.Context, pod *v1.Pod) (map[string]verdict, error) {
+// judge filters all nodes for a pod as Scheduler.findNodesThatFitPod does.
+func (s *scheduler) judge(ctx context.Context, pod *v1.Pod) (verdicts, error) {
 	state := framework.NewCycleState()
-	found := make(map[string]verdict)
+	found := verdicts{Refused: make(map[string]verdict)}
 	allowed, status, narrowing := s.framework.RunPreFilterPlugins(ctx, state, pod)
+	found.NominatedIgnored = state.GetSkipFilterPlugins().Has(interPodAffinity)
 	for _, node := range s.nodes {
 		name, said := node.Node().Name, status
 		if status.IsSuccess() {
 			if !allowed.AllNodes() && !allowed.NodeNames.Has(name) {
-				found[name] = leftOut(narrowing.UnsortedList())
+				found.Refused[name] = leftOut(narrowing.UnsortedList())
 				continue
 			}
 			said = s.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		}
 		switch {
 		case said.IsRejected():
-			found[name] = verdict{said.Plugin(), said.Code().String(), said.Reasons()}
+			found.Refused[name] = verdict{said.Plugin(), said.Code().String(), said.Reasons()}
 		case !said.IsSuccess():
-			return nil, said.AsError()
+			return found, said.AsError()
 		}
 	}
 	return found, nil
