@@ -19,7 +19,15 @@ from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
 from extender.model.workload import Identity
 from extender.offline import ClusterFiles, objects_in
-from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS, WatchedResource
+from extender.resources import (
+    BUDGETS,
+    NAMESPACES,
+    NODES,
+    OF_VOLUMES,
+    PODS,
+    QUOTAS,
+    WatchedResource,
+)
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload, read_workload
@@ -71,10 +79,10 @@ def cluster_with_nodes(
     """
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
-    dispensable = {
-        each.name: f"no right to list {each.name}, so {what} are not looked at"
-        for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
-    }
+    resources += OF_VOLUMES if pods.requirements else ()
+    said = {QUOTAS.name: "quotas are not looked at", BUDGETS.name: "budgets are not looked at"}
+    said |= {each.name: "less is known of pods with volumes" for each in OF_VOLUMES}
+    dispensable = {name: f"no right to list {name}, so {what}" for name, what in said.items()}
     files = WorkloadFiles(state, pods)
     fill(flags, files, resources, dispensable=dispensable)
     if not len(state.nodes):
@@ -98,6 +106,9 @@ async def _list(
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
                 complain(f"note: {dispensable[each.name]}")
+            else:
+                if each in OF_VOLUMES:
+                    files.state.know_volumes(each.kind)
 
 
 def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:

@@ -54,6 +54,11 @@ class Rule:
     """Pods that are nominated to nodes are the cause, and not there yet."""
 
     @property
+    def event(self) -> str:
+        """Return what the scheduler's event says of a node."""
+        return self.reason.value
+
+    @property
     def key(self) -> str | None:
         """Return the topology key, None where it has nothing to do with one."""
         return None
