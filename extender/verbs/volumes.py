@@ -35,11 +35,15 @@ from extender.model.volumes import (
 )
 from extender.model.wording import nodes_of, plural_of, short, some
 from extender.verbs.filtering import holding
-from extender.verbs.plugins import FilterPlugin
+from extender.verbs.plugins import FilterPlugin, Unknown
 from extender.verbs.rules import HOSTNAME, Rule
 from extender.verbs.volume_claims import Binder, Bindings, PodClaims, claim_of, reaches
 
 Allows: TypeAlias = Callable[[str], bool]
+
+VOLUMES: Final = "volumes"
+LOOKED_AT: Final = (VOLUMES,)
+"""Fields of a pod that people's commands look at, and a server leaves to the scheduler."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -96,6 +100,10 @@ class VolumeClaims(FilterPlugin):
         if found is not None:
             reason, event = found
             yield VolumeRule(reason, _nowhere, f"volume: {event}", event)
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say what may decide about its volumes, and who would know it."""
+        return (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
 
 
 def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
@@ -408,7 +416,7 @@ VOLUME_PLUGINS: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding
 
 def not_looked_at(state: ClusterState, pod: Pod) -> Iterator[str]:
     """Say what may decide about a pod's volumes and is not known, and who would know it."""
-    if "volumes" in pod.requirements.unmodelled and pod.requirements.volumes is None:
+    if VOLUMES in pod.requirements.unmodelled and pod.requirements.volumes is None:
         yield (
             "its volumes are not looked at by a running extender; "
             "`affinity-extender explain` from the command line does"

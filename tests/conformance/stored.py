@@ -166,7 +166,9 @@ def _volumes(draw: st.DrawFn, number: int, claims: Sequence[dict[str, Any]]) -> 
     spec |= draw(_sources(number))
     labels = {"size": draw(st.sampled_from(["a", "b"]))}
     if draw(rarely(3)):
-        value = draw(st.sampled_from(["x", "y", "x__y", "x__"]))
+        # Of several zones, the driver for GCE would have to make a region.
+        several = ["x", "y"] if "gcePersistentDisk" in spec else ["x__y", "x__"]
+        value = draw(st.sampled_from(["x", "y", *several]))
         labels[draw(st.sampled_from([ZONE, BETA_ZONE]))] = value
     if draw(rarely(8)):
         labels[REGION] = draw(st.sampled_from(["r", "s"]))

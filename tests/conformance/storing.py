@@ -83,7 +83,7 @@ def read(case: Case) -> tuple[ClusterState, list[Pod]]:
 
 def verdicts(state: ClusterState, pod: Pod) -> Verdicts:
     """Return what the filters say of each node that they refuse together."""
-    plugins = BY_DEFAULT.everything
+    plugins = BY_DEFAULT.filters
     found: Verdicts = {}
     refused = judge(state, pod, state.nodes.asked(list(state.nodes)), plugins).refused
     for reason, names in refused:
@@ -99,7 +99,7 @@ def _events(state: ClusterState, pod: Pod, node: str, plugin: str) -> list[str]:
     """Return what the event says for one plugin."""
     asked = state.nodes.asked([node])
     events: dict[str, None] = {}
-    for each in BY_DEFAULT.everything:
+    for each in BY_DEFAULT.filters:
         for rule in each.rules(state, pod):
             if rule.reason in OF_VOLUMES and rule.reason.plugin == plugin and rule.hits(asked):
                 events[rule.event] = None
