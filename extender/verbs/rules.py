@@ -12,7 +12,7 @@ from extender.cluster.counts.topology import DomainTable
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason
+from extender.model.verdict import OF_VOLUMES, Reason
 from extender.model.wording import MOST_NAMED, plural, plural_of, short, some
 
 HOSTNAME: Final = "hostname"
@@ -172,10 +172,14 @@ class Refusal:
 def event_of(refusals: Sequence[Refusal]) -> str:
     """Return what the scheduler's event says of a node that is refused for all of this.
 
-    It is the first plugin's to say: too little cpu and too little memory at once.
+    It is the first plugin's to say: too little cpu and too little memory at once. One of those
+    about volumes may have several reasons.
     """
     first = refusals[0].reason
-    return ", ".join(dict.fromkeys(e.rule.event for e in refusals if e.reason is first))
+    also = {e for e in OF_VOLUMES if e.plugin == first.plugin}
+    return ", ".join(
+        dict.fromkeys(e.rule.event for e in refusals if e.reason is first or e.reason in also)
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -162,10 +162,8 @@ class VolumeRestrictions(FilterPlugin):
         volumes = pod.requirements.volumes
         if volumes is None or not _may_go_somewhere(state, pod):
             return
-        for disk in volumes.disks:
-            if disk.alone:
-                what = f"volume: another pod has {disk.kind} {'/'.join(disk.identity)} there"
-                yield VolumeRule(Reason.DISK, _without(state, pod, disk), what)
+        disks = [_other_disk(state, pod, each) for each in volumes.disks if each.alone]
+        yield from disks
         for use in volumes.claims:
             claim = None if use.ephemeral else claim_of(state, pod, use)
             if (
@@ -174,11 +172,20 @@ class VolumeRestrictions(FilterPlugin):
                 and state.volumes.is_used(claim.key)
             ):
                 what = f"volume: claim {claim.name} is for one pod alone, and another one has it"
-                yield VolumeRule(Reason.CLAIM_IN_USE, _nowhere, what)
+                yield VolumeRule(Reason.CLAIM_IN_USE, _unless(disks), what)
 
 
-def _without(state: ClusterState, pod: Pod, disk: Disk) -> Allows:
-    return lambda node: not any(disk.conflicts(each) for each in _disks_on(state, pod, node))
+def _other_disk(state: ClusterState, pod: Pod, disk: Disk) -> VolumeRule:
+    def allows(node: str) -> bool:
+        return not any(disk.conflicts(each) for each in _disks_on(state, pod, node))
+
+    what = f"volume: another pod has {disk.kind} {'/'.join(disk.identity)} there"
+    return VolumeRule(Reason.DISK, allows, what)
+
+
+def _unless(before: Sequence[VolumeRule]) -> Allows:
+    """Refuse all nodes but those that are refused before: the plugin says one thing of a node."""
+    return lambda node: not all(each.allows(node) for each in before)
 
 
 def _disks_on(state: ClusterState, pod: Pod, node: str) -> Iterator[Disk]:
@@ -320,9 +327,7 @@ def _bound(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> list
 
 def _gone(claim: PersistentVolumeClaim, before: Sequence[VolumeRule]) -> VolumeRule:
     what = f"volume: claim {claim.name} is bound to a volume that does not exist"
-    return VolumeRule(
-        Reason.VOLUME_GONE, lambda node: not all(each.allows(node) for each in before), what
-    )
+    return VolumeRule(Reason.VOLUME_GONE, _unless(before), what)
 
 
 def _elsewhere(

@@ -7,110 +7,45 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.ledgers.volumes import KINDS
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
-from extender.resources import OF_VOLUMES
 from extender.verbs.filtering import judge
 from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims, not_looked_at
 from extender.wire.objects import PodReader
-from tests.builders import HOST, ZONE, Json, Pod, model_node, node, pod, requirement
+from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement
+from tests.volumes import (
+    AT_ONCE,
+    BY_HAND,
+    DRIVER,
+    IN_X,
+    IN_Y,
+    READER,
+    WAIT,
+    bound,
+    claim,
+    limited,
+    put,
+    storage_class,
+    using,
+    volume,
+    with_volumes,
+)
 
-READER = PodReader(requirements=True)
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 REGION = "topology.kubernetes.io/region"
-DRIVER = "csi.example.com"
 NODES = [node("a", {HOST: "a", ZONE: "x"}), node("b", {HOST: "b", ZONE: "y"})]
-
-
-def using(*claims: str, name: str = "new") -> Pod:
-    """Build a pod with claims as volumes."""
-    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
-    return with_volumes(*volumes, name=name)
-
-
-def with_volumes(*volumes: Json, name: str = "new") -> Pod:
-    """Build a pod with volumes."""
-    made = pod(name)
-    made["spec"]["volumes"] = [{"name": f"v{n}", **each} for n, each in enumerate(volumes)]
-    return made
-
-
-def claim(name: str, storage_class: str = "wait", size: str = "1Gi", **spec: Any) -> Json:
-    """Build a claim that is bound to nothing."""
-    asks = {"storageClassName": storage_class, "resources": {"requests": {"storage": size}}}
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-    return {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": asks | spec}
-
-
-def bound(name: str, volume: str, **spec: Any) -> Json:
-    """Build a claim that is bound to a volume."""
-    made = claim(name, volumeName=volume, **spec)
-    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-    return {**made, "metadata": made["metadata"] | {"annotations": annotations}}
-
-
-def volume(
-    name: str, *places: Json, size: str = "5Gi", labels: dict[str, str] | None = None, **spec: Any
-) -> Json:
-    """Build a volume of class wait that nobody has, on nodes in some places."""
-    made: dict[str, Any] = {"storageClassName": "wait", "capacity": {"storage": size}}
-    if places:
-        terms = [{"matchExpressions": [each]} for each in places]
-        made["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
-    return {
-        "kind": "PersistentVolume",
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": made | spec,
-        "status": {"phase": "Available"},
-    }
-
-
-def storage_class(name: str, provisioner: str = DRIVER, **more: Any) -> Json:
-    """Build a class whose volumes wait for the first consumer."""
-    waits = {"volumeBindingMode": "WaitForFirstConsumer"} | more
-    return {
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": provisioner,
-        **waits,
-    }
-
-
-def limited(name: str, count: int | None) -> Json:
-    """Build a CSINode that has the driver."""
-    driver: dict[str, Any] = {"name": DRIVER, "nodeID": name}
-    if count is not None:
-        driver["allocatable"] = {"count": count}
-    return {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": [driver]}}
-
-
-WAIT = storage_class("wait")
-BY_HAND = storage_class("wait", "kubernetes.io/no-provisioner")
-AT_ONCE = storage_class("now", volumeBindingMode="Immediate")
-IN_X, IN_Y = requirement(ZONE, "In", "x"), requirement(ZONE, "In", "y")
-
-
-def put(state: ClusterState, *objects: Json) -> None:
-    """Put what there is of volumes, and pods, into a state."""
-    readers = {each.kind: each.storing(state, READER) for each in OF_VOLUMES}
-    for each in objects:
-        raw = json.dumps(each).encode()
-        if each["kind"] == "Pod":
-            state.upsert_pod(READER.read(raw))
-        elif each["kind"] == "Node":
-            state.upsert_node(model_node(each))
-        else:
-            readers[each["kind"]](raw)
 
 
 def state_of(*objects: Json, nodes: list[Json] | None = None) -> ClusterState:
     """Build a cluster of which all is known that has to do with volumes."""
     state = ClusterState()
-    put(state, *(NODES if nodes is None else nodes), *objects)
-    for kind in KINDS:
-        state.know_volumes(kind)
+    for each in NODES if nodes is None else nodes:
+        state.upsert_node(model_node(each))
+    put(state, (each for each in objects if each["kind"] != "Pod"))
+    for each in objects:
+        if each["kind"] == "Pod":
+            state.upsert_pod(READER.read(json.dumps(each).encode()))
     return state
 
 
@@ -467,7 +402,8 @@ def test_where_a_volume_is_is_said_in_words() -> None:
 
 def test_what_is_not_known_refuses_nothing_and_is_said() -> None:
     state = ClusterState()
-    put(state, *NODES)
+    for each in NODES:
+        state.upsert_node(model_node(each))
     asked = READER.read(json.dumps(using("data")).encode())
     assert refusals(state, using("data")) == {}
     [said] = not_looked_at(state, asked)
