@@ -48,7 +48,7 @@ def fill(
 ) -> None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
-    `dispensable` has, by its name, what to say where the right to list a resource is lacking.
+    `dispensable` has, by its name, what comes of it where the right to list a resource is lacking.
     `also` gets the objects of each file: standard input cannot be read twice.
     """
     if not flags.cluster:
@@ -80,9 +80,9 @@ def cluster_with_nodes(
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     resources += OF_VOLUMES if pods.requirements else ()
-    said = {QUOTAS.name: "quotas are not looked at", BUDGETS.name: "budgets are not looked at"}
-    said |= {each.name: "less is known of pods with volumes" for each in OF_VOLUMES}
-    dispensable = {name: f"no right to list {name}, so {what}" for name, what in said.items()}
+    dispensable = {each.name: "less is known of pods with volumes" for each in OF_VOLUMES}
+    dispensable |= {QUOTAS.name: "quotas are not looked at"}
+    dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods)
     fill(flags, files, resources, dispensable=dispensable)
     if not len(state.nodes):
@@ -98,6 +98,7 @@ async def _list(
 ) -> None:
     from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
 
+    lacking: dict[str, list[str]] = {}
     async with await api_client(flags.kubeconfig, flags.context) as client:
         for each in resources:
             try:
@@ -105,10 +106,12 @@ async def _list(
             except ApiError as error:
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
-                complain(f"note: {dispensable[each.name]}")
+                lacking.setdefault(dispensable[each.name], []).append(each.name)
             else:
                 if each in OF_VOLUMES:
                     files.state.know_volumes(each.kind)
+    for what, names in lacking.items():
+        complain(f"note: no right to list {', '.join(names)}, so {what}")
 
 
 def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:
