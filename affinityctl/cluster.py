@@ -23,9 +23,9 @@ from extender.resources import (
     BUDGETS,
     NAMESPACES,
     NODES,
-    OF_VOLUMES,
     PODS,
     QUOTAS,
+    VOLUME_RESOURCES,
     WatchedResource,
 )
 from extender.wire.decoding import Json
@@ -79,8 +79,8 @@ def cluster_with_nodes(
     """
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
-    resources += OF_VOLUMES if pods.requirements else ()
-    dispensable = {each.name: "less is known of pods with volumes" for each in OF_VOLUMES}
+    resources += VOLUME_RESOURCES if pods.volumes else ()
+    dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}
     dispensable |= {QUOTAS.name: "quotas are not looked at"}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods)
@@ -108,7 +108,7 @@ async def _list(
                     raise
                 lacking.setdefault(dispensable[each.name], []).append(each.name)
             else:
-                if each in OF_VOLUMES:
+                if each in VOLUME_RESOURCES:
                     files.state.know_volumes(each.kind)
     for what, names in lacking.items():
         complain(f"note: no right to list {', '.join(names)}, so {what}")

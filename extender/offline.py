@@ -14,12 +14,12 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.files import json_documents, read_content, yaml_documents
-from extender.resources import OF_VOLUMES, PODS, QUOTAS, RESOURCES
+from extender.resources import PODS, QUOTAS, RESOURCES, VOLUME_RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
 
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **{each.kind: frozenset((each.group,)) for each in (*RESOURCES, *OF_VOLUMES)},
+    **{each.kind: frozenset((each.group,)) for each in (*RESOURCES, *VOLUME_RESOURCES)},
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
@@ -74,7 +74,7 @@ class ClusterFiles:
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, what has to do with volumes unless it says what pods require, workloads always.
+    are charged for, what is about volumes unless it says what these are, workloads always.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
@@ -88,7 +88,7 @@ class ClusterFiles:
         self._found: Counter[str] = Counter()
         self._others = {
             each.kind: each.storing(state, pods)
-            for each in (*RESOURCES, *(OF_VOLUMES if pods.requirements else ()))
+            for each in (*RESOURCES, *(VOLUME_RESOURCES if pods.volumes else ()))
             if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""

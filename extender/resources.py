@@ -183,7 +183,7 @@ def _of_volumes(
 CLAIMS: Final = _of_volumes(
     "persistentvolumeclaims", "PersistentVolumeClaim", read_claim, lambda v: v.claims.keys(), ""
 )
-OF_VOLUMES: Final = (
+VOLUME_RESOURCES: Final = (
     CLAIMS,
     _of_volumes(
         "persistentvolumes", "PersistentVolume", read_volume, lambda v: v.volumes.keys(), ""
@@ -198,7 +198,7 @@ OF_VOLUMES: Final = (
         "volumeattachments", "VolumeAttachment", read_attachment, lambda v: v.attachments.keys()
     ),
 )
-"""What only people's commands look at, who read the requirements of all pods."""
+"""What only people's commands look at, who read what the volumes of pods are."""
 
 RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
 VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)

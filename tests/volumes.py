@@ -8,12 +8,12 @@ from typing import Any
 
 from extender.cluster.ledgers.volumes import KINDS
 from extender.cluster.state import ClusterState
-from extender.resources import OF_VOLUMES
+from extender.resources import VOLUME_RESOURCES
 from extender.wire.objects import PodReader
 from tests.builders import ZONE, Json, Pod, pod, requirement
 
 DRIVER = "csi.example.com"
-READER = PodReader(requirements=True)
+READER = PodReader(requirements=True, volumes=True)
 
 
 def using(*claims: str, name: str = "new") -> Pod:
@@ -86,7 +86,7 @@ IN_X, IN_Y = requirement(ZONE, "In", "x"), requirement(ZONE, "In", "y")
 
 def put(state: ClusterState, objects: Iterable[Json], kinds: Iterable[str] = KINDS) -> None:
     """Put all that there is of volumes into a state, of which these kinds are then known."""
-    readers = {each.kind: each.storing(state, READER) for each in OF_VOLUMES}
+    readers = {each.kind: each.storing(state, READER) for each in VOLUME_RESOURCES}
     for each in objects:
         readers[each["kind"]](json.dumps(each).encode())
     for kind in kinds:

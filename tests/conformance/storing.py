@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from affinityctl.whatif.scheduling import BY_DEFAULT
 from extender.cluster.state import ClusterState
 from extender.model.verdict import OF_VOLUMES
-from extender.resources import NAMESPACES, NODES, PODS
-from extender.resources import OF_VOLUMES as RESOURCES
+from extender.resources import NAMESPACES, NODES, PODS, VOLUME_RESOURCES
 from extender.verbs.filtering import judge
 from extender.wire.objects import PodReader
 
@@ -64,10 +63,12 @@ def _theirs(said: Mapping[str, Any]) -> tuple[str, ...]:
 def read(case: Case) -> tuple[ClusterState, list[Pod]]:
     """Read the cluster of a case, and the pods that are judged."""
     state = ClusterState()
-    reader = PodReader(node_affinity=True, requirements=True)
-    for each in RESOURCES:
+    reader = PodReader(node_affinity=True, requirements=True, volumes=True)
+    for each in VOLUME_RESOURCES:
         state.know_volumes(each.kind)
-    by_kind = {each.kind: each.storing(state, reader) for each in (*RESOURCES, NODES, NAMESPACES)}
+    by_kind = {
+        each.kind: each.storing(state, reader) for each in (*VOLUME_RESOURCES, NODES, NAMESPACES)
+    }
     by_kind |= {PODS.kind: PODS.storing(state, reader)}
     for field, kind in _FIELDS.items():
         for raw in case["volumes"][field]:

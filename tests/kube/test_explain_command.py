@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from extender.resources import OF_VOLUMES
+from extender.resources import VOLUME_RESOURCES
 from tests.builders import node, pod
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
@@ -37,11 +37,11 @@ async def test_a_right_that_is_lacking(
     for name in ("namespaces", "nodes", "pods", "resourcequotas"):
         rig.api.collection(f"/api/v1/{name}")
     rig.api.collection("/api/v1/nodes").put(node("n"))
-    for each in OF_VOLUMES:
+    for each in VOLUME_RESOURCES:
         rig.api.collection(each.path)
     raw = pod("p") if code == 0 else using("data", name="p")
     rig.api.collection("/api/v1/pods").put(raw)
-    rig.api.collection("/api/v1/persistentvolumeclaims").put(bound("data", "v"))
+    rig.api.collection("/api/v1/persistentvolumeclaims").put({**bound("data", "v")})
     rig.api.collection(f"/api/v1/{forbidden}").lists.append(
         answering(lambda: failure(403, "Forbidden", "no"))
     )

@@ -417,6 +417,6 @@ def test_a_volume_of_an_in_tree_plugin_is_said_not_to_be_looked_at() -> None:
 
 
 def test_an_extender_says_of_pods_with_volumes_that_it_does_not_look_at_them() -> None:
-    asked = PodReader().read(json.dumps(using("data")).encode())
+    asked = PodReader(requirements=True).read(json.dumps(using("data")).encode())
     [said] = not_looked_at(ClusterState(), asked)
     assert said.startswith("its volumes are not looked at by a running extender")
