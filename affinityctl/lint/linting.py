@@ -86,8 +86,8 @@ def _ask(
     rules: Iterable[Rule[S]], subject: S, place: Place, ignored: frozenset[str] = frozenset()
 ) -> Iterator[_Found]:
     for rule in rules:
-        for path, message in rule.check(subject):
-            yield ignored, Finding(rule, place, path, message)
+        for spot in rule.check(subject):
+            yield ignored, Finding(rule, place, *spot)
 
 
 def _belonging(place: Place, configs: list[Configured]) -> Config | None:

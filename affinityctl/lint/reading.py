@@ -88,6 +88,7 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     host_network: bool | None = None
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
+    selector: msgspec.Raw = NULL
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""
@@ -175,6 +176,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         metadata.name or metadata.generate_name or "",
         path,
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
+        selector=_selector(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
         ignored=frozenset(ignored),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
@@ -233,6 +235,11 @@ class TemplateReader:
         affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
         asked = self._requirements.read(PodSpec(tolerations=spec.tolerations), None)
         return NodesFor(None if affinity is None else affinity.required, asked.tolerations)
+
+
+def _selector(kind: str, spec: _ManifestSpec) -> dict[str, object] | None:
+    found = decode(_FIELDS, spec.selector, "spec.selector")
+    return {"matchLabels": found} if found and kind == "ReplicationController" else found
 
 
 def _inner(raw: msgspec.Raw) -> Manifest:
