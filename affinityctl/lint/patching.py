@@ -71,7 +71,7 @@ def merged(found: Iterable[Finding]) -> list[Operation]:
 
 def _index(operation: Operation) -> tuple[str, int]:
     before, _, index = operation["path"].rpartition("/")
-    return before, int(index)
+    return before, int(index) if index.isdecimal() else 0
 
 
 def script(report: Report) -> str:

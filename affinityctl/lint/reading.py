@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -169,7 +169,6 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         astray += _astray(path.removesuffix("spec"), template)
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
-    ignored = annotations.get(IGNORE, "").replace(",", " ").split()
     return TemplateOwner(
         kind,
         manifest.namespace,
@@ -178,10 +177,15 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
         selector=_selector(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
-        ignored=frozenset(ignored),
+        ignored=spared_by(annotations),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
         astray=tuple(astray),
     ), template
+
+
+def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return the rules that an object asks to be spared."""
+    return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
 
 
 def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:

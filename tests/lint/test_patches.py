@@ -19,7 +19,7 @@ from affinityctl.lint.template import Surroundings
 from tests.builders import HOST, ZONE, Json, Pod, node, pod, selector, term
 from tests.deploy.places import EXAMPLES, ROOT
 from tests.lint.asking import found, linted, objects_of
-from tests.lint.test_planted_workloads import CLUSTER, DATABASE, FAULTS, WEB, of, surge, web
+from tests.lint.test_planted_workloads import CLUSTER, DATABASE, FAULTS, WEB, budget, of, surge, web
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BY_OLD_ZONE = term(OLD_ZONE, selector(app="db"))
@@ -121,6 +121,15 @@ CURED = [
         id="a preference for what is required",
     ),
 ]
+
+
+def test_a_budget_is_cured() -> None:
+    there, strict = of("StatefulSet", APART, replicas=2), budget(minAvailable=2)
+    before = linted(*CLUSTER, there, strict)
+    assert found(before) == ["budget-allows-none"]
+    cured = patched(strict, merged(before.findings))
+    assert cured["spec"] == {"selector": WEB, "maxUnavailable": 1}
+    assert found(linted(*CLUSTER, there, cured)) == []
 
 
 @pytest.mark.parametrize(("thing", "faults"), CURED)
