@@ -10,7 +10,7 @@ import msgspec
 
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
-from extender.model.keys import Key, key_of
+from extender.model.keys import key_of
 from extender.model.objects import Pod
 from extender.model.workload import (
     DAEMON_SET,
@@ -22,7 +22,7 @@ from extender.model.workload import (
 )
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Int32, Json, decode, whole_number
-from extender.wire.objects import GenerateName, PodReader
+from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
@@ -61,23 +61,9 @@ class Applied:
         return replace(self.pod, key=key, uid=f"{key}, new")
 
 
-class NotingReader(PodReader):
-    """Reads pods, and notes what those without an end ask beyond what is read."""
-
-    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
-        self.beyond: dict[str, list[Key]] = {}
-        """The pods by the field that is not looked at."""
-
-    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a v1.Pod; ObjectError names the field that is broken."""
-        pod = super().read(raw, generate)
-        if not pod.terminal:
-            for field in pod.requirements.unmodelled:
-                self.beyond.setdefault(field, []).append(pod.key)
-            if pod.group is not None:
-                self.beyond.setdefault("schedulingGroup", []).append(pod.key)
-        return pod
+def reader(gates: Gates = EVERY_GATE_ON) -> PodReader:
+    """Build what reads pods with all that a simulation looks at."""
+    return PodReader(gates, charges=True, node_affinity=True, owners=True, requirements=True)
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:

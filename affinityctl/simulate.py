@@ -9,19 +9,20 @@ from collections.abc import Callable, Generator, Mapping
 from time import monotonic
 from typing import Final, TypeVar
 
-from affinityctl.applied import NotingReader
+from affinityctl.applied import reader
 from affinityctl.changes import ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_workloads
-from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_report import write
 from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, complain, say
+from extender.command_line import complain, say
 from extender.model.workload import Identity
 from extender.resources import BUDGETS
+from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
     by = judging(flags.config)
     files = read_files(flags.changes, flags.namespace)
-    pods = NotingReader(by.gates)
+    pods = reader(by.gates)
     state, workloads = _cluster(flags, pods, by)
     note_ignored_annotations(state)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
@@ -51,13 +52,21 @@ def run(flags: argparse.Namespace) -> int:
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
     waiting = pending(state, scheduler.waiting, by.profile)
-    found = Simulation(state, flags.seed, steps, waiting, scheduler.preemptions, pods.beyond)
+    found = Simulation(
+        state,
+        flags.seed,
+        steps,
+        waiting,
+        scheduler.preemptions,
+        scheduler.beyond,
+        is_certain=not scheduler.is_uncertain,
+    )
     say(write(found, flags.output))
-    return DONE if found.is_fine else NOT_FINE
+    return EXIT[found.verdict]
 
 
 def _cluster(
-    flags: argparse.Namespace, pods: NotingReader, by: Judging
+    flags: argparse.Namespace, pods: PodReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Workload]]:
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied, rollout
+from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied, reader, rollout
 from affinityctl.changes import Change, ChangeKind
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
@@ -58,7 +58,7 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Give
 
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
-    check = PodReader(charges=True, node_affinity=True, owners=True, requirements=True)
+    check = reader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
         read_applied(kind, raw, check, 1, "")
