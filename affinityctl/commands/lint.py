@@ -36,9 +36,11 @@ examples:
       do the two files belong together?
   affinity-extender lint deploy/ --cluster dump.json
       would these workloads work in the cluster that the dump is of?
-  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets -A -o json > dump.json
+  kubectl get nodes,namespaces,pods,deploy,sts,ds,pdb -A -o json > dump.json
   affinity-extender lint --cluster dump.json
       all workloads of a cluster, without access to it
+  affinity-extender lint --cluster dump.json --fix
+      the commands that put right what can be, to be read before they are run
   affinity-extender lint manifests/ -o sarif > lint.sarif
       for code scanning in CI
 
@@ -77,5 +79,11 @@ def add_flags(of: Parser) -> None:
         default=[],
         metavar="ID",
         help="leave a rule out; may be repeated (default: none)",
+    )
+    of.add_argument(
+        "--fix",
+        action="store_true",
+        help="print kubectl commands that patch the workloads, instead of a report; nothing is "
+        "changed (default: off; -o json has the patch of each finding)",
     )
     output_flag(of, "text", "json", "sarif")

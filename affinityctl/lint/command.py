@@ -16,6 +16,7 @@ from affinityctl.lint.objects import (
     read_configs,
     read_objects,
 )
+from affinityctl.lint.patching import script
 from affinityctl.lint.report import json_text, sarif_text, text
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.lint.template import Surroundings
@@ -36,7 +37,7 @@ def run(flags: argparse.Namespace) -> int:
     mode = None if flags.mode is None else Mode(flags.mode)
     found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
-    say(writers[flags.output](found))
+    say(script(found) if flags.fix else writers[flags.output](found))
     return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 

@@ -28,6 +28,8 @@ class Spot(NamedTuple):
     path: str
     """Of the field, as kubectl explain writes it, with indexes: extenders[0].weight."""
     message: str
+    patch: tuple[dict[str, Any], ...] = ()
+    """Operations of a JSON patch that put it right; none where that takes a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Rule(Generic[S]):
     why: str
     fix: str
     check: Callable[[S], Iterable[Spot]]
+    example: str = ""
+    """A spec of pods with it: those of a Deployment with three replicas and the label app: web."""
 
 
 AnyRule: TypeAlias = Rule[Any]
@@ -68,6 +72,7 @@ class Finding:
     place: Place
     path: str
     message: str
+    patch: tuple[dict[str, Any], ...] = ()
 
 
 class Report(NamedTuple):

@@ -13,7 +13,14 @@ from affinityctl.lint.finding import Finding, Place, Report, Rule
 from affinityctl.lint.objects import Configured, LintedWorkload, Objects
 from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
-from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
+from affinityctl.lint.rulebook import (
+    OF_BUDGET,
+    OF_CONFIG,
+    OF_RIGHTS,
+    OF_ROLE,
+    OF_SCHEDULER,
+    OF_WORKLOAD,
+)
 from affinityctl.lint.setup import setup_of
 from affinityctl.lint.template import Surroundings
 from extender.config import Config, Mode
@@ -70,6 +77,8 @@ def _everything(
         yield from _ask(OF_CONFIG, _in_mode(each.config, mode), each.place)
     if len(configs) == 1:  # else it is not clear what is needed
         yield from _rights(objects, _in_mode(configs[0].config, mode))
+    for place, budget in objects.known_budgets():
+        yield from _ask(OF_BUDGET, budget, place, budget.written.ignored)
     reader = TemplateReader(around)
     made = Made(objects.workloads)
     for place, manifest, owner, template in objects.workloads:
@@ -86,8 +95,8 @@ def _ask(
     rules: Iterable[Rule[S]], subject: S, place: Place, ignored: frozenset[str] = frozenset()
 ) -> Iterator[_Found]:
     for rule in rules:
-        for path, message in rule.check(subject):
-            yield ignored, Finding(rule, place, path, message)
+        for spot in rule.check(subject):
+            yield ignored, Finding(rule, place, *spot)
 
 
 def _belonging(place: Place, configs: list[Configured]) -> Config | None:

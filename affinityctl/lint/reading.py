@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -88,6 +88,7 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     host_network: bool | None = None
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
+    selector: msgspec.Raw = NULL
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""
@@ -168,18 +169,23 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         astray += _astray(path.removesuffix("spec"), template)
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
-    ignored = annotations.get(IGNORE, "").replace(",", " ").split()
     return TemplateOwner(
         kind,
         manifest.namespace,
         metadata.name or metadata.generate_name or "",
         path,
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
+        selector=_selector(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
-        ignored=frozenset(ignored),
+        ignored=spared_by(annotations),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
         astray=tuple(astray),
     ), template
+
+
+def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return the rules that an object asks to be spared."""
+    return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
 
 
 def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:
@@ -233,6 +239,11 @@ class TemplateReader:
         affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
         asked = self._requirements.read(PodSpec(tolerations=spec.tolerations), None)
         return NodesFor(None if affinity is None else affinity.required, asked.tolerations)
+
+
+def _selector(kind: str, spec: _ManifestSpec) -> dict[str, object] | None:
+    found = decode(_FIELDS, spec.selector, "spec.selector")
+    return {"matchLabels": found} if found and kind == "ReplicationController" else found
 
 
 def _inner(raw: msgspec.Raw) -> Manifest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.patching import STEP
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
@@ -43,6 +43,7 @@ def json_text(report: Report) -> str:
                 "what": each.rule.what,
                 "why": each.rule.why,
                 "fix": each.rule.fix,
+                "patch": each.patch,
             }
             for each in report.findings
         ],
@@ -188,8 +189,6 @@ def _location(found: Finding) -> dict[str, Any]:
 MOST_BYTES: Final = 1 << 20
 """Of a file that people write; in a dump nobody looks for a line."""
 
-_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
-
 
 def line_of(found: Finding) -> int | None:
     """Return the line, from 1, where a finding's field is, or where the closest of its parents is.
@@ -200,7 +199,7 @@ def line_of(found: Finding) -> int | None:
     if found.place.number >= len(objects):
         return None
     node = objects[found.place.number]
-    for step in _STEP.findall(found.path):
+    for step in STEP.findall(found.path):
         inner = _inner(node, step)
         if inner is None:
             break

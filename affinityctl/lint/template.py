@@ -211,6 +211,8 @@ class TemplateOwner:
     rollout: Rollout = ONE_POD
     stored: bool = False
     """A pod that an API server has: its label keys are merged."""
+    selector: Mapping[str, Any] | None = None
+    """By which it knows its pods."""
     ignored: frozenset[str] = frozenset()
     """Rules that it asks to be spared."""
     misplaced: tuple[str, ...] = ()
@@ -250,6 +252,11 @@ class Template:
     """What makes its affinity unreadable."""
     annotation_fault: tuple[str, str] | None = None
     """The broken field of the rules in its annotations, and what is wrong with it."""
+
+    @property
+    def own_selector(self) -> Mapping[str, Any]:
+        """Return a label selector for the pods of this template."""
+        return self.owner.selector or {"matchLabels": self.labels}
 
     def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
         """Yield the terms of one list."""

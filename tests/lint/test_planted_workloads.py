@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
+from affinityctl.lint.finding import Rule
 from affinityctl.lint.rulebook import OF_WORKLOAD
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import (
@@ -347,6 +349,15 @@ def test_a_negative_selector_depends_on_the_scheduler(
     assert found(linted(*CLUSTER, NEGATIVE, minor=minor)) == expected
 
 
+@pytest.mark.parametrize(
+    "rule", [pytest.param(each, id=each.id) for each in OF_WORKLOAD if each.example]
+)
+def test_the_example_of_the_reference_is_found(rule: Rule[Any]) -> None:
+    template = web()
+    template["spec"] = yaml.safe_load(rule.example)
+    assert rule.id in found(linted(*CLUSTER, of("Deployment", template, replicas=3)))
+
+
 def test_every_rule_about_workloads_has_a_fault() -> None:
     apart = {"topology-key-partial", "namespace-selector-negative"}
     assert {each[0] for each in FAULTS} | apart == {rule.id for rule in OF_WORKLOAD}
@@ -474,6 +485,66 @@ def test_what_was_probably_meant(thing: Json, instead: str | None) -> None:
     there = web("there").on("n0")
     (finding,) = linted(*CLUSTER, SSD, there, DATABASE, thing).findings
     assert finding.message.partition("did you mean ")[2].removesuffix("?") == (instead or "")
+
+
+def budget(name: str = "web", **spec: Any) -> Json:
+    metadata = {"name": name, "namespace": "default"}
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    return {**kind, "metadata": metadata, "spec": {"selector": WEB, **spec}}
+
+
+THREE = of("Deployment", web().avoids(1, term(HOST, WEB)), replicas=3)
+
+
+@pytest.mark.parametrize(
+    ("things", "message"),
+    [
+        pytest.param(
+            [budget(minAvailable=3), THREE], "all 3 pods of Deployment default/it", id="as many"
+        ),
+        pytest.param(
+            [budget(minAvailable="90%"), THREE], "all 3 pods", id="a share, which is rounded up"
+        ),
+        pytest.param([budget(maxUnavailable=0), THREE], "all 3 pods", id="none may be away"),
+        pytest.param(
+            [budget(minAvailable=1), of("StatefulSet", web(), replicas=1)], "all 1 ", id="a single"
+        ),
+        pytest.param([budget(minAvailable=2), THREE], None, id="one may go"),
+        pytest.param([budget(maxUnavailable="1%"), THREE], None, id="a share of which one is left"),
+        pytest.param(
+            [
+                budget(minAvailable=3),
+                THREE,
+                workload("Deployment", "more", THREE["spec"]["template"], replicas=1),
+            ],
+            None,
+            id="of two workloads",
+        ),
+        pytest.param(
+            [budget(minAvailable=1), of("Deployment", web())], None, id="scaled by others"
+        ),
+        pytest.param([budget(minAvailable=1), of("DaemonSet", web())], None, id="daemons"),
+        pytest.param([budget(minAvailable=1, selector=DB), THREE], None, id="of other pods"),
+        pytest.param([budget(minAvailable=1)], None, id="of nobody"),
+        pytest.param(
+            [budget(minAvailable=3), THREE, web().owned_by("ReplicaSet/it-5d")],
+            "all 3 pods",
+            id="pods of a workload count once",
+        ),
+    ],
+)
+def test_a_budget_that_lets_no_pod_go(things: list[Json], message: str | None) -> None:
+    report = linted(*CLUSTER, *things)
+    assert found(report) == ([] if message is None else ["budget-allows-none"])
+    assert message is None or report.findings[0].message.startswith(message)
+
+
+def test_a_budget_is_spared_what_it_asks_for() -> None:
+    spared = budget(minAvailable=3)
+    annotations = {"affinity-extender.io/lint-ignore": "budget-allows-none"}
+    spared["metadata"]["annotations"] = annotations
+    report = linted(*CLUSTER, spared, THREE)
+    assert (found(report), report.silenced) == ([], 1)
 
 
 def test_manifests_alone_say_nothing_of_other_pods_and_namespaces() -> None:

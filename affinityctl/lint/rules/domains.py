@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.near import hint, near
+from affinityctl.lint.patching import REPLACE_FIRST, Operation, add, remove, spread
 from affinityctl.lint.selectors import contradictory, negative
 from affinityctl.lint.template import Template, TermAt
-from extender.model.labels import EVERYTHING, HOSTNAME
+from extender.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
 
 _SUCCESSORS: Final[Mapping[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -45,9 +48,16 @@ def _apart(template: Template) -> Iterator[_Apart]:
 
 def _too_many(template: Template) -> Iterator[Spot]:
     replicas = template.owner.rollout.replicas or 0
-    for path, what, domains, _ in _apart(template):
+    for path, what, domains, at in _apart(template):
         if replicas > domains:
-            yield Spot(path, f"{replicas} replicas, and {domains} {what}")
+            message = f"{replicas} replicas, and {domains} {what}"
+            yield Spot(path, message, () if at is None else _spread_instead(template, at))
+
+
+def _spread_instead(template: Template, at: TermAt) -> tuple[Operation, ...]:
+    selector = msgspec.to_builtins(at.written.labelSelector)
+    given = {name: value for name, value in selector.items() if value is not None}
+    return (*spread(template, at.term.topology_key, given, "DoNotSchedule"), remove(at.path))
 
 
 def _stuck(template: Template) -> Iterator[Spot]:
@@ -57,7 +67,15 @@ def _stuck(template: Template) -> Iterator[Spot]:
     for path, what, domains, at in _apart(template):
         if rollout.replicas == domains and (at is None or template.holds_old_pods_off(at)):
             full = f"{domains} replicas fill all {domains} {what}"
-            yield Spot(path, f"{full}, and maxUnavailable comes to 0: no room for a new pod")
+            message = f"{full}, and maxUnavailable comes to 0: no room for a new pod"
+            yield Spot(path, message, (_making_room(at),))
+
+
+def _making_room(at: TermAt | None) -> Operation:
+    if at is None:
+        return add("spec.strategy", REPLACE_FIRST)
+    keys = [*(at.written.matchLabelKeys or ()), TEMPLATE_HASH]
+    return add(f"{at.path}.matchLabelKeys", keys)
 
 
 def _daemons(template: Template) -> Iterator[Spot]:
@@ -65,14 +83,16 @@ def _daemons(template: Template) -> Iterator[Spot]:
         return
     if template.owner.rollout.surge and template.ports:
         message = "maxSurge needs the new pod beside the old one, which has its host ports"
-        yield Spot(f"{template.owner.path}.containers", message)
+        strategy = add("spec.updateStrategy", REPLACE_FIRST)
+        yield Spot(f"{template.owner.path}.containers", message, (strategy,))
     for at in template.of(against=True):
         key = at.term.topology_key
         if template.owner.rollout.surge and template.holds_old_pods_off(at):
             message = "maxSurge needs the new pod beside the old one, which the term excludes"
-            yield Spot(at.path, message)
+            yield Spot(at.path, message, (remove(at.path),))
         elif key != HOSTNAME and template.matches_itself(at.term) and _shared(template, key):
-            yield Spot(at.path, f"one pod for each {key}, and one is wanted on each node")
+            message = f"one pod for each {key}, and one is wanted on each node"
+            yield Spot(at.path, message, (remove(at.path),))
 
 
 def _shared(template: Template, key: str) -> bool:
@@ -107,7 +127,8 @@ def _old_key(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         if successor := _SUCCESSORS.get(at.term.topology_key):
             message = f"{at.term.topology_key} is deprecated; use {successor}"
-            yield Spot(f"{at.path}.topologyKey", message)
+            path = f"{at.path}.topologyKey"
+            yield Spot(path, message, (add(path, successor),))
 
 
 def _unknown_namespace(template: Template) -> Iterator[Spot]:

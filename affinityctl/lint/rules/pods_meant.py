@@ -244,6 +244,15 @@ RULES: Final = (
         "A node has one value of a label. No node will do, and the pod waits for ever.",
         "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
         _two_at_once,
+        """\
+nodeSelector: {topology.kubernetes.io/zone: a}
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+        - matchExpressions:
+            - {key: topology.kubernetes.io/zone, operator: In, values: [b]}
+""",
     ),
     Rule(
         "no-node-matches",

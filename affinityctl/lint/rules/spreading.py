@@ -7,6 +7,7 @@ from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.near import hint, meant
+from affinityctl.lint.patching import add, spread
 from affinityctl.lint.selectors import contradictory
 from affinityctl.lint.template import KnownPods, Template, TermAt
 from extender.model.labels import HOSTNAME, Operator
@@ -22,15 +23,21 @@ def _misses(template: Template) -> Iterator[Spot]:
     if not _several(template):
         return
     whose = f"no pod of this {template.owner.kind}"
-    for spread in template.spread:
-        if not spread.selector.matches(template.labels):
-            yield Spot(f"{spread.path}.labelSelector", f"counts {whose}: it does nothing")
+    for constraint in template.spread:
+        if not constraint.selector.matches(template.labels):
+            yield _to_select_own(template, constraint.path, f"counts {whose}: it does nothing")
     against = [at for at in template.terms if at.against and not _says_nothing(at)]
     if not any(template.matches_itself(at.term) for at in against):
         for at in against:
             instead = _its_own(template, at)
             if instead is not None:
-                yield Spot(f"{at.path}.labelSelector", f"matches {whose}, nor another{instead}")
+                message = f"matches {whose}, nor another{instead}"
+                yield _to_select_own(template, at.path, message)
+
+
+def _to_select_own(template: Template, path: str, message: str) -> Spot:
+    field = f"{path}.labelSelector"
+    return Spot(field, message, (add(field, template.own_selector),))
 
 
 def _its_own(template: Template, at: TermAt) -> str | None:
@@ -50,7 +57,7 @@ def _its_own(template: Template, at: TermAt) -> str | None:
 
 def _about_none(template: Template) -> Iterator[Spot]:
     around = template.around
-    its_own = {path for path, _ in _misses(template)}
+    its_own = {each.path for each in _misses(template)}
     for at in template.terms:
         path = f"{at.path}.labelSelector"
         if around.pods is None or (at.required and not at.against) or path in its_own:
@@ -74,7 +81,8 @@ def _not_spread(template: Template) -> Iterator[Spot]:
     one_node = template.around.nodes is not None and not template.eligible_nodes()[1:]
     if _several(template) and not written and not rules and not one_node:
         count = template.owner.rollout.replicas
-        yield Spot(template.owner.path, f"{count} replicas, which may all be on one node")
+        patch = spread(template, HOSTNAME, template.own_selector, "ScheduleAnyway")
+        yield Spot(template.owner.path, f"{count} replicas, which may all be on one node", patch)
 
 
 RULES: Final = (
@@ -87,6 +95,13 @@ RULES: Final = (
         "pods always, anti-affinity where it is about no other pod either.",
         "Ask for labels that the template has.",
         _misses,
+        """\
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: shop}}
+""",
     ),
     Rule(
         "selector-almost-matches",
@@ -95,6 +110,15 @@ RULES: Final = (
         "The term has no effect, and nothing says so.",
         "Correct the label.",
         _about_none,
+        """\
+affinity:
+  podAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 1
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector: {matchLabels: {app: wbe}}
+""",
     ),
     Rule(
         "replicas-not-spread",
@@ -105,5 +129,6 @@ RULES: Final = (
         "Add a topologySpreadConstraint by kubernetes.io/hostname with whenUnsatisfiable: "
         "ScheduleAnyway, or preferred anti-affinity.",
         _not_spread,
+        "containers: [{name: web, image: web}]\n",
     ),
 )
