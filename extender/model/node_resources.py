@@ -60,7 +60,9 @@ class Allocatable:
     amounts: Mapping[str, int]
     """Amounts as in Requests; what is missing is not there."""
     taints: tuple[Taint, ...] = ()
-    """Those that keep pods away. A node that is cordoned has one for that."""
+    """Those that keep pods away. A node that is cordoned gets one for that, if late."""
+    unschedulable: bool = False
+    """It is cordoned."""
 
 
 NOTHING_ALLOCATABLE = Allocatable({})
@@ -92,9 +94,13 @@ class Requirements:
 
     def tolerates(self, allocatable: Allocatable) -> bool:
         """Return whether a node's taints do not keep the pod away."""
-        return all(
-            any(each.covers(taint) for each in self.tolerations) for taint in allocatable.taints
-        )
+        if allocatable.unschedulable and not self.covers(CORDONED):
+            return False
+        return all(map(self.covers, allocatable.taints))
+
+    def covers(self, taint: Taint) -> bool:
+        """Return whether the pod tolerates a taint."""
+        return any(each.covers(taint) for each in self.tolerations)
 
 
 NO_REQUIREMENTS = Requirements()

@@ -9,6 +9,7 @@ from typing import Final
 INTER_POD_AFFINITY = "InterPodAffinity"
 NODE_AFFINITY = "NodeAffinity"
 CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
+NODE_UNSCHEDULABLE = "NodeUnschedulable"
 TAINT_TOLERATION = "TaintToleration"
 NODE_PORTS = "NodePorts"
 NODE_RESOURCES_FIT = "NodeResourcesFit"
@@ -27,7 +28,7 @@ class Reason(Enum):
 
     Texts and codes of inter-pod and of node affinity are those of the in-tree plugins
     (interpodaffinity/filtering.go and nodeaffinity/node_affinity.go in
-    pkg/scheduler/framework/plugins). The last three are never given to a scheduler, whose own
+    pkg/scheduler/framework/plugins). The last ones are never given to a scheduler, whose own
     plugins see to them: simulations need them.
     """
 
@@ -38,6 +39,7 @@ class Reason(Enum):
     ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
+    UNSCHEDULABLE = "node(s) were unschedulable"
     TAINT = "node(s) had untolerated taint(s)"
     PORTS = "node(s) didn't have free ports for the requested pod ports"
     RESOURCES = "node(s) didn't have enough resources"
@@ -57,12 +59,13 @@ _PLUGINS = {
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
     Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
+    Reason.UNSCHEDULABLE: NODE_UNSCHEDULABLE,
     Reason.TAINT: TAINT_TOLERATION,
     Reason.PORTS: NODE_PORTS,
     Reason.RESOURCES: NODE_RESOURCES_FIT,
 }
 
-OF_NODES: Final = frozenset((Reason.TAINT, Reason.PORTS, Reason.RESOURCES))
+OF_NODES: Final = frozenset((Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES))
 """What is between a pod and a node alone, and up to the scheduler's own plugins."""
 
 

@@ -14,7 +14,14 @@ from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import CORDONED, EVERY_ADDRESS, PODS, HostPort, Taint
+from extender.model.node_resources import (
+    CORDONED,
+    EVERY_ADDRESS,
+    PODS,
+    Allocatable,
+    HostPort,
+    Taint,
+)
 from extender.model.objects import Pod
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.filtering import holding
@@ -47,18 +54,20 @@ class RoomRule(Rule):
 
 @dataclass(frozen=True, slots=True)
 class TaintToleration(FilterPlugin):
-    """The scheduler's plugins TaintToleration and NodeUnschedulable, of which one taint tells."""
+    """The scheduler's plugin of that name, with NodeUnschedulable before it."""
 
     name: ClassVar[str] = TAINT_TOLERATION
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
-        """Yield each taint that some node has and the pod does not tolerate; O(nodes)."""
-        tolerations, resources = pod.requirements.tolerations, state.node_resources
+        """Yield cordons, then each taint that some node has, unless tolerated; O(nodes)."""
+        resources, covers = state.node_resources, pod.requirements.covers
+        if not covers(CORDONED):
+            yield RoomRule(Reason.UNSCHEDULABLE, _not_cordoned(state), UNSCHEDULABLE)
         every = dict.fromkeys(
             taint for name in state.nodes for taint in resources.allocatable(name).taints
         )
         for taint in every:
-            if not any(each.covers(taint) for each in tolerations):
+            if not covers(taint):
                 yield RoomRule(Reason.TAINT, _without(state, taint), _said(taint))
 
 
@@ -91,10 +100,12 @@ class NodeResourcesFit(FilterPlugin):
 
 
 def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
-    """Yield in words the taints of a node that a pod does not tolerate."""
-    tolerations = pod.requirements.tolerations
-    for taint in state.node_resources.allocatable(node).taints:
-        if not any(each.covers(taint) for each in tolerations):
+    """Yield in words why a pod is kept from a node: its cordon, and its taints."""
+    has, covers = state.node_resources.allocatable(node), pod.requirements.covers
+    if has.unschedulable and not covers(CORDONED):
+        yield UNSCHEDULABLE
+    for taint in has.taints:
+        if not covers(taint) and not _says_cordoned(has, taint):
             yield _said(taint)
 
 
@@ -112,15 +123,26 @@ def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
 
 
 def _said(taint: Taint) -> str:
-    if taint == CORDONED:
-        return UNSCHEDULABLE
     value = f"={taint.value}" if taint.value else ""
     return f"taint {taint.key}{value}:{taint.effect}"
 
 
-def _without(state: ClusterState, taint: Taint) -> Allows:
+def _says_cordoned(has: Allocatable, taint: Taint) -> bool:
+    """Return whether a taint of a node says what its cordon says already."""
+    return taint == CORDONED and has.unschedulable
+
+
+def _not_cordoned(state: ClusterState) -> Allows:
     resources = state.node_resources
-    return lambda node: taint not in resources.allocatable(node).taints
+    return lambda node: not resources.allocatable(node).unschedulable
+
+
+def _without(state: ClusterState, taint: Taint) -> Allows:
+    def allows(node: str) -> bool:
+        has = state.node_resources.allocatable(node)
+        return taint not in has.taints or _says_cordoned(has, taint)
+
+    return allows
 
 
 def _free(state: ClusterState, port: HostPort) -> Allows:

@@ -15,7 +15,7 @@ from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import CORDONED, NO_REQUIREMENTS, Allocatable, Taint
+from extender.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -236,7 +236,7 @@ class NodeReader:
     """Reads nodes; those of one kind come out sharing what is allocatable."""
 
     def __init__(self) -> None:
-        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...]], Allocatable] = LruCache(
+        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...], bool], Allocatable] = LruCache(
             memory.ALLOCATABLE
         )
 
@@ -246,12 +246,13 @@ class NodeReader:
         metadata, spec, status = node.metadata, node.spec, node.status
         allocatable = b"null" if status is None else bytes(status.allocatable)
         taints = () if spec is None else _taints(spec)
-        found = self._allocatable.get((allocatable, taints))
+        key = (allocatable, taints, spec is not None and bool(spec.unschedulable))
+        found = self._allocatable.get(key)
         if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
-            found = Allocatable(read_amounts(quantities, "status.allocatable"), taints)
+            found = Allocatable(read_amounts(quantities, "status.allocatable"), *key[1:])
             size = decoded_size(allocatable) + sum(map(_taint_size, taints))
-            self._allocatable.put((allocatable, taints), found, size)
+            self._allocatable.put(key, found, size)
         return Node(metadata.name, metadata.labels or {}, found)
 
 
@@ -288,14 +289,12 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
 
 
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
-    """Return the taints that keep pods away; cordoning puts one there, if late."""
-    found = [
+    """Return the taints that keep pods away."""
+    found = (
         Taint(taint.key, taint.value or "", taint.effect)
         for taint in spec.taints or ()
         if taint.effect in KEEPING_AWAY
-    ]
-    if spec.unschedulable:
-        found.append(CORDONED)
+    )
     return tuple(dict.fromkeys(found))
 
 
