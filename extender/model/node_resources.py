@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
+from extender.model.topology_spread import SpreadConstraint
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
 """Amounts by resource, sorted; thousandths for cpu, whole units for the rest, rounded up."""
@@ -17,7 +18,8 @@ JUST_A_POD: Requests = ((PODS, 1),)
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
-"""Fields of a pod for which the scheduler may refuse nodes on its own."""
+"""Fields of a pod for which the scheduler may refuse nodes, and which are not looked at here:
+topology spread constraints, only those that cannot be read."""
 
 EVERY_ADDRESS = ""
 """In the place of one address of the node: the port is taken on all of them."""
@@ -79,6 +81,8 @@ class Requirements:
     """Fields of its spec that only the scheduler looks at."""
     keep: str | None = None
     """The annotation by which it asks to be left where it is."""
+    spread: tuple[SpreadConstraint, ...] = ()
+    """Its topology spread constraints that refuse nodes."""
     size: int = field(default=0, compare=False)
     """About what it takes, in bytes."""
 
@@ -90,7 +94,7 @@ class Requirements:
     @property
     def is_plain(self) -> bool:
         """Return whether there is nothing that only the scheduler knows the right nodes for."""
-        return not any(each in HARD for each in self.unmodelled)
+        return not self.spread and not any(each in HARD for each in self.unmodelled)
 
     def tolerates(self, allocatable: Allocatable) -> bool:
         """Return whether a node's taints do not keep the pod away."""

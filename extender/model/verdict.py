@@ -13,6 +13,7 @@ NODE_UNSCHEDULABLE = "NodeUnschedulable"
 TAINT_TOLERATION = "TaintToleration"
 NODE_PORTS = "NodePorts"
 NODE_RESOURCES_FIT = "NodeResourcesFit"
+POD_TOPOLOGY_SPREAD = "PodTopologySpread"
 
 
 class PluginName(StrEnum):
@@ -43,11 +44,13 @@ class Reason(Enum):
     TAINT = "node(s) had untolerated taint(s)"
     PORTS = "node(s) didn't have free ports for the requested pod ports"
     RESOURCES = "node(s) didn't have enough resources"
+    SPREAD = "node(s) didn't match pod topology spread constraints"
+    SPREAD_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 
     @property
     def resolvable(self) -> bool:
         """Return whether taking pods away from the node could cure the refusal."""
-        return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+        return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY, Reason.SPREAD)
 
     @property
     def plugin(self) -> str:
@@ -63,10 +66,21 @@ _PLUGINS = {
     Reason.TAINT: TAINT_TOLERATION,
     Reason.PORTS: NODE_PORTS,
     Reason.RESOURCES: NODE_RESOURCES_FIT,
+    Reason.SPREAD: POD_TOPOLOGY_SPREAD,
+    Reason.SPREAD_LABEL: POD_TOPOLOGY_SPREAD,
 }
 
-OF_NODES: Final = frozenset((Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES))
-"""What is between a pod and a node alone, and up to the scheduler's own plugins."""
+LEFT_TO_SCHEDULER: Final = frozenset(
+    (
+        Reason.UNSCHEDULABLE,
+        Reason.TAINT,
+        Reason.PORTS,
+        Reason.RESOURCES,
+        Reason.SPREAD,
+        Reason.SPREAD_LABEL,
+    )
+)
+"""What a scheduler is not told: its own plugins see to it."""
 
 
 class BindOutcome(Enum):

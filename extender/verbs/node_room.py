@@ -21,10 +21,11 @@ from extender.model.node_resources import (
     Allocatable,
     HostPort,
     Taint,
+    UsedPorts,
 )
 from extender.model.objects import Pod
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
-from extender.verbs.filtering import holding
+from extender.verbs.filtering import CountingPlugin, holding
 from extender.verbs.plugins import FilterPlugin
 from extender.verbs.rules import Rule
 
@@ -72,31 +73,39 @@ class TaintToleration(FilterPlugin):
 
 
 @dataclass(frozen=True, slots=True)
-class NodePorts(FilterPlugin):
+class NodePorts(CountingPlugin):
     """The scheduler's plugin of that name."""
 
     name: ClassVar[str] = NODE_PORTS
 
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[RoomRule]:
         """Yield the pod's host ports."""
+        held = UsedPorts()
+        for each in others:
+            held.use(each.ports, 1)
         for port in pod.ports:
             at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
             what = f"host port {at}{port.number}/{port.protocol} taken"
-            yield RoomRule(Reason.PORTS, _free(state, port), what)
+            yield RoomRule(Reason.PORTS, _free(state, port, held), what)
 
 
 @dataclass(frozen=True, slots=True)
-class NodeResourcesFit(FilterPlugin):
+class NodeResourcesFit(CountingPlugin):
     """The scheduler's plugin of that name, without its score."""
 
     name: ClassVar[str] = NODE_RESOURCES_FIT
 
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[RoomRule]:
         """Yield the resources that the pod requests."""
         for resource, amount in pod.requests:
             if amount:
                 what = "too many pods" if resource == PODS else f"too little {resource}"
-                yield RoomRule(Reason.RESOURCES, _enough(state, resource, amount), what)
+                held = sum(dict(each.requests).get(resource, 0) for each in others)
+                yield RoomRule(Reason.RESOURCES, _enough(state, resource, amount + held), what)
 
 
 def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
@@ -145,9 +154,9 @@ def _without(state: ClusterState, taint: Taint) -> Allows:
     return allows
 
 
-def _free(state: ClusterState, port: HostPort) -> Allows:
+def _free(state: ClusterState, port: HostPort, held: UsedPorts) -> Allows:
     resources = state.node_resources
-    return lambda node: resources.ports(node).allow((port,))
+    return lambda node: held.allow((port,)) and resources.ports(node).allow((port,))
 
 
 def _enough(state: ClusterState, resource: str, amount: int) -> Allows:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import (
@@ -21,11 +22,14 @@ from extender.model.node_resources import (
     Requirements,
     Toleration,
 )
+from extender.model.topology_spread import SpreadConstraint
 from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
 from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
+from extender.wire.topology_spread import FIELD as SPREAD
+from extender.wire.topology_spread import SOFT, read_spread
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -39,8 +43,6 @@ _EXISTS = "Exists"
 _EQUAL = "Equal"
 _TCP = "TCP"
 _MENTION = b"hostPort"
-_SPREAD = "topologySpreadConstraints"
-_ALWAYS_SCHEDULED = "ScheduleAnyway"
 _ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
@@ -61,7 +63,7 @@ _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Deco
 _VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
     list[dict[str, msgspec.Raw]] | None
 )
-_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], str | None]
+_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], str | None, bytes]
 
 
 def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
@@ -71,13 +73,10 @@ def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
 
 
 def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
-    """Return the fields that are looked at nowhere here: volumes, devices, even spread."""
+    """Return the fields that are looked at nowhere here: volumes, devices."""
     found = []
     if spec.resourceClaims:
         found.append("resourceClaims")
-    if spread := spec.topologySpreadConstraints:
-        is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
-        found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
     volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes")
     if volumes and not all(map(_ANYWHERE.issuperset, volumes)):
         found.append("volumes")
@@ -98,13 +97,31 @@ class RequirementsReader:
         """Return what a pod asks for; ObjectError names the field that is broken."""
         scheduler, tolerations = spec.schedulerName or DEFAULT_SCHEDULER, bytes(spec.tolerations)
         keep = None if annotations is None else annotations.keep
-        key = (tolerations, scheduler, _unmodelled(spec), keep)
+        spread = bytes(spec.topologySpreadConstraints)
+        key = (tolerations, scheduler, _unmodelled(spec), keep, spread)
         known = self._known.peek(key)
         if known is None:
-            size = decoded_size(tolerations) + len(scheduler)
-            known = Requirements(_read_tolerations(tolerations), *key[1:], size=size)
+            size = decoded_size(tolerations) + len(scheduler) + decoded_size(spread)
+            hard, beyond = _read_spread(spread)
+            known = Requirements(
+                _read_tolerations(tolerations),
+                scheduler,
+                key[2] + beyond,
+                keep,
+                spread=hard,
+                size=size,
+            )
             self._known.put(key, known, size)
         return known
+
+
+def _read_spread(raw: bytes) -> tuple[tuple[SpreadConstraint, ...], tuple[str, ...]]:
+    """Return the constraints that refuse nodes, and what is not looked at of the others."""
+    try:
+        hard, soft = read_spread(raw)
+    except ObjectError:
+        return (), (SPREAD,)
+    return hard, (f"{SPREAD} ({SOFT})",) if soft else ()
 
 
 def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:

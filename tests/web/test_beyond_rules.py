@@ -22,7 +22,12 @@ NODES = [
     node("small", {HOST: "small"}, ROOM | {"cpu": "1"}),
     node("tainted", {HOST: "tainted"}, ROOM, [TAINT]),
 ]
-SPREAD = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": HOST,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": selector(app="web"),
+}
 
 
 def with_spec(raw: Pod, **fields: Any) -> Any:
@@ -69,9 +74,9 @@ BIG = pod("new").requests(cpu="1500m")
             id="another scheduler",
         ),
         pytest.param(
-            with_spec(ROOMY, topologySpreadConstraints=[SPREAD]),
-            ["room", "notLookedAt"],
-            "topologySpreadConstraints",
+            with_spec(ROOMY.labels(app="web"), topologySpreadConstraints=[SPREAD]),
+            ["room"],
+            "1 topology spread on hostname",
             id="even spread",
         ),
         pytest.param(

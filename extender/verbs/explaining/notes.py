@@ -19,6 +19,7 @@ from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short,
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
+from extender.verbs.topology_spread import PodTopologySpread
 
 AT_ONCE: Final = 20
 """Nodes whose room is looked at in one step."""
@@ -297,12 +298,16 @@ def _looking_beyond(
 
 def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
     pod = explanation.pod
-    rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
+    spread = yield from PodTopologySpread().counting(state, pod)
+    plugins = (NodePorts(), NodeResourcesFit(), spread)
+    rules = [rule for plugin in plugins for rule in plugin.rules(state, pod)]
     causes: Counter[str] = Counter()
     refused = 0
     for place, name in enumerate(explanation.fits):
-        lacking = [rule.what for rule in rules if not rule.allows(name)]
-        here = {*untolerated(state, pod, name), *lacking}
+        asked = state.nodes.asked([name])
+        asked = asked.only(asked.names)
+        here = {*untolerated(state, pod, name)}
+        here.update(rule.what for rule in rules if rule.split(asked)[1])
         causes.update(here)
         refused += bool(here)
         if place % AT_ONCE == 0:

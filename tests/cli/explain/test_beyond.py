@@ -9,14 +9,19 @@ import pytest
 
 from extender.config import API_VERSION, KIND
 from tests.annotating import annotated
-from tests.builders import HOST, node, pod, workload
+from tests.builders import HOST, node, pod, selector, workload
 from tests.cli.explain.cluster import Explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 TAINT = {"key": "old", "value": "yes", "effect": "NoSchedule"}
-SPREAD = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": HOST,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": selector(app="web"),
+}
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 
 
@@ -65,10 +70,22 @@ def tainted(name: str, *taints: Any, **spec: Any) -> Any:
             pod("new").selects(disk="ssd"), [tainted("t", TAINT)], None, id="no node fits anyway"
         ),
         pytest.param(
-            with_spec(pod("new"), topologySpreadConstraints=[SPREAD], volumes=[CLAIM]),
+            with_spec(pod("new"), resourceClaims=[{"name": "gpu"}], volumes=[CLAIM]),
             [],
-            "for the pod's topologySpreadConstraints and volumes: that is not looked at here",
-            id="spread and volumes",
+            "for the pod's resourceClaims and volumes: that is not looked at here",
+            id="claims and volumes",
+        ),
+        pytest.param(
+            with_spec(pod("new").labels(app="web"), topologySpreadConstraints=[SPREAD]),
+            [pod("old").labels(app="web").on("a1")],
+            "the scheduler refuses 1 of them for other reasons: 1 topology spread on hostname.",
+            id="topology spread",
+        ),
+        pytest.param(
+            with_spec(pod("new"), topologySpreadConstraints=[SPREAD | {"maxSkew": 0}]),
+            [],
+            "for the pod's topologySpreadConstraints: that is not looked at here",
+            id="topology spread that cannot be read",
         ),
         pytest.param(
             with_spec(pod("new"), schedulingGates=[{"name": "wait"}]),
@@ -99,13 +116,13 @@ def test_it_is_in_json_as_well(explain: Explain) -> None:
 
 
 def test_what_a_template_asks_for_besides(explain: Explain) -> None:
-    template = with_spec(pod("t"), topologySpreadConstraints=[SPREAD])
+    template = with_spec(pod("t"), volumes=[CLAIM])
     for line, objects, manifest in (
         ("", [], workload("Deployment", "web", template)),
         ("deployment/web", [workload("Deployment", "web", template)], None),
     ):
         _, text = explain(line, *objects, manifest=manifest)
-        assert "topologySpreadConstraints" in text
+        assert "for the pod's volumes" in text
 
 
 def test_rules_in_annotations_are_ignored_unless_a_configuration_counts_them(
