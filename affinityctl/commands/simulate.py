@@ -13,9 +13,9 @@ Say what would become of a cluster if something changed: which pods would land w
 stay pending and why, which rule is the bottleneck, and whether an update would get stuck. Changes
 apply in the order in which they are given. Nothing is changed in the cluster.
 
-Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, taints,
-requests, host ports and quotas on cross-namespace affinity; a pod that evicts less important ones
-does so here as well. Volumes, topology spread constraints, devices and scheduling gates are not
+Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology
+spread constraints, taints, requests, host ports and quotas on cross-namespace affinity; a pod that
+evicts less important ones does so here as well. Volumes, devices and scheduling gates are not
 looked at; pods that use them are named.
 """
 

@@ -53,9 +53,10 @@ def pending(
     state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
 ) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
-    kinds: dict[tuple[PodClass, Shape], list[Pod]] = {}
+    kinds: dict[tuple[PodClass, Shape, Hashable], list[Pod]] = {}
     for pod in waiting:
-        kinds.setdefault((pod.pod_class, shape_of(pod)), []).append(pod)
+        kind = pod.pod_class, shape_of(pod), pod.requirements.spread
+        kinds.setdefault(kind, []).append(pod)
     found = []
     for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
         keys = [pod.key for pod in alike]

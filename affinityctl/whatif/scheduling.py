@@ -168,8 +168,8 @@ class Scheduler:
     def settle(self) -> Ticks:
         """Place waiting pods until no more of them can be placed; a tick for each look.
 
-        A placed pod is of use to those alone that have to be near others, so only they are looked
-        at again; where pods were evicted, all are.
+        A placed pod is of use to those alone that have to be near others, or spread, so only they
+        are looked at again; where pods were evicted, all are.
         """
         hopeful: Sequence[Pod] = self.waiting
         while hopeful:
@@ -181,7 +181,8 @@ class Scheduler:
             hopeful = [
                 pod
                 for pod in self.waiting
-                if changed or (placed and pod.pod_class.affinity.required)
+                if changed
+                or (placed and (pod.pod_class.affinity.required or pod.requirements.spread))
             ]
 
     def place(self, pod: Pod) -> bool:
@@ -189,6 +190,7 @@ class Scheduler:
         kind = (
             pod.pod_class,
             shape_of(pod),
+            pod.requirements.spread,
             pod.priority,
             pod.nominated,
             pod.charge,
