@@ -149,7 +149,7 @@ def named(template: Pod, name: str, namespace: str, uid: str | None = None) -> P
     made = builders.pod(name, namespace).uid(uid or f"{namespace}-{name}")
     found = template["metadata"].get("labels", {})
     made = made.labels(found)
-    for field in ("affinity", "nodeSelector"):
+    for field in ("affinity", "nodeSelector", "topologySpreadConstraints"):
         if field in template["spec"]:
             made["spec"][field] = template["spec"][field]
     return made

@@ -13,10 +13,10 @@ Say what would become of a cluster if something changed: which pods would land w
 stay pending and why, which rule is the bottleneck, and whether an update would get stuck. Changes
 apply in the order in which they are given. Nothing is changed in the cluster.
 
-Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, taints,
-requests, host ports, volumes and quotas on cross-namespace affinity; a pod that evicts less
-important ones does so here as well. Topology spread constraints, devices and scheduling gates are
-not looked at; pods that use them are named.
+Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology
+spread constraints, taints, requests, host ports, volumes and quotas on cross-namespace affinity; a
+pod that evicts less important ones does so here as well. Devices and scheduling gates are not
+looked at; pods that use them are named.
 """
 
 EPILOG = f"""\

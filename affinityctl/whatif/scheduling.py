@@ -52,7 +52,7 @@ class Profile:
 
     @property
     def rules_beyond_own(self) -> Plugins:
-        """Return what may refuse nodes that match the pod's own node affinity.
+        """Return what may refuse nodes with room that match the pod's own node affinity.
 
         `Rooms` knows those nodes; to match them once more took a tenth of the time of 1,000 pods.
         """
@@ -173,8 +173,8 @@ class Scheduler:
     def settle(self) -> Ticks:
         """Place waiting pods until no more of them can be placed; a tick for each look.
 
-        A placed pod is of use to those alone that have to be near others, so only they are looked
-        at again; where pods were evicted, all are.
+        A placed pod is of use to those alone that have to be near others, or spread, so only they
+        are looked at again; where pods were evicted, all are.
         """
         hopeful: Sequence[Pod] = self.waiting
         while hopeful:
@@ -186,7 +186,8 @@ class Scheduler:
             hopeful = [
                 pod
                 for pod in self.waiting
-                if changed or (placed and pod.pod_class.affinity.required)
+                if changed
+                or (placed and (pod.pod_class.affinity.required or pod.requirements.spread))
             ]
 
     def place(self, pod: Pod) -> bool:
@@ -194,6 +195,7 @@ class Scheduler:
         kind = (
             pod.pod_class,
             shape_of(pod),
+            pod.requirements.spread,
             pod.priority,
             pod.nominated,
             pod.charge,

@@ -116,6 +116,8 @@ class ClusterView:
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0
         """How often of that only because a nomination came or went, as hints do by themselves."""
+        self.left_out: Sequence[Pod] = ()
+        """The pods that are left out of the counts at this moment, as they would count."""
         self.stale: str | None = None
         """Why this picture is too old to judge hard rules by; None while it is not."""
         self.pod_observers: list[Callable[[str], None]] = []
@@ -163,6 +165,11 @@ class ClusterView:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
+
+    @property
+    def terminating_pods(self) -> Iterator[Pod]:
+        """Return the bound pods that are on their way out; they count all the same."""
+        return self._pods_by_node.terminating
 
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         """Return the pods that are marked to go for a preemptor, by its uid."""

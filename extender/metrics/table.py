@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Info
 from extender.metrics.latencies import Calls, read_counter, read_histogram
 from extender.metrics.observers import ERROR, SUCCESS, HealthMetrics, ObserverMetrics
 from extender.metrics.series import PREFIX, Collectors
-from extender.model.verdict import OF_NODES, Reason
+from extender.model.verdict import LEFT_TO_SCHEDULER, Reason
 
 PLUGIN_BUCKETS: Final = tuple(10e-6 * 1.5**k for k in range(20))
 """10 µs to 22 ms, as kube-scheduler's histogram of the same name, so that both compare."""
@@ -88,7 +88,7 @@ class Metrics(ObserverMetrics):
         self.nodes_filtered = make.counters(
             "nodes_filtered",
             "Nodes refused, by reason.",
-            reason=[reason.value for reason in Reason if reason not in OF_NODES],
+            reason=[reason.value for reason in Reason if reason not in LEFT_TO_SCHEDULER],
         )
         self.quota_refusals = make.counters(
             "quota_refusals",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
+from extender.model.topology_spread import SpreadConstraint
 from extender.model.volumes import PodVolumes
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
@@ -18,7 +19,8 @@ JUST_A_POD: Requests = ((PODS, 1),)
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
-"""Fields of a pod for which the scheduler may refuse nodes on its own."""
+"""Fields of a pod for which the scheduler may refuse nodes, and which are not looked at here:
+topology spread constraints, only those that cannot be read."""
 
 EVERY_ADDRESS = ""
 """In the place of one address of the node: the port is taken on all of them."""
@@ -61,7 +63,7 @@ class Allocatable:
     amounts: Mapping[str, int]
     """Amounts as in Requests; what is missing is not there."""
     taints: tuple[Taint, ...] = ()
-    """Those that keep pods away. A node that is cordoned has one for that."""
+    """Those that keep pods away. A node that is cordoned gets one for that, if late."""
     unschedulable: bool = False
     """It is cordoned: its spec says so, and a taint alone does not."""
 
@@ -82,6 +84,8 @@ class Requirements:
     """What the scheduler may refuse nodes for of its volumes; None where nobody reads that."""
     keep: str | None = None
     """The annotation by which it asks to be left where it is."""
+    spread: tuple[SpreadConstraint, ...] = ()
+    """Its topology spread constraints that refuse nodes."""
     size: int = field(default=0, compare=False)
     """About what it takes, in bytes."""
 
@@ -93,13 +97,17 @@ class Requirements:
     @property
     def is_plain(self) -> bool:
         """Return whether there is nothing that only the scheduler knows the right nodes for."""
-        return not any(each in HARD for each in self.unmodelled)
+        return not self.spread and not any(each in HARD for each in self.unmodelled)
 
     def tolerates(self, allocatable: Allocatable) -> bool:
         """Return whether a node's taints do not keep the pod away."""
-        return all(
-            any(each.covers(taint) for each in self.tolerations) for taint in allocatable.taints
-        )
+        if allocatable.unschedulable and not self.covers(CORDONED):
+            return False
+        return all(map(self.covers, allocatable.taints))
+
+    def covers(self, taint: Taint) -> bool:
+        """Return whether the pod tolerates a taint."""
+        return any(each.covers(taint) for each in self.tolerations)
 
 
 NO_REQUIREMENTS = Requirements()

@@ -18,6 +18,7 @@ VOLUME_RESTRICTIONS = "VolumeRestrictions"
 NODE_VOLUME_LIMITS = "NodeVolumeLimits"
 VOLUME_BINDING = "VolumeBinding"
 VOLUME_ZONE = "VolumeZone"
+POD_TOPOLOGY_SPREAD = "PodTopologySpread"
 
 
 class PluginName(StrEnum):
@@ -32,7 +33,7 @@ class Reason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 
     Texts and codes are those of the in-tree plugins (pkg/scheduler/framework/plugins). Those in
-    OF_NODES are never given to a scheduler, whose own plugins see to them.
+    LEFT_TO_SCHEDULER are never given to a scheduler, whose own plugins see to them.
     """
 
     AFFINITY = "node(s) didn't match pod affinity rules"
@@ -65,6 +66,8 @@ class Reason(Enum):
     STORAGE = "node(s) did not have enough free storage"
     VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
     VOLUME_ZONE = "node(s) had no available volume zone"
+    SPREAD = "node(s) didn't match pod topology spread constraints"
+    SPREAD_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 
     @property
     def resolvable(self) -> bool:
@@ -81,6 +84,7 @@ _RESOLVABLE = frozenset(
     (
         Reason.ANTI_AFFINITY,
         Reason.EXISTING_ANTI_AFFINITY,
+        Reason.SPREAD,
         Reason.DISK,
         Reason.CLAIM_IN_USE,
         Reason.NO_DRIVER,
@@ -109,6 +113,8 @@ _PLUGINS = {
     Reason.STORAGE: VOLUME_BINDING,
     Reason.VOLUME_GONE: VOLUME_BINDING,
     Reason.VOLUME_ZONE: VOLUME_ZONE,
+    Reason.SPREAD: POD_TOPOLOGY_SPREAD,
+    Reason.SPREAD_LABEL: POD_TOPOLOGY_SPREAD,
 }
 OF_VOLUMES: Final = frozenset(
     each
@@ -117,13 +123,14 @@ OF_VOLUMES: Final = frozenset(
 )
 """What is between a pod's volumes and a node."""
 
-OF_NODES: Final = frozenset(
+LEFT_TO_SCHEDULER: Final = frozenset(
     (
         *(Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES),
+        *(Reason.SPREAD, Reason.SPREAD_LABEL),
         *OF_VOLUMES,
     )
 )
-"""What is between a pod and a node alone, and up to the scheduler's own plugins."""
+"""What a scheduler is not told: its own plugins see to it."""
 
 
 class Verdict(StrEnum):

@@ -8,15 +8,49 @@ equally important pods that exclude each other, the second does not evict on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.interaction import Interaction
-from extender.verbs.plugins import FilterPlugin, FilterResult, Plugins
+from extender.verbs.plugins import FilterPlugin, FilterResult, Plugins, refuse
+from extender.verbs.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class CountingPlugin(FilterPlugin):
+    """A plugin to whose verdict each pod adds something."""
+
+    counts_pods: ClassVar[bool] = True
+
+    @abstractmethod
+    def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
+        """Yield the rules as if some pods, which have that node already, were there as well."""
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
+        """Yield the rules as things are."""
+        return self.rules_beside(state, pod, ())
+
+    def filter_beside(
+        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
+    ) -> FilterResult:
+        """Judge each node as if the pods nominated to it were there, to which the pod yields."""
+        del others
+        refused: dict[Reason, list[str]] = {}
+        fits: list[str] = []
+        for name in asked.names:
+            held = [replace(each, node=name) for each in holding(state, pod, name)]
+            found = refuse(self.rules_beside(state, pod, held), asked.only([name]))
+            fits += found.fits.names
+            for reason, names in found.refused:
+                refused.setdefault(reason, []).extend(names)
+        return FilterResult(asked.only(fits), [*refused.items()])
+
 
 Effects: TypeAlias = tuple[Interaction | None, ...]
 """What a pod changes about the verdict on its node, by plugin."""
@@ -102,11 +136,12 @@ def _groups(
 ) -> Iterator[tuple[Sequence[Effects], list[str]]]:
     """Yield the nodes asked about together with what the pods nominated to them change there."""
     own = state.class_of(pod)
+    counts_pods = any(plugin.counts_pods for plugin in plugins)
     on: dict[str, int] = {}  # by name of a node: the numbers of the effects there, one bit each
     numbers: dict[Effects, int] = {}
     for pod_class, others in _classes(state, asked):
         effects = tuple(plugin.interaction(state, own, pod_class) for plugin in plugins)
-        if any(effects):
+        if counts_pods or any(effects):
             bit = 1 << numbers.setdefault(effects, len(numbers))
             for other in others:
                 if _yields_to(state, pod, other):

@@ -31,10 +31,12 @@ from extender.verbs.node_room import (
 from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
+from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims
 
 NOT_MODELLED: Final = ("topologySpreadConstraints", "resourceClaims")
-"""Fields of a pod for which the scheduler may refuse nodes, and nothing here does."""
+"""Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
+cannot be read."""
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
@@ -56,6 +58,7 @@ def filters(
         NodePorts(),
         NodeResourcesFit(),
         *VOLUME_PLUGINS,
+        PodTopologySpread(),
         affinity,
         NotModelled(),
         *(() if quota is None else (quota,)),

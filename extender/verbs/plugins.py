@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -70,6 +70,8 @@ class Plugin:
     """The name that the configuration and metrics have for it."""
     compares_pods: ClassVar[bool] = False
     """Compares a pod with placed ones, which may have to be prepared."""
+    counts_pods: ClassVar[bool] = False
+    """Looks at how many pods there are, or at what they take together, and not at each alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,12 @@ class FilterPlugin(Plugin, ABC):
 
         The pod itself is left out of the counts meanwhile.
         """
+
+    def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, FilterPlugin]:
+        """Return the plugin with what there is to count for a pod, in steps; kept for a moment."""
+        del state, pod
+        yield from ()
+        return self
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether it may refuse any node for a pod at all."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
+from extender.model.stepping import at_once
 from extender.verbs.filtering import judge
 from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
@@ -110,6 +111,7 @@ def candidates(
     refusal that nothing cures.
     """
     asked = state.nodes.asked(list(state.nodes))
+    plugins = [at_once(plugin.counting(state, pod)) for plugin in plugins]
     fixed, by_pods = _by_what_they_see(plugins)
     left = judge(state, pod, asked, fixed, nominated=False).fits
     verdicts = judge(state, pod, left, by_pods)
@@ -179,6 +181,7 @@ class _DryRun:
         self._state = state
         self._preemptor = preemptor
         self._fixed, self._by_pods = _by_what_they_see(plugins)
+        self._counting = [each for each in plugins if each.counts_pods]
         self._keys = Exclusions(state, state.class_of(preemptor), plugins).keys
 
     def on(self, node: str) -> Candidate | None:
@@ -193,8 +196,9 @@ class _DryRun:
 
         All less important pods go, and if the pod fits then, they come back one by one, those first
         that a budget protects, and of these the most important ones first; who stands in the way
-        stays out. What our rules say of a pod does not hang on who else comes back: affinity cannot
-        be lost by it, and anti-affinity is between two pods. So the rules are judged once.
+        stays out. What affinity says of a pod does not hang on who else comes back: it cannot be
+        lost by it, and anti-affinity is between two pods. So it is judged once; what counts pods,
+        with each that comes back.
         """
         lesser = self._lesser(node)
         if not lesser:
@@ -219,7 +223,10 @@ class _DryRun:
 
     def repels(self, node: str) -> bool:
         """Return whether a rule is about any less important pod of a node and ours."""
-        return any(self._keys(each.pod_class) is not None for each in self._lesser(node))
+        lesser = self._lesser(node)
+        if self._counting:
+            return bool(lesser)
+        return any(self._keys(each.pod_class) is not None for each in lesser)
 
     def _lesser(self, node: str) -> list[Pod]:
         """Return the less important pods of a node, bound there whether the watch shows it or not.
@@ -231,21 +238,33 @@ class _DryRun:
         there = (*state.pods_on(node), *state.reservations.confirmed_on(node))
         return [each for each in there if may_be_chosen(each, pod)]
 
-    def _obeys_rules_without(self, lesser: Iterable[Pod], node: str) -> bool:
+    def _obeys_rules_without(self, lesser: Sequence[Pod], node: str) -> bool:
         state, pod = self._state, self._preemptor
-        concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
+        concerned = lesser
+        if not self._counting:
+            concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
         return fits_without(state, pod, node, concerned, self._by_pods) and bool(
             judge(state, pod, state.nodes.asked([node]), self._fixed, nominated=False).fits.names
         )
+
+    def _allows_without(self, gone: Iterable[Pod], node: str) -> bool:
+        """Return whether what counts pods lets ours onto a node once some are gone."""
+        counting = self._counting
+        return not counting or fits_without(self._state, self._preemptor, node, gone, counting)
 
     def _reprieve(self, node: str, lesser: Sequence[Pod], fit: NodeFit) -> Candidate | None:
         protected = self._state.budgets.violated_by(lesser)
         labels = self._state.nodes.labels(node)
         victims, violations = [], 0
+        gone = {pod.uid: pod for pod in lesser}
         for pod in sorted(lesser, key=lambda each: each.uid not in protected):
             keys = self._keys(pod.pod_class)
             if (keys is None or keys.isdisjoint(labels)) and fit.spare(pod):
-                continue
+                del gone[pod.uid]
+                if self._allows_without(gone.values(), node):
+                    continue
+                gone[pod.uid] = pod
+                fit.free(pod)
             victims.append(pod)
             violations += pod.uid in protected
         return Candidate(node, sorted(victims, key=importance), violations) if victims else None

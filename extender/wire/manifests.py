@@ -165,12 +165,6 @@ class SchedulingGroup(msgspec.Struct):
     podGroupName: str | None = None
 
 
-class TopologySpreadConstraint(msgspec.Struct, gc=False):
-    """v1.TopologySpreadConstraint."""
-
-    whenUnsatisfiable: str | None = None
-
-
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
@@ -190,7 +184,7 @@ class PodSpec(msgspec.Struct):
     schedulingGates: list[msgspec.Raw] | None = None
     schedulerName: str | None = None
     resourceClaims: list[msgspec.Raw] | None = None
-    topologySpreadConstraints: list[TopologySpreadConstraint] | None = None
+    topologySpreadConstraints: msgspec.Raw = NULL
     volumes: msgspec.Raw = NULL
 
 

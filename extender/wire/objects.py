@@ -15,7 +15,7 @@ from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import CORDONED, NO_REQUIREMENTS, Allocatable, Taint
+from extender.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -296,14 +296,12 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
 
 
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
-    """Return the taints that keep pods away; cordoning puts one there, if late."""
-    found = [
+    """Return the taints that keep pods away."""
+    found = (
         Taint(taint.key, taint.value or "", taint.effect)
         for taint in spec.taints or ()
         if taint.effect in KEEPING_AWAY
-    ]
-    if spec.unschedulable:
-        found.append(CORDONED)
+    )
     return tuple(dict.fromkeys(found))
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import (
@@ -21,6 +22,7 @@ from extender.model.node_resources import (
     Requirements,
     Toleration,
 )
+from extender.model.topology_spread import SpreadConstraint
 from extender.model.volumes import PodVolumes
 from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
@@ -28,6 +30,8 @@ from extender.wire.decoding import Int32, Json, decode
 from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
 from extender.wire.pod_volumes import Fields, read_pod_volumes
+from extender.wire.topology_spread import FIELD as SPREAD
+from extender.wire.topology_spread import SOFT, read_spread
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -41,8 +45,6 @@ _EXISTS = "Exists"
 _EQUAL = "Equal"
 _TCP = "TCP"
 _MENTION = b"hostPort"
-_SPREAD = "topologySpreadConstraints"
-_ALWAYS_SCHEDULED = "ScheduleAnyway"
 _ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
@@ -63,7 +65,7 @@ _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Deco
 _VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
     list[dict[str, msgspec.Raw]] | None
 )
-_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], PodVolumes | None, str | None]
+_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], PodVolumes | None, str | None, bytes]
 
 
 def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
@@ -79,13 +81,10 @@ def _volumes(spec: PodSpec) -> Sequence[Fields]:
 
 
 def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
-    """Return the fields that only the scheduler looks at: volumes, devices, even spread."""
+    """Return the fields that only the scheduler looks at: volumes, devices."""
     found = []
     if spec.resourceClaims:
         found.append("resourceClaims")
-    if spread := spec.topologySpreadConstraints:
-        is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
-        found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
     if volumes:
         found.append("volumes")
     if spec.schedulingGates:
@@ -109,13 +108,32 @@ class RequirementsReader:
         keep = None if annotations is None else annotations.keep
         volumes = _volumes(spec)
         claimed = read_pod_volumes(volumes) if volumes and self._says_volumes else None
-        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep)
+        spread = bytes(spec.topologySpreadConstraints)
+        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, spread)
         known = self._known.peek(key)
         if known is None:
-            size = decoded_size(tolerations) + len(scheduler)
-            known = Requirements(_read_tolerations(tolerations), *key[1:], size=size)
+            size = decoded_size(tolerations) + len(scheduler) + decoded_size(spread)
+            hard, beyond = _read_spread(spread)
+            known = Requirements(
+                _read_tolerations(tolerations),
+                scheduler,
+                key[2] + beyond,
+                claimed,
+                keep,
+                spread=hard,
+                size=size,
+            )
             self._known.put(key, known, size)
         return known
+
+
+def _read_spread(raw: bytes) -> tuple[tuple[SpreadConstraint, ...], tuple[str, ...]]:
+    """Return the constraints that refuse nodes, and what is not looked at of the others."""
+    try:
+        hard, soft = read_spread(raw)
+    except ObjectError:
+        return (), (SPREAD,)
+    return hard, (f"{SPREAD} ({SOFT})",) if soft else ()
 
 
 def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:

@@ -13,7 +13,7 @@ from tests.oracle import key_of
 from tests.strategies import NODE_NAMES, POD_LABELS, RACK, UNKNOWN_NODE, rarely
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 PREEMPTORS_PER_CASE = 10
 _MOST_PODS = 14
@@ -48,7 +48,8 @@ _PORTS = ((80, ""), (80, "10.0.0.1"), (80, "10.0.0.2"), (81, ""))
 def cases(draw: st.DrawFn) -> Drawn:
     """Draw a case of preemptors in the shape that the Go program reads."""
     names = NODE_NAMES[: draw(st.sampled_from([2, 3, 4, 1]))]
-    workloads = [draw(_templates()) for _ in range(draw(st.sampled_from([2, 3, 1])))]
+    templates = draw(st.sampled_from([_templates, _spread_out]))
+    workloads = [draw(templates()) for _ in range(draw(st.sampled_from([2, 3, 1])))]
     count = _MOST_PODS - draw(st.sampled_from(range(_MOST_PODS)))
     pods = [draw(_pods(f"pod-{number:02}", workloads, names)) for number in range(count)]
     numbers = range(draw(st.sampled_from([2, 2, 1, 0])))
@@ -77,6 +78,44 @@ def _templates(draw: st.DrawFn) -> Pod:
 
 
 @st.composite
+def _spread_out(draw: st.DrawFn) -> Pod:
+    """Draw the same with topology spread constraints instead of most of the rules."""
+    labels = {"app": draw(st.sampled_from(POD_LABELS["app"]))}
+    labels |= draw(strategies.labels({"tier": POD_LABELS["tier"]}))
+    made = builders.pod("template").labels(labels).anti_affinity(*draw(_terms([0, 0, 0, 0, 1])))
+    keys = draw(st.sampled_from([(ZONE,), (HOST,), (RACK,), (ZONE, HOST), (RACK, ZONE)]))
+    made["spec"]["topologySpreadConstraints"] = [draw(_spread(key, labels)) for key in keys]
+    return made
+
+
+@st.composite
+def _spread(draw: st.DrawFn, key: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "maxSkew": draw(st.sampled_from([1, 1, 1, 2, 3])),
+        "topologyKey": key,
+        "whenUnsatisfiable": "ScheduleAnyway" if draw(rarely(12)) else "DoNotSchedule",
+    }
+    if not draw(rarely(12)):
+        # Most spread pods that are like themselves.
+        own = builders.selector(app=labels["app"])
+        made["labelSelector"] = draw(strategies.selectors(POD_LABELS)) if draw(rarely(3)) else own
+        free = sorted({*POD_LABELS} - _keys_of(made["labelSelector"]))
+        if draw(rarely(3)) and free:
+            made["matchLabelKeys"] = [draw(st.sampled_from(free))]
+    if made["whenUnsatisfiable"] == "DoNotSchedule" and draw(rarely(4)):
+        made["minDomains"] = draw(st.sampled_from([2, 3, 4, 1]))
+    for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        chosen = draw(st.sampled_from([None, None, "Honor", "Ignore"]))
+        made |= {} if chosen is None else {policy: chosen}
+    return made
+
+
+def _keys_of(selector: Mapping[str, Any]) -> set[str]:
+    expressions = selector.get("matchExpressions") or ()
+    return {*(selector.get("matchLabels") or {}), *(each["key"] for each in expressions)}
+
+
+@st.composite
 def _terms(draw: st.DrawFn, counts: list[int]) -> list[dict[str, Any]]:
     return [draw(_term()) for _ in range(draw(st.sampled_from(counts)))]
 
@@ -92,7 +131,9 @@ def _term(draw: st.DrawFn) -> dict[str, Any]:
 def _sized(draw: st.DrawFn, made: Pod) -> Pod:
     """Give a pod what it takes of a node, as containers of either kind."""
     made = Pod({**made, "spec": {**made["spec"], "containers": []}})
-    made = made.requests(cpu=draw(st.sampled_from(["0", "1", "1500m", "500m", "2"])))
+    many = "topologySpreadConstraints" in made["spec"]
+    cpu = ["0", "100m", "1"] if many else ["0", "1", "1500m", "500m", "2"]
+    made = made.requests(cpu=draw(st.sampled_from(cpu)))
     if draw(rarely(4)):
         made = made.requests(**draw(st.sampled_from([{"memory": "1Gi"}, {"example.com/gpu": "1"}])))
     if draw(rarely(6)):
@@ -165,6 +206,10 @@ def _nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
     made = builders.node(name, found, room, taints)
     if draw(rarely(12)):
         made["spec"]["unschedulable"] = True
+        if draw(rarely(2)):
+            # A controller adds it to all of them, a moment later.
+            cordoned = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+            made["spec"]["taints"] = [*taints, cordoned]
     return made
 
 

@@ -59,6 +59,15 @@ def _by_hostname_only(case: Case) -> None:
             term["topologyKey"] = "kubernetes.io/hostname"
 
 
+def _without_spread_field(field: str) -> Change:
+    def change(case: Case) -> None:
+        for pod in _preemptors(case):
+            for constraint in pod["spec"].get("topologySpreadConstraints", ()):
+                constraint.pop(field, None)
+
+    return change
+
+
 def _without_ports(case: Case) -> None:
     for pod in _everybody(case):
         for container in pod["spec"]["containers"]:
@@ -104,6 +113,11 @@ PARTS: Mapping[str, Change] = {
     "the preemptor's own anti-affinity": _without_rules(_preemptors, "podAntiAffinity"),
     "anti-affinity by zone or rack": _by_hostname_only,
     "the preemptor's affinity": _without_rules(_preemptors, "podAffinity"),
+    "topology spread": _without_field(_preemptors, "spec", "topologySpreadConstraints"),
+    "a least number of domains": _without_spread_field("minDomains"),
+    "which nodes domains have": _without_spread_field("nodeAffinityPolicy"),
+    "taints of nodes in domains": _without_spread_field("nodeTaintsPolicy"),
+    "label keys of spread": _without_spread_field("matchLabelKeys"),
     "host ports": _without_ports,
     "requests": _without_requests,
     "init containers": _without_field(_everybody, "spec", "initContainers"),

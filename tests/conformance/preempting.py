@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.victims import candidates, choose, ineligible, on_node
 from extender.wire.objects import read_budget
 from tests.builders import model_pod, state_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tests.conformance.asking import InTree
 
 Case = dict[str, Any]
-PLUGINS = (NodeAffinityPlugin(), InterPodAffinity())
+PLUGINS = (NodeAffinityPlugin(), PodTopologySpread(), InterPodAffinity())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests import builders
 from tests.builders import ZONE
 from tests.conformance.asking import InTree, Release, in_tree
+from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
+from tests.conformance.drawing import file_for, keep, look_at_each
 from tests.conformance.programs import ANSWER, answering
+from tests.conformance.verdicts import Refused, differences
 from tests.e2e.controlplane.binaries import KUBERNETES
 
 if TYPE_CHECKING:
@@ -21,11 +26,46 @@ if TYPE_CHECKING:
     Build = Callable[[Callable[[str], None]], Binaries]
 
 
+KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "verdicts"
+"""Where a case stays that was judged differently, to be asked in each run from then on."""
+FEWEST = 2_000
+"""Pods of a run, whatever is asked for."""
+
+
 @pytest.fixture(scope="module")
 def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
     """Return the scheduler's own plugins, built on the first run."""
     with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
         yield asked
+
+
+def test_verdicts_equal_the_schedulers(
+    scheduler: InTree, start: int, request: pytest.FixtureRequest, say: Callable[[str], None]
+) -> None:
+    refused = Refused()
+    file = file_for(KEPT, scheduler.release, start)
+    pods = max(FEWEST, request.config.getoption("--questions"))
+
+    def ask(drawn: dict[str, Any]) -> None:
+        case = {"cluster": drawn["cluster"], "judged": drawn["preemptions"]["pods"]}
+        check(case, scheduler, file)
+        refused.add(case)
+
+    look_at_each(cases(), ask, start=start, examples=pods // PREEMPTORS_PER_CASE)
+    say(f"all filter plugins of {scheduler.release}: {refused}")
+    assert refused.never == []
+
+
+def test_what_was_judged_differently_once_is_not_again(scheduler: InTree) -> None:
+    for file in sorted(KEPT.glob("*.json")):
+        check(json.loads(file.read_text()), scheduler, file)
+
+
+def check(case: dict[str, Any], scheduler: InTree, file: Path) -> None:
+    """Compare the verdicts about each pod."""
+    first = next(differences(case, scheduler), None)
+    if first is not None:
+        keep({**case, "judged": [case["judged"][first.pod]]}, file, scheduler.release, first)
 
 
 def test_a_claim_bound_to_a_volume_of_one_zone_leaves_the_nodes_of_that_zone(

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender.kube.failures import Relist, Restart
 from extender.kube.frames import EventType, Skip
 from extender.metrics.table import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
-from extender.model.verdict import OF_NODES, Reason
+from extender.model.verdict import LEFT_TO_SCHEDULER, Reason
 from extender.runtime import running
 from tests.kube.program import live
 from tests.kube.rig import Rig
@@ -21,7 +21,7 @@ from tests.kube.rig import Rig
 WAIT = 10.0
 BOTH = ["InterPodAffinity", "CrossNamespacePodAffinity"]
 
-TOLD = set(Reason) - OF_NODES
+TOLD = set(Reason) - LEFT_TO_SCHEDULER
 """The reasons that a scheduler can be given."""
 
 EVERYWHERE = {

@@ -23,6 +23,12 @@ NODES = [
     node("tainted", {HOST: "tainted"}, ROOM, [TAINT]),
 ]
 AS_WATCHED = PodReader(waiting=True)
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": HOST,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": selector(app="web"),
+}
 
 
 def with_spec(raw: Pod, **fields: Any) -> Any:
@@ -84,6 +90,12 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
             "refused",
             "fits on no node",
             id="a resource claim and no room",
+        ),
+        pytest.param(
+            with_spec(ROOMY.labels(app="web"), topologySpreadConstraints=[SPREAD]),
+            "fits",
+            "1 your topology spread on hostname",
+            id="even spread",
         ),
         pytest.param(
             ROOMY.labels(app="web").anti_affinity(term(HOST, selector(app="web"))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -174,6 +175,59 @@ def test_a_pod_that_waits_for_company_is_placed_once_it_is_there() -> None:
     first = pod("first").affinity(term(HOST, selector(app="web"))).priority(7)
     placed = _placements(scheduler_of(nodes, [], [first, pod("web").labels(app="web")]))
     assert [each.pod for each in placed] == ["default/web", "default/first"]
+
+
+def _spread(name: str, on: str = "") -> Pod:
+    made = pod(name).labels(app="web").priority(7)
+    made["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": HOST,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector(app="web"),
+        }
+    ]
+    return made.on(on) if on else made
+
+
+def test_pods_are_spread_as_they_ask() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("m", "n")]
+    scheduler = scheduler_of(nodes, [], [_spread(f"w{number}") for number in range(6)])
+    assert Counter(each.node for each in _placements(scheduler)) == {"m": 3, "n": 3}
+
+
+def test_a_pod_waits_until_others_are_where_there_are_too_few() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("m", "n")]
+    there = [
+        pod("a").labels(app="web").priority(9).on("m"),
+        _spread("only-m").selects(**{HOST: "m"}),
+    ]
+    there[1]["spec"]["topologySpreadConstraints"][0]["nodeAffinityPolicy"] = "Ignore"
+    later = pod("later").labels(app="web").selects(**{HOST: "n"})
+    placed = _placements(scheduler_of(nodes, [], [*there, later]))
+    assert [each.pod for each in placed] == ["default/later", "default/only-m"]
+
+
+def test_a_pod_that_is_kept_off_for_spread_evicts_as_many_as_it_has_to() -> None:
+    nodes = [node("m", {HOST: "m"}, ROOM), node("n", {HOST: "n"}, {**ROOM, "pods": "0"})]
+    there = [pod(f"w{number}").labels(app="web").on("m") for number in range(3)]
+    scheduler = scheduler_of(nodes, [], [*there, _spread("new")])
+    assert [each.pod for each in _placements(scheduler)] == ["default/new"]
+    assert len(scheduler.preemptions) == 3
+
+
+def test_what_keeps_a_pod_that_is_to_be_spread_from_its_nodes_is_told() -> None:
+    nodes = [node("m", {HOST: "m"}, ROOM), node("n", {HOST: "n"}, {**ROOM, "pods": "0"})]
+    scheduler = scheduler_of(nodes, [], [_spread("old", "m"), _spread("new")])
+    assert _placements(scheduler) == []
+    [found] = pending(scheduler.state, scheduler.waiting)
+    assert found.explanation is not None
+    full, spread = sorted(group.cause for group in found.explanation.groups)
+    assert full == "too many pods"
+    assert spread == (
+        "your topology spread on hostname: m has 1 of these pods, n has 0, and at most 1 more is "
+        "allowed"
+    )
 
 
 def test_a_pod_of_a_dump_is_placed_by_its_annotation_whatever_is_on_record() -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.node_resources import CORDONED, JUST_A_POD, Allocatable, Taint
+from extender.model.node_resources import (
+    CORDONED,
+    JUST_A_POD,
+    NO_REQUIREMENTS,
+    Allocatable,
+    Requirements,
+    Taint,
+    Toleration,
+)
 from extender.model.objects import Pod
 from tests.builders import model_node, model_pod, node
 from tests.builders import pod as new_pod
@@ -131,10 +139,14 @@ def test_what_a_node_offers() -> None:
     )
 
 
-def test_a_cordoned_node_has_a_taint_for_it() -> None:
+def test_a_node_is_cordoned_before_it_has_the_taint_for_that() -> None:
     raw = node("n")
     raw["spec"] = {"unschedulable": True}
-    assert model_node(raw).allocatable.taints == (CORDONED,)
+    allocatable = model_node(raw).allocatable
+    assert (allocatable.unschedulable, allocatable.taints) == (True, ())
+    tolerating = Requirements((Toleration(CORDONED.key, None, CORDONED.effect),))
+    assert not NO_REQUIREMENTS.tolerates(allocatable)
+    assert tolerating.tolerates(allocatable)
 
 
 def test_where_a_pod_is_nominated() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from extender.model.objects import Pod, PodClass
@@ -24,6 +24,8 @@ class PodsByNode:
         """How many of them have each priority; a cluster has a handful."""
         self._victims: dict[str, list[Pod]] = {}
         """Those that are marked for a preemptor, by its uid."""
+        self._terminating: dict[str, Pod] = {}
+        """Pods with a node that are being deleted, by uid."""
         self._waiting: dict[str, Pod] = {}
         """Pods without a node, by uid."""
 
@@ -31,6 +33,11 @@ class PodsByNode:
     def waiting(self) -> Collection[Pod]:
         """Return the pods that are bound to no node."""
         return self._waiting.values()
+
+    @property
+    def terminating(self) -> Iterator[Pod]:
+        """Return the bound pods that are being deleted."""
+        return iter(self._terminating.values())
 
     def has_less_important(self, priority: int) -> bool:
         """Return whether any pod has a lower priority."""
@@ -53,6 +60,8 @@ class PodsByNode:
             shift(self._priorities, pod.priority, 1)
             if pod.victim_of is not None:
                 self._victims.setdefault(pod.victim_of, []).append(pod)
+            if pod.deleting:
+                self._terminating[pod.uid] = pod
 
     def remove(self, pod: Pod) -> None:
         """Forget where a pod is; it has to be the very object that was added."""
@@ -65,6 +74,9 @@ class PodsByNode:
         _take(self._on, pod.node, pod)
         if pod.victim_of is not None:
             _take(self._victims, pod.victim_of, pod)
+        # Its successor may be there already.
+        if pod.deleting and self._terminating.get(pod.uid) is pod:
+            del self._terminating[pod.uid]
 
 
 def _take(index: dict[str, list[Pod]], key: str, pod: Pod) -> None:

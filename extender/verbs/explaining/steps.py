@@ -25,7 +25,7 @@ from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.filters import unknown
-from extender.verbs.plugins import ScorePlugin, Scorer
+from extender.verbs.plugins import FilterPlugin, ScorePlugin, Scorer
 from extender.verbs.preempting import fits_without, may_be_chosen
 from extender.verbs.prioritizing import score
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
@@ -50,7 +50,11 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     """
     asked, version = question.pod, state.version
     pod = state.in_force(asked)
-    question = replace(question, pod=pod)
+    plugins: list[FilterPlugin] = []
+    for plugin in question.plugins:
+        counted = yield from plugin.counting(state, pod)
+        plugins.append(counted)
+    question = replace(question, pod=pod, plugins=plugins)
     for _ in state.preparing(state.class_of(pod), COMPARISONS):
         yield
     if pod.node_affinity is not None:

@@ -9,14 +9,19 @@ import pytest
 
 from extender.config import API_VERSION, KIND
 from tests.annotating import annotated
-from tests.builders import HOST, node, pod, workload
+from tests.builders import HOST, node, pod, selector, workload
 from tests.cli.explain.cluster import Explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 TAINT = {"key": "old", "value": "yes", "effect": "NoSchedule"}
-SPREAD = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": HOST,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": selector(app="web"),
+}
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 
 
@@ -117,14 +122,28 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             id="its own room and port, of a pod that has its node",
         ),
         pytest.param(
-            with_spec(pod("new"), topologySpreadConstraints=[SPREAD], volumes=[CLAIM]),
+            with_spec(pod("new"), resourceClaims=[{"name": "gpu"}], volumes=[CLAIM]),
             [],
             4,
             "default/new may fit on 3 of 3 nodes 3 nodes: 3 may fit; whether its volumes allow "
             "that is not known without persistentvolumeclaims, persistentvolumes, "
             "storageclasses, csinodes: have them in the dump, or the right to list them; its "
-            "topologySpreadConstraints are not looked at",
-            id="spread and volumes",
+            "resourceClaims are not looked at",
+            id="claims and volumes",
+        ),
+        pytest.param(
+            with_spec(pod("new").labels(app="web"), topologySpreadConstraints=[SPREAD]),
+            [pod("old").labels(app="web").on("a1")],
+            0,
+            "1 your topology spread on hostname",
+            id="topology spread",
+        ),
+        pytest.param(
+            with_spec(pod("new"), topologySpreadConstraints=[SPREAD | {"maxSkew": 0}]),
+            [],
+            4,
+            "its topologySpreadConstraints are not looked at",
+            id="topology spread that cannot be read",
         ),
         pytest.param(
             with_spec(pod("new"), resourceClaims=[{"name": "gpu"}]),
@@ -228,13 +247,13 @@ def test_of_several_pods_a_refusal_outweighs_what_is_unknown(explain: Explain) -
 
 
 def test_what_a_template_asks_for_besides(explain: Explain) -> None:
-    template = with_spec(pod("t"), topologySpreadConstraints=[SPREAD])
+    template = with_spec(pod("t"), volumes=[CLAIM])
     for line, objects, manifest in (
         ("", [], workload("Deployment", "web", template)),
         ("deployment/web", [workload("Deployment", "web", template)], None),
     ):
         _, text = explain(line, *objects, manifest=manifest)
-        assert "topologySpreadConstraints" in text
+        assert "for the pod's volumes" in text
 
 
 def test_rules_in_annotations_are_ignored_unless_a_configuration_counts_them(

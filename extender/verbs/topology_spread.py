@@ -1,0 +1,312 @@
+"""Topology spread constraints that refuse nodes, as in-tree's podtopologyspread/filtering.go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from extender.cluster.counts.nodes import NodeList
+from extender.cluster.state import ClusterState
+from extender.model.labels import Selector
+from extender.model.objects import Pod
+from extender.model.pod_affinity import PodSelector
+from extender.model.stepping import at_once
+from extender.model.topology_spread import SpreadConstraint
+from extender.model.verdict import POD_TOPOLOGY_SPREAD, Reason
+from extender.model.wording import MOST_NAMED, plural, short
+from extender.verbs.filtering import CountingPlugin
+from extender.verbs.rules import Refusal, RefusalGroup, Rule
+
+LOOKS: Final = 500
+"""At a node, at a class of pods or at a pod in one step of counting."""
+
+
+@dataclass(slots=True, eq=False)
+class SpreadCount:
+    """How many pods that one constraint counts each topology domain has."""
+
+    constraint: SpreadConstraint
+    selector: Selector
+    own: int
+    """1 where the pod is one of those that count."""
+    eligible: Mapping[str, str]
+    """The domain of each node that is part of one."""
+    pods: Counter[str]
+    """By domain: no other domain is of account."""
+    ascending: Sequence[str]
+    """The domains, those with the fewest pods first."""
+
+    def shift(self, pods: Iterable[Pod], sign: int, by: Counter[str]) -> None:
+        """Add pods that come (1) or go (-1) to what changes about the domains.
+
+        In-tree counts a pod that goes even if it was on its way out, and did not count before.
+        """
+        for pod in pods:
+            domain = self.eligible.get(pod.node or "")
+            if domain is not None and self.selector.matches(pod.pod_class.labels):
+                by[domain] += sign
+
+    def least(self, by: Mapping[str, int]) -> int:
+        """Return how few pods a domain has with such changes; 0 where domains are missing."""
+        if len(self.pods) < self.constraint.min_domains:
+            return 0
+        fewest = [self.pods[domain] + change for domain, change in by.items()]
+        others = (self.pods[domain] for domain in self.ascending if domain not in by)
+        fewest += [pods for pods in (next(others, None),) if pods is not None]
+        return min(fewest)
+
+
+@dataclass(slots=True, eq=False)
+class LabelRule(Rule):
+    """The nodes without the topology key of a constraint are in no domain."""
+
+    state: ClusterState
+    constraint: SpreadConstraint
+    what: str
+    number: int
+    reason: Reason = Reason.SPREAD_LABEL
+
+    @property
+    def key(self) -> str:
+        """Return the topology key."""
+        return self.constraint.topology_key
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that have the label, and the names of those that have not."""
+        return _split(asked, lambda name: self.key not in self.state.nodes.labels(name))
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say which label is missing."""
+        del group
+        return f"your {self.what}"
+
+    def statement(self, refusal: Refusal) -> str:
+        """Say on how many nodes it is missing."""
+        nodes = plural(refusal.hits, "node")
+        return f"Your topology spread constraint on {self.key} refuses {nodes} without that label"
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say that it is missing."""
+        del domain
+        return f" if {'they' if nodes > 1 else 'it'} had the label {self.key}"
+
+
+@dataclass(slots=True, eq=False)
+class SkewRule(Rule):
+    """A topology domain has more pods than the others allow."""
+
+    state: ClusterState
+    count: SpreadCount
+    by: Counter[str]
+    """What is changed about the domains by pods that come and go."""
+    what: str
+    number: int
+    reason: Reason = Reason.SPREAD
+
+    @property
+    def key(self) -> str:
+        """Return the topology key."""
+        return self.count.constraint.topology_key
+
+    @property
+    def most(self) -> int:
+        """Return how many pods a domain may have beside the pod itself."""
+        count = self.count
+        return count.constraint.max_skew - count.own + count.least(self.by)
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes in domains that may have one more, and the names of the others."""
+        hits = self.hits(asked)
+        return _split(asked, hits.__contains__)
+
+    def hits(self, asked: NodeList) -> Mapping[str, str | None]:
+        """Return the nodes that it refuses, each with its domain; O(nodes)."""
+        labels, key, most = self.state.nodes.labels, self.key, self.most
+        places = ((name, labels(name).get(key)) for name in asked.names)
+        return {
+            name: domain
+            for name, domain in places
+            if domain is not None and self._pods(domain) > most
+        }
+
+    def _pods(self, domain: str) -> int:
+        return self.count.pods[domain] + self.by[domain]
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say how many pods some domains have, and how many they may have."""
+        full = sorted(domain for domain in group.pods if domain is not None)[:MOST_NAMED]
+        more = len(group.pods) - len(full)
+        said = [self._said(domain) for domain in full]
+        said += [f"{more:,} more too many"] if more else []
+        return f"your {self.what}: {', '.join(said)}, {self._limit}"
+
+    def _said(self, domain: str) -> str:
+        return f"{domain} has {self._pods(domain):,} of these pods"
+
+    @property
+    def _limit(self) -> str:
+        count, constraint = self.count, self.count.constraint
+        domains = len(count.pods)
+        if domains < constraint.min_domains:
+            fewest = f"there are {domains:,} of at least {constraint.min_domains:,} domains"
+        elif domains:
+            least = count.least(self.by)
+            names = sorted(domain for domain in count.pods if self._pods(domain) == least)
+            fewest = f"{names[0]} has {least:,}"
+        else:
+            fewest = "no node counts"
+        more = f"{constraint.max_skew:,} more {'is' if constraint.max_skew == 1 else 'are'}"
+        return f"{fewest}, and at most {more} allowed"
+
+    def statement(self, refusal: Refusal) -> str:
+        """Say where there are too many."""
+        nodes = plural(refusal.hits, "node")
+        said = self._said(refusal.domain or "")
+        key = self.key
+        return f"Your topology spread constraint on {key} refuses {nodes}: {said}, {self._limit}"
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say how many pods are too many there."""
+        del nodes
+        return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
+
+
+def _split(asked: NodeList, refuses: Callable[[str], bool]) -> tuple[NodeList, Sequence[str]]:
+    hit = [name for name in asked.names if refuses(name)]
+    if not hit:
+        return asked, hit
+    refused = {*hit}
+    return asked.only([name for name in asked.names if name not in refused]), hit
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpread(CountingPlugin):
+    """The scheduler's plugin of that name, without its score.
+
+    Constraints that the scheduler itself adds (System) never refuse a node.
+    """
+
+    counted: Sequence[SpreadCount] | None = None
+    """What was counted for one pod, all of whose questions are about that moment."""
+
+    name: ClassVar[str] = POD_TOPOLOGY_SPREAD
+    compares_pods: ClassVar[bool] = True
+
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
+        """Return whether the pod has such constraints."""
+        del state
+        return bool(pod.requirements.spread)
+
+    def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:
+        """Return the plugin with what a pod's constraints count, in steps of LOOKS."""
+        if not pod.requirements.spread:
+            return self
+        return replace(self, counted=(yield from counting(state, pod)))
+
+    def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
+        """Yield what each constraint refuses, in its order; O(nodes) if nothing was counted yet."""
+        if not pod.requirements.spread:
+            return
+        counted = at_once(counting(state, pod)) if self.counted is None else self.counted
+        namespace = pod.pod_class.namespace
+        gone = [each for each in state.left_out if each.pod_class.namespace == namespace]
+        come = [each for each in others if each.pod_class.namespace == namespace]
+        for number, count in enumerate(counted):
+            what = f"topology spread on {short(count.constraint.topology_key)}"
+            by: Counter[str] = Counter()
+            count.shift(gone, -1, by)
+            count.shift(come, 1, by)
+            yield LabelRule(state, count.constraint, f"{what}: no such label", number)
+            yield SkewRule(state, count, by, what, number)
+
+
+def counting(state: ClusterState, pod: Pod) -> Generator[None, None, Sequence[SpreadCount]]:
+    """Count pods for a pod's constraints, those included that are left out meanwhile.
+
+    O(nodes + classes that may match + nodes that they are on + pods on their way out).
+    """
+    constraints, labels = pod.requirements.spread, pod.pod_class.labels
+    eligible: list[dict[str, str]] = [{} for _ in constraints]
+    suits = _eligible(state, pod)
+    for number, name in enumerate(list(state.nodes), 1):
+        for found, each in zip(eligible, constraints, strict=True):
+            domain = suits(name, each)
+            if domain is not None:
+                found[name] = domain
+        if number % LOOKS == 0:
+            yield
+    counted = []
+    for found, each in zip(eligible, constraints, strict=True):
+        selector = each.selector_for(labels)
+        pods = Counter(dict.fromkeys(found.values(), 0))
+        if selector.requirements:
+            yield from _count(state, pod, selector, found, pods)
+        own = int(selector.matches(labels))
+        ascending = sorted(pods, key=pods.__getitem__)
+        counted.append(SpreadCount(each, selector, own, found, pods, ascending))
+    return counted
+
+
+def _eligible(state: ClusterState, pod: Pod) -> Callable[[str, SpreadConstraint], str | None]:
+    """Return what tells the domain in which a node's pods count, None for a node that is left out.
+
+    A node needs all topology keys. The pod's own node affinity is what its spec says, for the
+    scheduler does not know of another.
+    """
+    keys = [each.topology_key for each in pod.requirements.spread]
+    own = pod.node_affinity
+    rule = None if own is None else own.required or own.replaced
+    judged = None if rule is None else state.node_rules.judge(rule)
+    covers = pod.requirements.covers
+
+    def suits(name: str, constraint: SpreadConstraint) -> str | None:
+        labels = state.nodes.labels(name)
+        if not all(key in labels for key in keys):
+            return None
+        if constraint.honors_node_affinity and judged is not None and not judged.of(name):
+            return None
+        taints = state.node_resources.allocatable(name).taints
+        if constraint.honors_taints and not all(map(covers, taints)):
+            return None
+        return labels[constraint.topology_key]
+
+    return suits
+
+
+def _count(
+    state: ClusterState,
+    pod: Pod,
+    selector: Selector,
+    eligible: Mapping[str, str],
+    pods: Counter[str],
+) -> Iterator[None]:
+    """Count the placed pods of a namespace that a selector matches, in steps.
+
+    In-tree counts none for an empty selector, and none that is on its way out.
+    """
+    namespace, names = pod.pod_class.namespace, state.nodes.names
+    looks = 0
+    for placed in state.candidates(PodSelector(selector, frozenset((namespace,)))):
+        pod_class = placed.pod_class
+        if pod_class.namespace == namespace and selector.matches(pod_class.labels):
+            for number, count in placed.on_nodes.items():
+                domain = eligible.get(names[number])
+                if domain is not None:
+                    pods[domain] += count
+            looks += len(placed.on_nodes)
+        looks += 1
+        if looks >= LOOKS:
+            looks = 0
+            yield
+    for each in list(state.terminating_pods):
+        mine = each.pod_class.namespace == namespace and each.uid != pod.uid
+        domain = eligible.get(each.node or "")
+        if domain is not None and mine and selector.matches(each.pod_class.labels):
+            pods[domain] -= 1
+    for each in state.left_out:
+        domain = eligible.get(each.node or "")
+        mine = each.pod_class.namespace == namespace
+        if domain is not None and mine and selector.matches(each.pod_class.labels):
+            pods[domain] += 1
