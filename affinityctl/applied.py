@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from affinityctl.whatif.scheduling import unplaced
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
 from extender.model.keys import key_of
@@ -91,8 +92,7 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
 
 def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
     """Return a workload that nothing is known of but one of its pods."""
-    pod = replace(pod, node=None, deleting=False, preempted=False, victim_of=None, started=None)
-    return Applied(identity, pod, wanted)
+    return Applied(identity, unplaced(pod), wanted)
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):

@@ -12,7 +12,7 @@ from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applie
 from affinityctl.changes import Change, ChangeKind
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
-from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
+from affinityctl.whatif.nodes import Allowances, add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import Looks
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from affinityctl.whatif.rolling import Version, roll, scale
@@ -90,6 +90,7 @@ class Carrier:
         self._workloads = workloads
         self._namespace = namespace
         self._revision = 0
+        self._allowances = Allowances(scheduler)
 
     def steps(self, change: Change) -> Iterator[tuple[int, Looks]]:
         """Yield what a change takes: of a file with several objects, one step each.
@@ -108,7 +109,8 @@ class Carrier:
             case ChangeKind.SCALE:
                 yield self._scale(change)
             case ChangeKind.DRAIN:
-                yield 0, drain(self._scheduler, self._chosen(change.value))
+                names = self._chosen(change.value)
+                yield 0, drain(self._scheduler, names, change.value, self._allowances)
             case ChangeKind.LOSE:
                 yield 0, lose(self._scheduler, self._lost(change.value), change.value)
             case ChangeKind.ADD:

@@ -16,7 +16,7 @@ import yaml
 
 from affinityctl import cli
 from affinityctl.simulate import Progress
-from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
+from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 
 WEB = selector(app="web")
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
@@ -152,7 +152,22 @@ def test_nodes_that_are_drained(simulate: Simulate, chosen: str) -> None:
         assert code == 2
         return
     assert code == 0
-    assert said.startswith("Drain 1 node: 1 removed, 1 placed\n")
+    assert said.startswith(f"Drain {selected.replace(' ', '')} (1 node): 1 removed, 1 placed\n")
+
+
+def test_one_drain_after_another_keeps_to_the_budget_of_both(simulate: Simulate) -> None:
+    names = ("a2", "b1")
+    pods = [
+        pod(f"on-{name}").labels(app="web").owned_by("ReplicaSet/w").selects(**{HOST: name})
+        for name in names
+    ]
+    there = [each.on(name) for each, name in zip(pods, names, strict=True)]
+    keeps = budget("keeps", WEB, allowed=1)
+    code, said = simulate("--drain a2 --drain b1", *there, keeps)
+    assert code == 1
+    assert "Drain a2 (1 node): 1 removed, 1 pod pending" in said
+    assert "Drain b1 (1 node): 0 placed, 1 blocked" in said
+    assert "default/on-b1 stays on b1: budget default/keeps allows no more evictions" in said
 
 
 def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:

@@ -18,19 +18,26 @@ from extender.model.objects import Node, Pod
 from extender.model.wording import plural
 
 
-def drain(scheduler: Scheduler, names: Sequence[str]) -> Looks:
+def drain(
+    scheduler: Scheduler,
+    names: Sequence[str],
+    what: str = "",
+    allowances: Allowances | None = None,
+) -> Looks:
     """Cordon nodes and evict their pods, as far as disruption budgets allow.
 
-    An evicted pod counts as disrupted until its successor has a node.
+    An evicted pod counts as disrupted until its successor has a node, in later drains with the same
+    allowances as well.
     """
     state = scheduler.state
     for name in names:
         _cordon(state, name)
     scheduler.nodes_changed()
-    step = Step(f"drain {plural(len(names), 'node')}")
+    number = plural(len(names), "node")
+    step = Step(f"drain {what} ({number})" if what else f"drain {number}")
     before = len(scheduler.placements)
     left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
-    allowances = _Allowances(scheduler)
+    allowances = allowances or Allowances(scheduler)
     moved = True
     while left and moved:
         moved = False
@@ -119,7 +126,7 @@ def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
     return Removal(pod.key, pod.node, After.WITH_NODE if belongs_to_node(pod) else After.GONE)
 
 
-class _Allowances:
+class Allowances:
     """What disruption budgets still allow while pods are evicted one after the other."""
 
     def __init__(self, scheduler: Scheduler) -> None:

@@ -87,7 +87,20 @@ def successor(pod: Pod) -> Pod | None:
     """
     if pod.owner is None or belongs_to_node(pod) or pod.deleting:
         return None
-    return replace(pod, uid=f"{pod.uid}'", node=None, preempted=False, victim_of=None, started=None)
+    return replace(unplaced(pod), uid=f"{pod.uid}'")
+
+
+def unplaced(pod: Pod) -> Pod:
+    """Return a pod as its controller made it, without what came of its placing."""
+    return replace(
+        pod,
+        pod_class=pod.pod_class.before_placement,
+        node=None,
+        deleting=False,
+        preempted=False,
+        victim_of=None,
+        started=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
 from extender.model.keys import Key
-from extender.model.labels import Labels
+from extender.model.labels import OF_PLACE, Labels
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import (
     JUST_A_POD,
@@ -161,6 +161,22 @@ class PodClass:
     def without_rules(self) -> PodClass:
         """Return the class as if it had no rules."""
         return PodClass(self.namespace, self.labels, size=self.size)
+
+    @property
+    def before_placement(self) -> PodClass:
+        """Return the class as if its pods had never been bound: without the labels of a place."""
+        if OF_PLACE.isdisjoint(self.labels):
+            return self
+        return PodClass(
+            self.namespace,
+            {key: value for key, value in self.labels.items() if key not in OF_PLACE},
+            self.affinity,
+            self.written,
+            self.size,
+            annotated=self.annotated,
+            of_spec=None if self._of_spec is None else self._of_spec.before_placement,
+            standing=self.standing,
+        )
 
     @property
     def by_annotation(self) -> PodClass:

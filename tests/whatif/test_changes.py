@@ -13,6 +13,7 @@ from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
 from affinityctl.whatif.rolling import scale
 from affinityctl.whatif.scheduling import Scheduler
+from extender.model.keys import Key
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.wire.objects import read_budget
@@ -44,6 +45,16 @@ def test_evicted_pods_are_placed_elsewhere_and_say_from_where() -> None:
         ("default/w", "b1", "a1")
     ]
     assert step.change == "drain 2 nodes"
+
+
+def test_a_successor_leaves_the_zone_that_the_old_pod_was_labelled_with() -> None:
+    scheduler = scheduler_of(NODES, [], [apart(web("w").labels({ZONE: "a"})).on("a1")])
+    at_once(drain(scheduler, ["a1", "a2"]))
+    placed = scheduler.state.pods[Key("default/w")]
+    assert (placed.node, dict(placed.pod_class.labels)) == (
+        "b1",
+        {"app": "web", "pod-template-hash": "5d"},
+    )
 
 
 def test_a_drained_pod_without_another_node_waits() -> None:

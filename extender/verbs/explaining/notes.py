@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
-from extender.model.labels import TEMPLATE_HASH
+from extender.model.labels import OF_PLACE, TEMPLATE_HASH
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
@@ -198,7 +198,10 @@ def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
 
 
 def _is_other_revision(other: PodClass, own: PodClass) -> bool:
-    there, here = dict(other.labels), dict(own.labels)
+    there, here = (
+        {key: value for key, value in each.labels.items() if key not in OF_PLACE}
+        for each in (other, own)
+    )
     before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
     same = other.namespace == own.namespace and there == here
     return bool(here) and same and before is not None and before != now

@@ -162,8 +162,8 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             pod("new").labels(app="web", **{HASH: "2"}).anti_affinity(term(ZONE, WEB)),
             [
-                pod("w").labels(app="web", **{HASH: "1"}).on("a1"),
-                pod("v").labels(app="web", **{HASH: "1"}).on("b1"),
+                pod("w").labels(app="web", **{HASH: "1", ZONE: "a"}).on("a1"),
+                pod("v").labels(app="web", **{HASH: "1", ZONE: "b"}).on("b1"),
             ],
             "(pod-template-hash 1): add matchLabelKeys: [pod-template-hash]",
             id="an older revision in the way, by the new pod's rule",
