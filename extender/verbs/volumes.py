@@ -8,6 +8,7 @@ taken over are counted; where these are is not looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, TypeAlias
@@ -227,7 +228,8 @@ class _Attaching:
         self._state = state
         self._volumes = state.volumes
         self._pod = pod
-        drivers = {driver for driver, _ in self._of(pod, _ANY_NODE)}
+        self._new = frozenset(self._of(pod, _ANY_NODE))
+        drivers = {driver for driver, _ in self._new}
         known = (self._volumes.csi_drivers.get(each) for each in drivers)
         self.needed = {each.key for each in known if each is not None and each.needed_on_node}
 
@@ -248,19 +250,25 @@ class _Attaching:
         return self._within(found, nominated) and (not nominated or self._within(found, ()))
 
     def _within(self, node: CSINode, nominated: Sequence[Pod]) -> bool:
-        new = self._of(self._pod, node)
+        new = self._new
         limits = {driver: node.limits[driver] for driver, _ in new if driver in node.limits}
-        if not limits:
+        if not limits or (not nominated and self._most(node) + len(new) <= min(limits.values())):
             return True
         used = self._used(node)
         for other in nominated:
             used |= self._of(other, node)
         attached = used | self._attached(node)
-        new -= used
+        new = new - used
         return all(
             not _count(new, driver) or _count(attached, driver) + _count(new, driver) <= limit
             for driver, limit in limits.items()
         )
+
+    def _most(self, node: CSINode) -> int:
+        """Return how many volumes a node has, at most."""
+        volumes, name = self._volumes, node.key
+        on = len(volumes.claims_on(name)) + len(volumes.disks_on(name))
+        return on + volumes.attached_count(name)
 
     def _of(self, pod: Pod, node: CSINode | None) -> set[Attachable]:
         volumes = pod.requirements.volumes
@@ -292,7 +300,7 @@ class _Attaching:
 _ANY_NODE: Final = CSINode("")
 
 
-def _count(volumes: set[Attachable], driver: str) -> int:
+def _count(volumes: AbstractSet[Attachable], driver: str) -> int:
     return sum(each[0] == driver for each in volumes)
 
 
