@@ -31,10 +31,15 @@ from extender.verbs.node_room import (
 from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
-from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims
+from extender.verbs.volumes.binding import VolumeBinding
+from extender.verbs.volumes.claims import VolumeClaims
+from extender.verbs.volumes.limits import NodeVolumeLimits
+from extender.verbs.volumes.restrictions import VolumeRestrictions
+from extender.verbs.volumes.zone import VolumeZone
 
 NOT_MODELLED: Final = ("topologySpreadConstraints", "resourceClaims")
 """Fields of a pod for which the scheduler may refuse nodes, and nothing here does."""
+OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
@@ -55,7 +60,7 @@ def filters(
         replace(nodes, for_anybody=True),
         NodePorts(),
         NodeResourcesFit(),
-        *VOLUME_PLUGINS,
+        *OF_VOLUMES,
         affinity,
         NotModelled(),
         *(() if quota is None else (quota,)),
