@@ -25,7 +25,7 @@ from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
-from extender.verbs.volumes import VOLUMES
+from extender.verbs.volumes.claims import VOLUMES
 from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3

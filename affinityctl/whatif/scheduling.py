@@ -24,7 +24,8 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose
-from extender.verbs.volumes import LOOKED_AT, bindings
+from extender.verbs.volumes.binding import bindings
+from extender.verbs.volumes.claims import LOOKED_AT
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""

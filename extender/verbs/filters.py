@@ -32,11 +32,16 @@ from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
 from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims
+from extender.verbs.volumes.binding import VolumeBinding
+from extender.verbs.volumes.claims import VolumeClaims
+from extender.verbs.volumes.limits import NodeVolumeLimits
+from extender.verbs.volumes.restrictions import VolumeRestrictions
+from extender.verbs.volumes.zone import VolumeZone
 
 NOT_MODELLED: Final = ("topologySpreadConstraints", "resourceClaims")
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
 cannot be read."""
+OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
@@ -57,7 +62,7 @@ def filters(
         replace(nodes, for_anybody=True),
         NodePorts(),
         NodeResourcesFit(),
-        *VOLUME_PLUGINS,
+        *OF_VOLUMES,
         PodTopologySpread(),
         affinity,
         NotModelled(),

@@ -10,7 +10,8 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.filtering import judge
-from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims, not_looked_at
+from extender.verbs.filters import OF_VOLUMES
+from extender.verbs.volumes.claims import VolumeClaims, not_looked_at
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement
 from tests.volumes import (
@@ -52,7 +53,7 @@ def state_of(*objects: Json, nodes: list[Json] | None = None) -> ClusterState:
 def refusals(state: ClusterState, raw: Json) -> dict[str, list[str]]:
     """Return for each node that is refused what the event says of it."""
     asked = READER.read(json.dumps(raw).encode())
-    plugins = (VolumeClaims(), *VOLUME_PLUGINS)
+    plugins = (VolumeClaims(), *OF_VOLUMES)
     names = state.nodes.asked(list(state.nodes))
     found: dict[str, list[str]] = {}
     refused = judge(state, asked, names, plugins).refused
@@ -396,7 +397,7 @@ def test_a_volume_that_a_pod_has_for_itself(
 def test_where_a_volume_is_is_said_in_words() -> None:
     state = state_of(bound("data-0", "v"), volume("v", IN_X))
     asked = READER.read(json.dumps(using("data-0")).encode())
-    said = [rule.what for each in VOLUME_PLUGINS for rule in each.rules(state, asked)]
+    said = [rule.what for each in OF_VOLUMES for rule in each.rules(state, asked)]
     assert "volume: claim data-0 is bound to a volume in zone x" in said
 
 

@@ -104,6 +104,10 @@ class Volumes:
         """Yield the attachments of a node."""
         yield from self._attached.get(node, {}).values()
 
+    def attached_count(self, node: str) -> int:
+        """Return how many attachments a node has."""
+        return len(self._attached.get(node, ()))
+
     def claims_on(self, node: str) -> Mapping[Key, int]:
         """Return the claims that the pods of a node use."""
         return self._claims_on.get(node, _NO_CLAIMS)

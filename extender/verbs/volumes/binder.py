@@ -1,7 +1,7 @@
-"""The claims of one pod, and how those that are not bound yet could be, node by node.
+"""How the unbound claims of a pod could be bound, node by node.
 
-As kube-scheduler's volumebinding/binder.go: GetPodVolumeClaims, findMatchingVolumes and
-checkVolumeProvisions, and FindMatchingVolume of k8s.io/component-helpers/storage/volume.
+As findMatchingVolumes and checkVolumeProvisions of kube-scheduler's volumebinding/binder.go, and
+FindMatchingVolume of k8s.io/component-helpers/storage/volume.
 """
 
 from __future__ import annotations
@@ -13,52 +13,14 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels, Operator, Requirement
-from extender.model.objects import Pod
-from extender.model.volumes import ClaimUse, PersistentVolume, PersistentVolumeClaim
+from extender.model.volumes import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
 
 Bound: TypeAlias = tuple[PersistentVolumeClaim, PersistentVolume | None]
 Bindings: TypeAlias = Sequence[Bound]
 """Claims, each with the volume that it gets; None where one is made for it."""
-
-
-def claim_of(state: ClusterState, pod: Pod, use: ClaimUse) -> PersistentVolumeClaim | None:
-    """Return a claim that a pod uses, None when there is none.
-
-    Of a pod that is not there yet, one that a controller will make for it counts as made.
-    """
-    key, volumes = use.key_for(pod.key), state.volumes
-    found = volumes.claims.get(key)
-    if found is None and use.template is not None and state.pod(pod.key, pod.uid) is None:
-        return volumes.made(use, key, pod)
-    return found
-
-
-@dataclass(slots=True)
-class PodClaims:
-    """The claims of a pod that are there, by how far they are."""
-
-    bound: list[PersistentVolumeClaim] = field(default_factory=list)
-    delayed: list[PersistentVolumeClaim] = field(default_factory=list)
-    """They are bound once the pod has a node."""
-    immediate: list[PersistentVolumeClaim] = field(default_factory=list)
-    """They should have been bound before the pod is looked at."""
-
-    @classmethod
-    def of(cls, state: ClusterState, pod: Pod) -> PodClaims:
-        """Sort the claims of a pod; what is missing is left out."""
-        found, uses = cls(), pod.requirements.volumes
-        for use in () if uses is None else uses.claims:
-            claim = claim_of(state, pod, use)
-            if claim is None:
-                continue
-            known = state.volumes.classes.get(claim.storage_class)
-            if claim.bound:
-                found.bound.append(claim)
-            elif known is not None and known.waits and not claim.volume:
-                found.delayed.append(claim)
-            else:
-                found.immediate.append(claim)
-        return found
 
 
 @dataclass(slots=True)

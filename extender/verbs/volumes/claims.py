@@ -1,0 +1,163 @@
+"""The claims of one pod, and what is wrong with them before any node is looked at.
+
+The PreFilter of volumerestrictions, volumebinding and volumezone in pkg/scheduler/framework/plugins
+of Kubernetes 1.37. Volumes of in-tree plugins that CSI drivers have taken over are counted; where
+these are is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from extender.cluster.state import ClusterState
+from extender.model.keys import name_of
+from extender.model.objects import Pod
+from extender.model.verdict import (
+    Reason,
+)
+from extender.model.volumes import (
+    ClaimUse,
+    PersistentVolumeClaim,
+)
+from extender.verbs.plugins import FilterPlugin, Unknown
+from extender.verbs.volumes.rule import VolumeRule, nowhere
+
+VOLUMES: Final = "volumes"
+LOOKED_AT: Final = (VOLUMES,)
+"""Fields of a pod that people's commands look at, and a server leaves to the scheduler."""
+
+
+def claim_of(state: ClusterState, pod: Pod, use: ClaimUse) -> PersistentVolumeClaim | None:
+    """Return a claim that a pod uses, None when there is none.
+
+    Of a pod that is not there yet, one that a controller will make for it counts as made.
+    """
+    key, volumes = use.key_for(pod.key), state.volumes
+    found = volumes.claims.get(key)
+    if found is None and use.template is not None and state.pod(pod.key, pod.uid) is None:
+        return volumes.made(use, key, pod)
+    return found
+
+
+@dataclass(slots=True)
+class PodClaims:
+    """The claims of a pod that are there, by how far they are."""
+
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    delayed: list[PersistentVolumeClaim] = field(default_factory=list)
+    """They are bound once the pod has a node."""
+    immediate: list[PersistentVolumeClaim] = field(default_factory=list)
+    """They should have been bound before the pod is looked at."""
+
+    @classmethod
+    def of(cls, state: ClusterState, pod: Pod) -> PodClaims:
+        """Sort the claims of a pod; what is missing is left out."""
+        found, uses = cls(), pod.requirements.volumes
+        for use in () if uses is None else uses.claims:
+            claim = claim_of(state, pod, use)
+            if claim is None:
+                continue
+            known = state.volumes.classes.get(claim.storage_class)
+            if claim.bound:
+                found.bound.append(claim)
+            elif known is not None and known.waits and not claim.volume:
+                found.delayed.append(claim)
+            else:
+                found.immediate.append(claim)
+        return found
+
+
+def uses(pod: Pod) -> Sequence[ClaimUse]:
+    """Return the claims that a pod has as volumes."""
+    volumes = pod.requirements.volumes
+    return () if volumes is None else volumes.claims
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeClaims(FilterPlugin):
+    """What the plugins say of a pod's claims before any node is looked at: their PreFilter."""
+
+    name: ClassVar[str] = "VolumeClaims"
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield the first thing that is wrong with the claims, for which every node is refused."""
+        found = next(_wrong(state, pod), None)
+        if found is not None:
+            reason, event = found
+            yield VolumeRule(reason, nowhere, f"volume: {event}", event)
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say what may decide about its volumes, and who would know it."""
+        return (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
+
+
+def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
+    """Yield what is wrong with claims, in the order in which the scheduler finds it."""
+    if not state.volumes.knows_claims:
+        return
+    claims = [(use, claim_of(state, pod, use)) for use in uses(pod)]
+    for use, claim in claims:
+        if claim is None and not use.ephemeral:
+            name = name_of(use.key_for(pod.key))
+            yield Reason.NO_CLAIM, f'persistentvolumeclaim "{name}" not found'
+    for use, claim in claims:
+        yield from ((Reason.UNUSABLE_CLAIM, each) for each in _unusable(pod, use, claim))
+    sorted_claims = PodClaims.of(state, pod)
+    if sorted_claims.immediate and state.volumes.knows_classes:
+        yield Reason.UNBOUND_CLAIM, Reason.UNBOUND_CLAIM.value
+    if state.volumes.knows_volumes:
+        for use, claim in claims:
+            wanted = "" if claim is None or use.ephemeral else claim.volume
+            if wanted and wanted not in state.volumes.volumes:
+                yield Reason.NO_VOLUME, f'persistentvolume "{wanted}" not found'
+
+
+def may_go_somewhere(state: ClusterState, pod: Pod) -> bool:
+    """Return whether a pod has volumes, with no claim for which every node is refused."""
+    return pod.requirements.volumes is not None and next(_wrong(state, pod), None) is None
+
+
+def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> Iterator[str]:
+    """Say why a claim cannot be used (podHasPVCs of volume_binding.go)."""
+    if claim is None:
+        wanted = name_of(use.key_for(pod.key))
+        what = f'persistentvolumeclaim "{wanted}"'
+        yield f"waiting for ephemeral volume controller to create the {what}"
+        return
+    name = claim.name
+    if claim.lost:
+        yield (
+            f'persistentvolumeclaim "{name}" bound to non-existent '
+            f'persistentvolume "{claim.volume}"'
+        )
+    if claim.deleting:
+        yield f'persistentvolumeclaim "{name}" is being deleted'
+    if use.ephemeral and claim.owner != pod.uid:
+        yield f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
+
+
+def not_looked_at(state: ClusterState, pod: Pod) -> Iterator[str]:
+    """Say what may decide about a pod's volumes and is not known, and who would know it."""
+    if VOLUMES in pod.requirements.unmodelled and pod.requirements.volumes is None:
+        yield (
+            "its volumes are not looked at by a running extender; "
+            "`affinity-extender explain` from the command line does"
+        )
+    claims, volumes = uses(pod), state.volumes
+    if not claims:
+        return
+    if volumes.missing:
+        yield (
+            f"whether its volumes allow that is not known without {', '.join(volumes.missing)}: "
+            "have them in the dump, or the right to list them"
+        )
+    for use in claims:
+        claim = claim_of(state, pod, use)
+        volume = None if claim is None else volumes.volume_of(claim)
+        if volume is not None and volume.plugin is not None:
+            yield (
+                f"where the volume of its claim {name_of(use.key_for(pod.key))} is, of "
+                f"{volume.plugin}, is the CSI driver's to say, and not looked at"
+            )

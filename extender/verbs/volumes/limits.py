@@ -1,0 +1,128 @@
+"""How many volumes the CSI drivers of a node attach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Final
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.model.verdict import (
+    NODE_VOLUME_LIMITS,
+    Reason,
+)
+from extender.model.volumes import (
+    Attachable,
+    CSINode,
+)
+from extender.verbs.plugins import FilterPlugin
+from extender.verbs.volumes.claims import claim_of, may_go_somewhere
+from extender.verbs.volumes.rule import VolumeRule, nominated
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVolumeLimits(FilterPlugin):
+    """The scheduler's plugin of that name: how many volumes CSI drivers attach to a node."""
+
+    name: ClassVar[str] = NODE_VOLUME_LIMITS
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield the drivers that pods cannot do without, and the one rule about limits."""
+        if not state.volumes.knows_limits or not may_go_somewhere(state, pod):
+            return
+        wanted = _Attaching(state, pod)
+        for driver in sorted(wanted.needed):
+            yield VolumeRule(
+                Reason.NO_DRIVER,
+                partial(wanted.has_driver, driver),
+                f"volume: the CSI driver {driver} is not on the node",
+                f"{driver} {Reason.NO_DRIVER.value}",
+            )
+        what = "volume: as many volumes are attached as the node takes"
+        yield VolumeRule(Reason.VOLUME_COUNT, wanted.fit, what)
+
+
+class _Attaching:
+    """The volumes of a pod that are attached to its node."""
+
+    def __init__(self, state: ClusterState, pod: Pod) -> None:
+        self._state = state
+        self._volumes = state.volumes
+        self._pod = pod
+        self._new = frozenset(self._of(pod, _ANY_NODE))
+        drivers = {driver for driver, _ in self._new}
+        known = (self._volumes.csi_drivers.get(each) for each in drivers)
+        self.needed = {each.key for each in known if each is not None and each.needed_on_node}
+
+    def has_driver(self, driver: str, node: str) -> bool:
+        """Return whether a node has a driver, or does not need it for this pod."""
+        found = self._volumes.csi_nodes.get(node)
+        if found is None:
+            return driver not in {each for each, _ in self._of(self._pod, None)}
+        return driver in found.topology_keys
+
+    def fit(self, node: str) -> bool:
+        """Return whether a node can have the volumes beside those that it has; O(its pods)."""
+        found = self._volumes.csi_nodes.get(node)
+        lacking = not all(self.has_driver(each, node) for each in self.needed)
+        if found is None or not found.limits or lacking:
+            return True
+        held = nominated(self._state, self._pod, node)
+        return self._within(found, held) and (not held or self._within(found, ()))
+
+    def _within(self, node: CSINode, nominated: Sequence[Pod]) -> bool:
+        new = self._new
+        limits = {driver: node.limits[driver] for driver, _ in new if driver in node.limits}
+        if not limits or (not nominated and self._most(node) + len(new) <= min(limits.values())):
+            return True
+        used = self._used(node)
+        for other in nominated:
+            used |= self._of(other, node)
+        attached = used | self._attached(node)
+        new = new - used
+        return all(
+            not _count(new, driver) or _count(attached, driver) + _count(new, driver) <= limit
+            for driver, limit in limits.items()
+        )
+
+    def _most(self, node: CSINode) -> int:
+        """Return how many volumes a node has, at most."""
+        volumes, name = self._volumes, node.key
+        on = len(volumes.claims_on(name)) + len(volumes.disks_on(name))
+        return on + volumes.attached_count(name)
+
+    def _of(self, pod: Pod, node: CSINode | None) -> set[Attachable]:
+        volumes = pod.requirements.volumes
+        if volumes is None:
+            return set()
+        claims = (claim_of(self._state, pod, use) for use in volumes.claims)
+        found = {self._volumes.attachable(each, node) for each in claims if each is not None}
+        if node is not None:
+            found |= {each.attached_as for each in volumes.disks}
+        return {each for each in found if each is not None}
+
+    def _used(self, node: CSINode) -> set[Attachable]:
+        """Return what the pods of a node use."""
+        claims = map(self._volumes.claims.get, self._volumes.claims_on(node.key))
+        found = {self._volumes.attachable(each, node) for each in claims if each is not None}
+        found |= {each.attached_as for each in self._volumes.disks_on(node.key)}
+        return {each for each in found if each is not None}
+
+    def _attached(self, node: CSINode) -> set[Attachable]:
+        """Return what is attached, by whomever it is used or was."""
+        found = set()
+        for each in self._volumes.attached_to(node.key):
+            volume = self._volumes.volumes.get(each.volume or "")
+            if volume is not None and volume.plugin is None and volume.driver and each.driver:
+                found.add((each.driver, volume.handle))
+        return found
+
+
+_ANY_NODE: Final = CSINode("")
+
+
+def _count(volumes: AbstractSet[Attachable], driver: str) -> int:
+    return sum(each[0] == driver for each in volumes)
