@@ -241,13 +241,16 @@ def test_a_mode_that_a_flag_of_the_extender_sets(capsys: pytest.CaptureFixture[s
 def test_in_a_folder_what_is_no_manifest_is_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    for name in ("values.yaml", "values-more.yaml", "values-most.yaml"):
+        (tmp_path / name).write_text("replicas: 3\n")
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("web").uid(None)))
     assert cli.main(["lint", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert told.out == f"nothing found in 1 object\n{UNKNOWN}\n"
-    assert "passed over" in told.err
-    assert "values.yaml" in told.err
+    (line,) = told.err.splitlines()
+    assert "note: passed over: " in line
+    assert "values-more.yaml" in line
+    assert line.endswith(", and 2 more files")
 
 
 SKIPPED = """\
