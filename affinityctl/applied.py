@@ -63,7 +63,9 @@ class Applied:
 
 def reader(gates: Gates = EVERY_GATE_ON) -> PodReader:
     """Build what reads pods with all that a simulation looks at."""
-    return PodReader(gates, charges=True, node_affinity=True, owners=True, requirements=True)
+    return PodReader(
+        gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+    )
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:

@@ -32,6 +32,8 @@ from extender.verbs.explaining.telling import (
     best,
     domain_row,
     headline,
+    is_stated,
+    most_nodes_first,
     node_row,
     other_rules,
     refusals_by,
@@ -54,7 +56,7 @@ def run(flags: argparse.Namespace) -> int:
         raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True, requirements=True)
+    pods = PodReader(by.gates, charges=True, node_affinity=True, requirements=True, volumes=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
@@ -124,7 +126,8 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
     yield section(f"{found.pod.key} {headline(found)}", [wrapped(summary(found))])
     yield from (section(term_title(each), _term(found, each)) for each in found.terms)
-    yield from map(wrapped, other_rules(found))
+    others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
+    yield from map(wrapped, other_rules(others, len(others)))
     if found.near_misses and not found.fits:
         lines = [wrapped(f"- {each}", INDENT) for each in found.near_misses[:MOST_NEAR]]
         if (more := found.near_miss_count - MOST_NEAR) > 0:

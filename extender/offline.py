@@ -14,12 +14,12 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.files import json_documents, read_content, yaml_documents
-from extender.resources import PODS, QUOTAS, RESOURCES
+from extender.resources import PODS, QUOTAS, RESOURCES, VOLUME_RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
 
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **{each.kind: frozenset((each.group,)) for each in RESOURCES},
+    **{each.kind: frozenset((each.group,)) for each in (*RESOURCES, *VOLUME_RESOURCES)},
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
@@ -78,7 +78,7 @@ class ClusterFiles:
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, workloads always.
+    are charged for, what is about volumes unless it says what these are, workloads always.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
@@ -92,7 +92,7 @@ class ClusterFiles:
         self._found: Counter[str] = Counter()
         self._others = {
             each.kind: each.storing(state, pods)
-            for each in RESOURCES
+            for each in (*RESOURCES, *(VOLUME_RESOURCES if pods.volumes else ()))
             if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
@@ -119,6 +119,7 @@ class ClusterFiles:
         """Check that there is something, once all files are there; ClusterFileError if not."""
         if not any(self._found[kind] for kind in self.needs):
             raise ClusterFileError(f"no {self.wanted}, only {listed(self._found)}; {EXPECTED}")
+        self.state.files_read([kind for kind, count in self._found.items() if count])
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; return whether it is of a kind that is looked at."""

@@ -24,6 +24,7 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose
+from extender.verbs.volumes import LOOKED_AT, bindings
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
@@ -66,6 +67,12 @@ class Profile:
 
 BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())
 """The scheduler's own arguments."""
+
+
+def claims_of(pod: Pod) -> tuple[Key, ...]:
+    """Return the claims that a pod uses, each of which may have its own place."""
+    volumes = pod.requirements.volumes
+    return () if volumes is None else tuple(volumes.keys_for(pod.key))
 
 
 def belongs_to_node(pod: Pod) -> bool:
@@ -144,6 +151,7 @@ class Scheduler:
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
         pod = replace(self.state.in_force(pod), node=None, nominated=None)
+        self.state.make_claims(pod)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
         if before is not None:
@@ -190,6 +198,7 @@ class Scheduler:
             pod.nominated,
             pod.charge,
             pod.may_preempt,
+            claims_of(pod),
         )
         if self._unschedulable.get(kind) == self.state.version:
             return False
@@ -220,8 +229,11 @@ class Scheduler:
         del self._waiting[pod.key]
         doubts = [each.field for each in unknown(self.state, pod, self.profile.filters)]
         self.is_uncertain |= bool(doubts)
-        for field in (*doubts, *pod.requirements.unmodelled):
+        said = (each for each in pod.requirements.unmodelled if each not in LOOKED_AT)
+        for field in (*doubts, *said):
             self.beyond.setdefault(field, {})[pod.key] = None
+        for claim, volume in bindings(self.state, pod, node):
+            self.state.bind_claim(claim, volume, node)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
         bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)
