@@ -59,7 +59,7 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     configured = configs[0].config.scheduler_version if len(configs) == 1 else None
     minor = _minor(flags.scheduler_version) or _minor(configured) or minor
     known = cluster if live or flags.cluster else files
-    return subject, known.around(whole=known is cluster, minor=minor), configs
+    return subject, known.around(whole=known is cluster, minor=minor, applied=files), configs
 
 
 def _load(paths: Sequence[Path], objects: Objects) -> None:
