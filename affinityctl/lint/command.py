@@ -25,6 +25,7 @@ from extender.config import KIND, Mode, load
 from extender.config.checks import MINOR_VERSION
 from extender.errors import ConfigError
 from extender.files import read_text
+from extender.model.wording import plural
 from extender.offline import EXPECTED
 
 
@@ -58,12 +59,16 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     configured = configs[0].config.scheduler_version if len(configs) == 1 else None
     minor = _minor(flags.scheduler_version) or _minor(configured) or minor
     known = cluster if live or flags.cluster else files
-    return subject, known.around(whole=known is cluster, minor=minor), configs
+    return subject, known.around(whole=known is cluster, minor=minor, applied=files), configs
 
 
 def _load(paths: Sequence[Path], objects: Objects) -> None:
+    passed: list[str] = []
     for path in paths:
-        objects.take(read_objects(path, lambda why: complain(f"note: passed over: {why}")))
+        objects.take(read_objects(path, passed.append))
+    if passed:
+        more = f", and {plural(len(passed) - 1, 'more file')}" if passed[1:] else ""
+        complain(f"note: passed over: {passed[0]}{more}")
 
 
 def _named_config(name: str) -> Configured:

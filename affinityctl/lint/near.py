@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
 
-from affinityctl.lint.template import KnownPods, Surroundings
-from extender.model.labels import Labels, Operator, Requirement, Selector
-from extender.model.pod_affinity import Term
+from extender.model.labels import Operator, Requirement
 
 _SHORTEST: Final = 3
 _SHORTEST_CHANGED: Final = 5
@@ -16,9 +13,63 @@ _SHORTEST_CHANGED: Final = 5
 _BOUNDS: Final = "-._/"
 
 
-def near(written: str, there: Iterable[str]) -> str | None:
-    """Return the first name that was probably meant, None for none."""
-    return next((each for each in sorted(there) if _is_slip(written, each)), None)
+class Names:
+    """Names that exist, found by one that is a slip away in O(its length)."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_rest: dict[str, list[str]] = {}
+        for name in names:
+            for rest in _rests(name):
+                self._by_rest.setdefault(rest, []).append(name)
+
+    def near(self, written: str) -> str | None:
+        """Return the first name that was probably meant, None for none."""
+        found = {each for rest in _rests(written) for each in self._by_rest.get(rest, ())}
+        return min((each for each in found if _is_slip(written, each)), default=None)
+
+
+def _rests(name: str) -> set[str]:
+    """Return a name, and what is left of it without one of its letters."""
+    folded = name.casefold()
+    return {folded, *(folded[:at] + folded[at + 1 :] for at in range(len(folded)))}
+
+
+class Vocabulary:
+    """The labels that objects have."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, set[str]] = {}
+        self._near: dict[str | None, Names] = {}
+        """Values by their key, and all keys by None; made when somebody asks for what is near."""
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def add(self, labels: Iterable[tuple[str, str]]) -> None:
+        """Take the labels of an object, before anybody asks."""
+        for key, value in labels:
+            self._values.setdefault(key, set()).add(value)
+
+    def near(self, written: str, key: str | None = None) -> str | None:
+        """Return the value of a key, or the key, that was probably meant."""
+        names = self._near.get(key)
+        if names is None:
+            there = self._values if key is None else self._values.get(key, ())
+            names = self._near[key] = Names(there)
+        return names.near(written)
+
+    def changes(self, asked: Requirement) -> Iterator[Requirement]:
+        """Yield what a requirement that nothing meets may have been meant to be."""
+        there = self._values.get(asked.key)
+        if asked.operator is not Operator.IN or not asked.values.isdisjoint(there or ()):
+            return
+        if there is None:
+            if key := self.near(asked.key):
+                yield Requirement(key, asked.operator, asked.values)
+            return
+        for written in sorted(asked.values):
+            if value := self.near(written, asked.key):
+                yield Requirement(asked.key, asked.operator, frozenset((value,)))
 
 
 def _is_slip(one: str, other: str) -> bool:
@@ -50,41 +101,8 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def meant(term: Term, known: KnownPods, around: Surroundings) -> str | None:
-    """Return the label that a term without a pod was probably to ask for: app=web."""
-    chosen = term.pods.selector
-    for each in chosen.requirements:
-        for changed in _changes(each, known.values):
-            others = (other for other in chosen.requirements if other is not each)
-            pods = replace(term.pods, selector=Selector.of((*others, changed)))
-            if around.some_meets(known, [replace(term, pods=pods)]):
-                return _said(changed)
-    return None
-
-
-def meant_of_nodes(asked: Iterable[Requirement], nodes: Iterable[Labels]) -> str | None:
-    """Return the label of a node that was probably to be asked for."""
-    values: dict[str, set[str]] = {}
-    for labels in nodes:
-        for key, value in labels.items():
-            values.setdefault(key, set()).add(value)
-    return next((_said(each) for one in asked for each in _changes(one, values)), None)
-
-
-def _changes(asked: Requirement, values: dict[str, set[str]]) -> Iterator[Requirement]:
-    """Yield what a requirement may have been meant to be, by the values of each key."""
-    if asked.operator is not Operator.IN or not asked.values.isdisjoint(values.get(asked.key, ())):
-        return
-    if asked.key not in values:
-        if key := near(asked.key, values):
-            yield Requirement(key, asked.operator, asked.values)
-        return
-    for written in sorted(asked.values):
-        if value := near(written, values[asked.key]):
-            yield Requirement(asked.key, asked.operator, frozenset((value,)))
-
-
-def _said(asked: Requirement) -> str:
+def said(asked: Requirement) -> str:
+    """Write a requirement as label selectors are written."""
     return f"{asked.key}={','.join(sorted(asked.values))}"
 
 

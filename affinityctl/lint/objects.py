@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -104,16 +105,21 @@ class Objects:
                 where = f"{raw.file}: object {raw.number} ({raw.kind})"
                 raise ObjectError(f"{where}: {error.path}".rstrip(": "), error.message) from error
 
-    def around(self, *, whole: bool, minor: int | None) -> Surroundings:
+    def around(
+        self, *, whole: bool, minor: int | None, applied: Objects | None = None
+    ) -> Surroundings:
         """Return what is known of the cluster; `whole` when these objects are all that there are.
 
         Manifests name some namespaces and few pods: that others are missing there means nothing.
+        What is `applied` together is there for each other.
         """
+        parts = [self] if applied is None else [self, applied]
         known = KnownPods() if whole and self.workloads else None
         if known is not None:
-            for namespace, labels in self._pod_labels():
+            for namespace, labels in chain.from_iterable(part.pod_labels() for part in parts):
                 known.add(namespace, labels)
-        namespaces = self.namespaces if whole and self.namespaces else None
+        every = {name: labels for part in parts for name, labels in part.namespaces.items()}
+        namespaces = every if whole and self.namespaces else None
         return Surroundings(self.nodes or None, namespaces, known, minor)
 
     def known_budgets(self) -> Iterator[tuple[Place, Budget]]:
@@ -129,7 +135,8 @@ class Objects:
         for place, budget in self.budgets:
             yield place, budget_of(budget, made.get(budget.namespace, ()))
 
-    def _pod_labels(self) -> Iterator[tuple[str, Labels]]:
+    def pod_labels(self) -> Iterator[tuple[str, Labels]]:
+        """Yield namespace and labels of pods, and of those that templates make."""
         for _, manifest, owner, template in self.workloads:
             if not manifest.ended:
                 yield owner.namespace, template.metadata.labels or {}

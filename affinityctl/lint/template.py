@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from affinityctl.lint.near import Names, Vocabulary, said
 from extender.errors import ObjectError
 from extender.model.labels import Labels, Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
@@ -48,8 +50,7 @@ class KnownPods:
     def __init__(self) -> None:
         self._all: set[PodLabels] = set()
         self._by_label: dict[tuple[str, str], list[PodLabels]] = {}
-        self.values: dict[str, set[str]] = {}
-        """Those of each label, by its key."""
+        self.labels = Vocabulary()
 
     def add(self, namespace: str, labels: Labels) -> None:
         """Take a pod; those with the same labels count once."""
@@ -58,7 +59,7 @@ class KnownPods:
             self._all.add(pod)
             for label in pod[1]:
                 self._by_label.setdefault(label, []).append(pod)
-                self.values.setdefault(label[0], set()).add(label[1])
+            self.labels.add(pod[1])
 
     def candidates(self, term: Term) -> Iterable[PodLabels]:
         """Return pods among which are all that a term can be about; few where it names a label."""
@@ -138,13 +139,26 @@ class Surroundings:
             found = self._counts[pods, key] = without, domains
         return found
 
+    @cached_property
+    def namespace_names(self) -> Names:
+        """Return the names of the namespaces."""
+        return Names(self.namespaces or ())
+
     def namespace_labels(self, name: str) -> Labels:
         """Return the labels of a namespace; of one that is not known, those that each has."""
         return (self.namespaces or {}).get(name) or {NAME_LABEL: name}
 
     def has_key(self, key: str) -> bool:
         """Return whether some node has a topology key."""
-        return any(key in node.labels for node in self.nodes or ())
+        return key in self.node_labels
+
+    @cached_property
+    def node_labels(self) -> Vocabulary:
+        """Return the labels of all nodes."""
+        found = Vocabulary()
+        for node in self.nodes or ():
+            found.add(node.labels.items())
+        return found
 
     def some_pod_meets(self, terms: Iterable[Term]) -> bool:
         """Return whether some pod that is known is what all the terms are about."""
@@ -154,6 +168,17 @@ class Surroundings:
     def some_meets(self, known: KnownPods, terms: list[Term]) -> bool:
         """Return whether one of these pods is what all the terms are about."""
         return any(self._meets(pod, terms) for pod in known.candidates(terms[0]))
+
+    def meant(self, term: Term, known: KnownPods) -> str | None:
+        """Return the label that a term without a pod was probably to ask for: app=web."""
+        chosen = term.pods.selector.requirements
+        for each in chosen:
+            others = [other for other in chosen if other is not each]
+            for changed in known.labels.changes(each):
+                pods = replace(term.pods, selector=Selector.of((*others, changed)))
+                if self.some_meets(known, [replace(term, pods=pods)]):
+                    return said(changed)
+        return None
 
     def _meets(self, pod: PodLabels, terms: list[Term]) -> bool:
         namespace, labels = pod[0], dict(pod[1])

@@ -235,6 +235,23 @@ def test_files_against_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "selector-missing" in capsys.readouterr().out
 
 
+def test_files_that_are_applied_together_know_each_other(tmp_path: Path) -> None:
+    apart = term(HOST, selector(app="db"))
+    near = term(HOST, selector(app="db"), namespaces=["new"])
+    files = [
+        workload("Deployment", "web", pod("x").labels(app="web").avoids(1, apart), replicas=2),
+        workload("Deployment", "db", pod("x").labels(app="db"), replicas=1),
+        workload("Deployment", "api", pod("x").labels(app="api").affinity(near), replicas=1),
+        workload("Deployment", "db", pod("x", "new").labels(app="db"), replicas=1),
+        namespace("new"),
+    ]
+    cluster = [*(node(name, {HOST: name}) for name in "abc"), namespace("default"), pod("other")]
+    for name, items in (("new.json", files), ("dump.json", cluster)):
+        (tmp_path / name).write_text(json.dumps({"kind": "List", "items": items}))
+    dump = str(tmp_path / "dump.json")
+    assert cli.main(["lint", str(tmp_path / "new.json"), "--cluster", dump]) == 0
+
+
 def test_a_mode_that_a_flag_of_the_extender_sets(capsys: pytest.CaptureFixture[str]) -> None:
     config = str(MANIFESTS / "base" / "config.yaml")
     replace = str(SCHEDULER_CONFIG / "replace.yaml")
@@ -246,13 +263,16 @@ def test_a_mode_that_a_flag_of_the_extender_sets(capsys: pytest.CaptureFixture[s
 def test_in_a_folder_what_is_no_manifest_is_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    for name in ("values.yaml", "values-more.yaml", "values-most.yaml"):
+        (tmp_path / name).write_text("replicas: 3\n")
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("web").uid(None)))
     assert cli.main(["lint", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert told.out == f"nothing found in 1 object\n{UNKNOWN}\n"
-    assert "passed over" in told.err
-    assert "values.yaml" in told.err
+    (line,) = told.err.splitlines()
+    assert "note: passed over: " in line
+    assert "values-more.yaml" in line
+    assert line.endswith(", and 2 more files")
 
 
 SKIPPED = """\

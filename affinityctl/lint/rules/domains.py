@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
-from affinityctl.lint.near import hint, near
+from affinityctl.lint.near import hint
 from affinityctl.lint.patching import REPLACE_FIRST, Operation, add, remove, spread
 from affinityctl.lint.selectors import contradictory, negative
 from affinityctl.lint.template import Template, TermAt
@@ -109,8 +109,8 @@ def _unknown_key(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         key = at.term.topology_key
         if not template.around.has_key(key):
-            keys = {each for node in template.around.nodes for each in node.labels}
-            message = f"no node has the label {key}, so {at.if_unmet}{hint(near(key, keys))}"
+            instead = hint(template.around.node_labels.near(key))
+            message = f"no node has the label {key}, so {at.if_unmet}{instead}"
             yield Spot(f"{at.path}.topologyKey", message)
 
 
@@ -138,7 +138,8 @@ def _unknown_namespace(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         for index, name in enumerate(at.written.namespaces or ()):
             if name not in known:
-                message = f"there is no namespace {name}{hint(near(name, known))}"
+                instead = hint(template.around.namespace_names.near(name))
+                message = f"there is no namespace {name}{instead}"
                 yield Spot(f"{at.path}.namespaces[{index}]", message)
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
-from affinityctl.lint.near import hint, meant, meant_of_nodes
+from affinityctl.lint.near import hint, said
 from affinityctl.lint.selectors import contains, contradictory, no_common_pod, within
 from affinityctl.lint.template import REQUIRED, NodesFor, Template, TermAt
 from extender.model.labels import EVERYTHING
@@ -117,7 +117,7 @@ def _no_pod(template: Template) -> Iterator[Spot]:
         return  # the first pod of a group may start it
     if template.around.pods is not None and not template.around.some_pod_meets(terms):
         path = template.owner.list_of("podAffinity", REQUIRED)
-        found = (meant(term, template.around.pods, template.around) for term in terms)
+        found = (template.around.meant(term, template.around.pods) for term in terms)
         instead = hint(next(filter(None, found), None))
         yield Spot(path, f"no pod and no template in the cluster is one that it asks for{instead}")
 
@@ -138,8 +138,8 @@ def _no_node(template: Template) -> Iterator[Spot]:
         nodes = template.around.nodes
         kept_off = sum(NodesFor(template.nodes.required, _ANY_TAINT).judge(each) for each in nodes)
         asked = chain.from_iterable(template.nodes.alternatives)
-        instead = hint(meant_of_nodes(asked, (node.labels for node in nodes)))
-        message = f"none of {len(nodes)} nodes matches{instead}"
+        close = map(said, chain.from_iterable(map(template.around.node_labels.changes, asked)))
+        message = f"none of {len(nodes)} nodes matches{hint(next(close, None))}"
         if kept_off:
             message = f"{kept_off} of {len(nodes)} nodes, each with a taint that is not tolerated"
         yield Spot(template.owner.path, message)

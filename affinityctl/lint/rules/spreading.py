@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
-from affinityctl.lint.near import hint, meant
+from affinityctl.lint.near import hint
 from affinityctl.lint.patching import add, spread
 from affinityctl.lint.selectors import contradictory
 from affinityctl.lint.template import KnownPods, Template, TermAt
@@ -47,7 +47,7 @@ def _its_own(template: Template, at: TermAt) -> str | None:
     around, own = template.around, KnownPods()
     own.add(template.owner.namespace, template.labels)
     term = at.unmerged.term
-    instead = meant(term, own, around)
+    instead = around.meant(term, own)
     if around.pods is None:
         return hint(instead) if instead else None
     asked = term.pods.selector.requirements
@@ -64,7 +64,7 @@ def _about_none(template: Template) -> Iterator[Spot]:
             continue
         term = at.unmerged.term
         if not _says_nothing(at) and not around.some_pod_meets([term]):
-            instead = meant(term, around.pods, around)
+            instead = around.meant(term, around.pods)
             if instead is not None:
                 yield Spot(path, f"matches no pod{hint(instead)}")
 
