@@ -41,7 +41,8 @@ class ClusterState(ClusterView):
     that a key (namespace/name) has one pod at a time.
     """
 
-    _leaves_out = False
+    _left_out: str | None = None
+    """The pod for whose sake pods are left out of the counts at this moment."""
 
     # Pods
 
@@ -140,14 +141,14 @@ class ClusterState(ClusterView):
         And others as if they were gone, each given once and as it counts, on the node it counts on.
         Not to be entered twice: what is left out by both would be taken off twice.
         """
-        if self._leaves_out:
-            raise RuntimeError(f"{key} cannot be left out: another one is left out already")
+        if self._left_out is not None:
+            raise RuntimeError(f"{key} cannot be left out: {self._left_out} is left out already")
         places = [*gone]
         places += [reservation.pod for reservation in self._reservations.of(key, uid)]
         pod = self.pod(key, uid)
         if pod is not None:
             places.append(pod)
-        self._leaves_out, self.left_out = True, places
+        self._left_out, self.left_out = key, places
         for place in places:
             self._shift(place, -1)
         try:
@@ -155,7 +156,7 @@ class ClusterState(ClusterView):
         finally:
             for place in places:
                 self._shift(place, 1)
-            self._leaves_out, self.left_out = False, ()
+            self._left_out, self.left_out = None, ()
 
     def _shift(self, pod: Pod, pods: int) -> None:
         if pod.node is not None:

@@ -59,13 +59,11 @@ def _by_hostname_only(case: Case) -> None:
             term["topologyKey"] = "kubernetes.io/hostname"
 
 
-def _without_spread_field(field: str) -> Change:
-    def change(case: Case) -> None:
-        for pod in _preemptors(case):
-            for constraint in pod["spec"].get("topologySpreadConstraints", ()):
+def _plain_spread(case: Case) -> None:
+    for pod in _preemptors(case):
+        for constraint in pod["spec"].get("topologySpreadConstraints", ()):
+            for field in ("minDomains", "matchLabelKeys", "nodeAffinityPolicy", "nodeTaintsPolicy"):
                 constraint.pop(field, None)
-
-    return change
 
 
 def _without_ports(case: Case) -> None:
@@ -114,10 +112,7 @@ PARTS: Mapping[str, Change] = {
     "anti-affinity by zone or rack": _by_hostname_only,
     "the preemptor's affinity": _without_rules(_preemptors, "podAffinity"),
     "topology spread": _without_field(_preemptors, "spec", "topologySpreadConstraints"),
-    "a least number of domains": _without_spread_field("minDomains"),
-    "which nodes domains have": _without_spread_field("nodeAffinityPolicy"),
-    "taints of nodes in domains": _without_spread_field("nodeTaintsPolicy"),
-    "label keys of spread": _without_spread_field("matchLabelKeys"),
+    "optional fields of topology spread": _plain_spread,
     "host ports": _without_ports,
     "requests": _without_requests,
     "init containers": _without_field(_everybody, "spec", "initContainers"),
