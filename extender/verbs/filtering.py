@@ -136,7 +136,7 @@ def _groups(
 ) -> Iterator[tuple[Sequence[Effects], list[str]]]:
     """Yield the nodes asked about together with what the pods nominated to them change there."""
     own = state.class_of(pod)
-    counts_pods = any(plugin.counts_pods for plugin in plugins)
+    counts_pods = any(each.counts_pods and each.concerns(state, pod) for each in plugins)
     on: dict[str, int] = {}  # by name of a node: the numbers of the effects there, one bit each
     numbers: dict[Effects, int] = {}
     for pod_class, others in _classes(state, asked):

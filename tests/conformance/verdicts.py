@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from affinityctl.whatif.scheduling import BY_DEFAULT
 from extender.model.verdict import Reason
-from extender.verbs.filtering import holding, judge
+from extender.verbs.filtering import judge
 from extender.verbs.node_room import NodeResourcesFit
 from tests.builders import model_pod, state_of
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
@@ -64,7 +64,7 @@ def verdicts(case: Case) -> list[dict[str, Verdict]]:
 
 def _verdicts(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
     asked = state.nodes.asked(list(state.nodes))
-    refused = judge(state, pod, asked, BY_DEFAULT.everything).refused
+    refused = judge(state, pod, asked, BY_DEFAULT.filters).refused
     reasons = {name: reason for reason, names in refused for name in names}
     found = {}
     for name, reason in reasons.items():
@@ -86,18 +86,11 @@ def _left_out(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
 
 
 def _lacking(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
-    """Yield what a node lacks in the scheduler's words, first with the pods nominated to it."""
+    """Yield what a node lacks in the scheduler's words, the pods nominated to it included."""
     asked = state.nodes.asked([node])
-    for others in (holding(state, pod, node), ()):
-        rules = NodeResourcesFit().rules_beside(state, pod, others)
-        lacking = [rule.what for rule in rules if rule.split(asked)[1]]
-        if lacking:
-            yield from map(_in_their_words, lacking)
-            return
-
-
-def _in_their_words(what: str) -> str:
-    return what.capitalize().replace("Too little", "Insufficient")
+    for rule in NodeResourcesFit().rules(state, pod):
+        if rule.split(asked)[1]:
+            yield rule.event
 
 
 def _unresolvable(found: Mapping[str, Verdict]) -> set[str]:
@@ -135,7 +128,7 @@ class Refused:
         for raw in case["judged"]:
             pod = model_pod(raw)
             by_node: dict[str, list[Reason]] = {name: [] for name in asked.names}
-            for plugin in BY_DEFAULT.everything:
+            for plugin in BY_DEFAULT.filters:
                 for reason, names in judge(state, pod, asked, [plugin]).refused:
                     for name in names:
                         by_node[name].append(reason)

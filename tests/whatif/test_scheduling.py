@@ -223,7 +223,7 @@ def test_what_keeps_a_pod_that_is_to_be_spread_from_its_nodes_is_told() -> None:
     [found] = pending(scheduler.state, scheduler.waiting)
     assert found.explanation is not None
     full, spread = sorted(group.cause for group in found.explanation.groups)
-    assert full == "too many pods"
+    assert full == "too many pods even when empty"
     assert spread == (
         "your topology spread on hostname: m has 1 of these pods, n has 0, and at most 1 more is "
         "allowed"
