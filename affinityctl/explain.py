@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from affinityctl.api_server import namespace_of
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
@@ -52,6 +53,7 @@ def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
     if (flags.pod is None) is (flags.filename is None):
         raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
+    flags.namespace = namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
     pods = PodReader(by.gates, charges=True, node_affinity=True)

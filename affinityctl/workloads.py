@@ -38,12 +38,14 @@ class _PodPhase(msgspec.Struct):
     phase: str | None = None
 
 
-class _OwnedPod(msgspec.Struct):
+class OwnedPod(msgspec.Struct):
+    """Who made a pod, and whether it has ended."""
+
     metadata: OwnedMetadata
     status: _PodPhase | None = None
 
 
-_OWNED_POD = msgspec.json.Decoder(_OwnedPod)
+_OWNED_POD = msgspec.json.Decoder(OwnedPod)
 
 
 class Workloads:
@@ -93,7 +95,7 @@ class Workloads:
             revisions.setdefault(top, set()).add(template_hash)
         made = 0
         for identity, workload in self.found.items():
-            if self._top(identity, "") != identity:
+            if self._top(identity, "") != identity or workload.has_run:
                 continue
             missing = wanted(workload, nodes) - there[identity]
             made += max(0, missing)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.simulate import Progress
+from affinityctl.progress import Progress
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
 
 WEB = selector(app="web")

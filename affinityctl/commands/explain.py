@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
@@ -41,7 +41,7 @@ examples:
       and with the addedAffinity, hardPodAffinityWeight ... of that extender?
   affinity-extender explain -f deployment.yaml
       would this fit, before it is applied?
-  kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
 
 {exit_codes("a pod fits on no node, or not on the one that --node names")}"""
@@ -57,12 +57,7 @@ def add_flags(of: Parser) -> None:
         help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
         "standard input",
     )
-    of.add_argument(
-        *("-n", "--namespace"),
-        default="default",
-        metavar="NAME",
-        help="namespace of the pod, and of manifests that name none (default: %(default)s)",
-    )
+    namespace_flag(of, "of the pod, and of manifests that name none")
     of.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )

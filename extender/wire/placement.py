@@ -32,6 +32,8 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
 """The type of our own condition: its message is the digest of the rules in annotations that the pod
 was placed by. Whoever may edit a pod may not edit its status."""
+CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
+"""Those that are read."""
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 
@@ -41,7 +43,7 @@ _TCP = "TCP"
 _MENTION = b"hostPort"
 _SPREAD = "topologySpreadConstraints"
 _ALWAYS_SCHEDULED = "ScheduleAnyway"
-_ANYWHERE = frozenset(
+ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
 """Volumes that no node is refused for."""
@@ -79,7 +81,7 @@ def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
         is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
         found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
     volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes")
-    if volumes and not all(map(_ANYWHERE.issuperset, volumes)):
+    if volumes and not all(map(ANYWHERE.issuperset, volumes)):
         found.append("volumes")
     if spec.schedulingGates:
         found.append("schedulingGates")
@@ -116,7 +118,7 @@ def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:
             yield Toleration(each.key or "", value, each.effect or "")
 
 
-class _Reference(msgspec.Struct, gc=False):
+class OwnerReference(msgspec.Struct, gc=False):
     """metav1.OwnerReference."""
 
     kind: str = ""
@@ -125,8 +127,8 @@ class _Reference(msgspec.Struct, gc=False):
     controller: bool | None = None
 
 
-_REFERENCES: msgspec.json.Decoder[list[_Reference] | None] = msgspec.json.Decoder(
-    list[_Reference] | None
+_REFERENCES: msgspec.json.Decoder[list[OwnerReference] | None] = msgspec.json.Decoder(
+    list[OwnerReference] | None
 )
 
 
@@ -148,14 +150,14 @@ class OwnerReader:
         return known
 
 
-def _controllers(references: list[_Reference] | tuple[()]) -> Iterator[Owner]:
+def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner]:
     for each in references:
         if each.controller:
             # In manifests there is no uid; there the name is as good.
             yield Owner(each.kind, each.name, each.uid or f"{each.kind}/{each.name}")
 
 
-class _Port(msgspec.Struct, gc=False):
+class ContainerPort(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
     hostPort: Int32 | None = None
@@ -163,7 +165,7 @@ class _Port(msgspec.Struct, gc=False):
     protocol: str | None = None
 
 
-_PORTS = msgspec.json.Decoder(list[_Port] | None)
+_PORTS = msgspec.json.Decoder(list[ContainerPort] | None)
 
 
 class HostPortsReader:

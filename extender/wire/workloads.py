@@ -28,6 +28,8 @@ WORKLOADS: Final = frozenset(
 )
 """Kinds that have a template for pods."""
 
+_JOBS: Final = frozenset(("Job", "CronJob"))
+
 NEW_REVISION: Final = "new"
 """What the pods of a template have as their hash where none of them is there: no pod has it."""
 
@@ -48,6 +50,7 @@ class OwnedMetadata(msgspec.Struct):
     namespace: str | None = None
     labels: dict[str, str] | None = None
     ownerReferences: list[_Owner] | None = None
+    resourceVersion: str | None = None
 
     @property
     def space(self) -> str:
@@ -104,13 +107,15 @@ class WorkloadStatus(msgspec.Struct):
     completionTime: str | None = None
 
 
-class _WorkloadManifest(msgspec.Struct):
+class WorkloadManifest(msgspec.Struct):
+    """Any of the kinds; what one lacks stays unset."""
+
     metadata: OwnedMetadata
     spec: WorkloadSpec | None = None
     status: WorkloadStatus | None = None
 
 
-_MANIFEST = msgspec.json.Decoder(_WorkloadManifest)
+_MANIFEST = msgspec.json.Decoder(WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _CLAIMED: Final = msgspec.Raw(b'{"persistentVolumeClaim":{}}')
@@ -130,6 +135,11 @@ class Workload:
     def run(self) -> WorkloadSpec | None:
         """Return what a CronJob starts."""
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether it is a Job or CronJob of a cluster: its pods are those that there are."""
+        return self.metadata.resourceVersion is not None and self.identity.kind in _JOBS
 
     def __str__(self) -> str:
         namespace, kind, name = self.identity
