@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
@@ -61,6 +62,18 @@ class Applied:
         return replace(self.pod, key=key, uid=f"{key}, new")
 
 
+class _Volumes(msgspec.Struct):
+    volumes: list[dict[str, msgspec.Raw]] | None = None
+
+
+class _WithVolumes(msgspec.Struct):
+    spec: _Volumes | None = None
+
+
+_WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
+_EMPTY_DIR: Final = "emptyDir"
+
+
 class NotingReader(PodReader):
     """Reads pods, and notes what those without an end ask beyond what is read."""
 
@@ -68,10 +81,15 @@ class NotingReader(PodReader):
         super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
         self.beyond: dict[str, list[Key]] = {}
         """The pods by the field that is not looked at."""
+        self.scratch: set[Key] = set()
+        """The pods with an emptyDir."""
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = super().read(raw, generate)
+        spec = decode(_WITH_VOLUMES, raw).spec or _Volumes()
+        if any(_EMPTY_DIR in each for each in spec.volumes or ()):
+            self.scratch.add(pod.key)
         if not pod.terminal:
             for field in pod.requirements.unmodelled:
                 self.beyond.setdefault(field, []).append(pod.key)
@@ -103,8 +121,7 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
 
 def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
     """Return a workload that nothing is known of but one of its pods."""
-    pod = replace(pod, node=None, deleting=False, preempted=False, victim_of=None, started=None)
-    return Applied(identity, pod, wanted)
+    return Applied(identity, as_made(pod), wanted)
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):

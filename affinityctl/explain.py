@@ -56,7 +56,7 @@ def run(flags: argparse.Namespace) -> int:
     flags.namespace = namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True)
+    pods = PodReader(by.gates, charges=True, node_affinity=True, owners=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)

@@ -33,7 +33,8 @@ def run(flags: argparse.Namespace) -> int:
     state, workloads = _cluster(flags, pods, by)
     note_ignored_annotations(state)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
-    scheduler = Scheduler(state, chance, by.profile)
+    templates = {each.identity: each.template_labels for each in workloads.values()}
+    scheduler = Scheduler(state, chance, by.profile, templates)
     progress = Progress()
     steps = []
     if scheduler.waiting:

@@ -40,6 +40,8 @@ examples:
       how many of them does this cluster take?
   affinity-extender simulate --lose zone=b
       where would the pods of zone b go, and who would wait?
+  affinity-extender simulate --lose-each zone
+      which zone must not fail? With --drain-each: which node cannot be drained?
   affinity-extender simulate --drain pool=old --add-nodes 3 --like node-17
       is there room for what is on the old nodes, and do three more nodes help?
   affinity-extender simulate --roll web.yaml -n shop

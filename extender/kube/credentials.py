@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import yaml
 from kubernetes_asyncio.client import Configuration
@@ -192,8 +192,9 @@ def namespace_of_context(
             return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
         found = KubeConfigMerger(kubeconfig or _USUAL).config
         if found is not None:
-            named = found["contexts"].get_with_name(context or found["current-context"])
-            return named["context"].safe_get("namespace") or None
+            contexts: Any = found["contexts"]
+            named = contexts.get_with_name(context or found["current-context"])["context"]
+            return named.safe_get("namespace") or None
     return None
 
 

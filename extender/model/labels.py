@@ -14,6 +14,9 @@ NO_LABELS: Labels = {}
 HOSTNAME: Final = "kubernetes.io/hostname"
 """The topology key whose domains are single nodes."""
 
+ZONE: Final = "topology.kubernetes.io/zone"
+WRITTEN_AT_BIND: Final = (ZONE, "topology.kubernetes.io/region")
+"""Labels that an API server since 1.35 copies from its node to a pod (PodTopologyLabels)."""
 TEMPLATE_HASH: Final = "pod-template-hash"
 """Tells the pods of one version of a Deployment's template from those of another."""
 

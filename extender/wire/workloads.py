@@ -137,6 +137,11 @@ class Workload:
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
 
     @property
+    def template_labels(self) -> Mapping[str, str]:
+        """Return the labels of its template."""
+        return decode(_LABELS, self._template.metadata.labels, "metadata.labels") or {}
+
+    @property
     def has_run(self) -> bool:
         """Return whether it is a Job or CronJob of a cluster: its pods are those that there are."""
         return self.metadata.resourceVersion is not None and self.identity.kind in _JOBS
@@ -160,7 +165,7 @@ class Workload:
         template = self._template
         own: object = template.metadata.labels
         if labels:
-            own = (decode(_LABELS, template.metadata.labels, "metadata.labels") or {}) | {**labels}
+            own = {**self.template_labels, **labels}
         _, kind, name = self.identity
         metadata = {
             "name": f"{kind.lower()}/{name}",

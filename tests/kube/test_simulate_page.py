@@ -39,7 +39,10 @@ SAID = {
     "-f web.yaml --replicas 12": (1, "Place 12 pods of deployment default/shop: 3 placed"),
     "-f web.yaml --until-full": (0, "Place pods of deployment default/shop until none fits: 3"),
     "--lose zone=b": (1, "Lose zone=b (2 nodes): 2 removed, 1 placed, 1 pod pending"),
-    "--drain pool=old": (0, "Drain 1 node: 1 removed, 1 placed"),
+    "--drain pool=old": (0, "Drain pool=old (1 node): 1 removed, 1 placed"),
+    "--drain node-17,node-18": (1, "Drain node-17,node-18 (2 nodes): 2 removed"),
+    "--lose-each zone": (1, "Lose each zone alone: 1 of 2 hurts"),
+    "--drain-each": (0, "Drain each node alone: 0 of 3 hurt"),
     "--scale deployment/web=30 -n shop": (
         1,
         "Scale deployment shop/web from 2 to 30 pods: 1 placed",
