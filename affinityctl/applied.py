@@ -74,13 +74,11 @@ _WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
 _EMPTY_DIR: Final = "emptyDir"
 
 
-class NotingReader(PodReader):
-    """Reads pods, and notes what those without an end ask beyond what is read."""
+class SimulationReader(PodReader):
+    """Reads pods with all that a simulation looks at."""
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
         super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
-        self.beyond: dict[str, list[Key]] = {}
-        """The pods by the field that is not looked at."""
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""
 
@@ -90,11 +88,6 @@ class NotingReader(PodReader):
         spec = decode(_WITH_VOLUMES, raw).spec or _Volumes()
         if any(_EMPTY_DIR in each for each in spec.volumes or ()):
             self.scratch.add(pod.key)
-        if not pod.terminal:
-            for field in pod.requirements.unmodelled:
-                self.beyond.setdefault(field, []).append(pod.key)
-            if pod.group is not None:
-                self.beyond.setdefault("schedulingGroup", []).append(pod.key)
         return pod
 
 

@@ -12,18 +12,18 @@ import msgspec
 
 from affinityctl.api_server import namespace_of
 from affinityctl.cluster import cluster_with_nodes
-from affinityctl.judging import judging, note_ignored_annotations
+from affinityctl.judging import EXIT, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, complain, say
+from extender.command_line import complain, say, worst
 from extender.errors import ConfigError
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
 from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.verbs.explaining.notes import Note, remarking
+from extender.verbs.explaining.notes import Note, notes
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.telling import (
     MOST_BEST,
@@ -32,6 +32,7 @@ from extender.verbs.explaining.telling import (
     NODE_HEAD,
     best,
     domain_row,
+    headline,
     node_row,
     other_rules,
     refusals_by,
@@ -40,7 +41,6 @@ from extender.verbs.explaining.telling import (
     summary,
     term_rows,
     term_title,
-    verdict,
 )
 from extender.wire.explanation import KINDS, read_manifest, write_explanation
 from extender.wire.objects import PodReader
@@ -56,17 +56,17 @@ def run(flags: argparse.Namespace) -> int:
     flags.namespace = namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True, owners=True)
+    pods = PodReader(by.gates, charges=True, node_affinity=True, owners=True, requirements=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    by_what = by.profile.rules, by.profile.scoring, by.max_score
+    by_what = by.profile.filters, by.profile.scoring, by.max_score
     questions = (Question(each, names, *by_what) for each in asked)
     found = [at_once(explaining(state, each)) for each in questions]
     say(write(state, found, flags.output))
-    return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
+    return worst(EXIT[each.verdict] for each in found)
 
 
 def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
@@ -110,7 +110,7 @@ def _similar(name: str, names: Iterable[str]) -> str:
 
 def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
     """Write explanations in a format: text, wide, json or yaml."""
-    pairs = [(each, at_once(remarking(state, each))) for each in found]
+    pairs = [(each, notes(state, each)) for each in found]
     wide = output == "wide"
 
     def told() -> object:
@@ -124,7 +124,7 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
 
 
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
-    yield section(f"{found.pod.key} {verdict(found)}", [wrapped(summary(found))])
+    yield section(f"{found.pod.key} {headline(found)}", [wrapped(summary(found))])
     yield from (section(term_title(each), _term(found, each)) for each in found.terms)
     yield from map(wrapped, other_rules(found))
     if found.near_misses and not found.fits:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
-from extender.command_line import complain
+from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.model.labels import Selector
+from extender.model.verdict import Verdict
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.affinity import EVERY_GATE_ON, Gates
+
+EXIT: Final[Mapping[Verdict, int]] = {
+    Verdict.FITS: DONE,
+    Verdict.REFUSED: NOT_FINE,
+    Verdict.UNKNOWN: UNKNOWN,
+}
+"""The exit code for each verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import random
 from collections.abc import Mapping
 
 from affinityctl.api_server import namespace_of
-from affinityctl.applied import NotingReader
+from affinityctl.applied import SimulationReader
 from affinityctl.changes import ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_workloads
-from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.progress import Progress
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_report import write
@@ -18,9 +18,10 @@ from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, say
+from extender.command_line import say
 from extender.model.workload import Identity
 from extender.resources import BUDGETS
+from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload
 
 
@@ -29,7 +30,7 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace)
-    pods = NotingReader(by.gates)
+    pods = SimulationReader(by.gates)
     state, workloads = _cluster(flags, pods, by)
     note_ignored_annotations(state)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
@@ -46,13 +47,21 @@ def run(flags: argparse.Namespace) -> int:
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
     waiting = pending(state, scheduler.waiting, by.profile)
-    found = Simulation(state, flags.seed, steps, waiting, scheduler.preemptions, pods.beyond)
+    found = Simulation(
+        state,
+        flags.seed,
+        steps,
+        waiting,
+        scheduler.preemptions,
+        scheduler.beyond,
+        is_certain=not scheduler.is_uncertain,
+    )
     say(write(found, flags.output))
-    return DONE if found.is_fine else NOT_FINE
+    return EXIT[found.verdict]
 
 
 def _cluster(
-    flags: argparse.Namespace, pods: NotingReader, by: Judging
+    flags: argparse.Namespace, pods: PodReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Workload]]:
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:

@@ -12,7 +12,7 @@ from typing import Final
 from affinityctl.applied import (
     ROLLING,
     Applied,
-    NotingReader,
+    SimulationReader,
     apply,
     as_applied,
     read_applied,
@@ -34,7 +34,6 @@ from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, Identity
 from extender.offline import ClusterFileError
 from extender.wire.explanation import KINDS
-from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workload, read_workload
 
 SHORT_NAMES: Final[Mapping[str, str]] = {
@@ -71,7 +70,7 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Give
 
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
-    check = PodReader(charges=True, node_affinity=True, owners=True, requirements=True)
+    check = SimulationReader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
         read_applied(kind, raw, check, 1, "")
@@ -91,7 +90,7 @@ class Carrier:
     def __init__(
         self,
         scheduler: Scheduler,
-        pods: NotingReader,
+        pods: SimulationReader,
         files: Mapping[str, Sequence[GivenManifest]],
         workloads: Mapping[Identity, Workload],
         namespace: str,

@@ -25,6 +25,7 @@ from affinityctl.whatif.outcome import (
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
+from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
@@ -54,7 +55,8 @@ def write(found: Simulation, output: str) -> str:
 
 def _told(found: Simulation) -> Mapping[str, Any]:
     return {
-        "fine": found.is_fine,
+        "fine": found.verdict is Verdict.FITS,
+        "verdict": found.verdict,
         "seed": found.seed,
         "steps": [_told_step(found.state, each) for each in found.steps],
         "pending": [_told_pending(found.state, each) for each in found.pending],
@@ -63,7 +65,7 @@ def _told(found: Simulation) -> Mapping[str, Any]:
             for each in found.preemptions
         ],
         "notModelled": [
-            {"field": field, "pods": pods} for field, pods in sorted(found.beyond.items())
+            {"field": field, "pods": list(pods)} for field, pods in sorted(found.beyond.items())
         ],
         "nodesWithoutAllocatable": found.unmeasured,
     }
@@ -263,16 +265,9 @@ def _bottleneck(limit: Bottleneck) -> str:
 
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who = some([_named_pod(key) for key in pods], len(pods))
+        who = some(list(pods), len(pods))
         yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
     if found.unmeasured:
         what = "has" if found.unmeasured == 1 else "have"
         nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"
         yield wrapped(f"Note: {nodes}, so any number of pods fits there")
-
-
-def _named_pod(key: str) -> str:
-    """Name a pod; one of a template by its workload, as in namespace/kind/name."""
-    namespace, _, name = key.partition("/")
-    kind, slash, name = name.partition("/")
-    return f"{kind} {namespace}/{name}" if slash else key

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from extender.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from _typeshed import SupportsWrite
 
@@ -24,6 +24,8 @@ MISUSED: Final = 2
 """Wrong usage, or input that is broken."""
 UNREADABLE: Final = 3
 """The cluster or a file cannot be read."""
+UNKNOWN: Final = 4
+"""It cannot be known: what decides is not looked at."""
 
 INTERRUPTED: Final = 130
 CLOSED_PIPE: Final = 141
@@ -92,15 +94,21 @@ def command(
     return made
 
 
-def exit_codes(one: str) -> str:
-    """Write the part of a help text on exit codes, the same for all commands save for 1."""
+def exit_codes(one: str, four: str = "") -> str:
+    """Write the part of a help text on exit codes, the same for all commands save for 1 and 4."""
     return (
         "exit codes:\n"
         "  0  fine\n"
         f"  1  {one}\n"
         "  2  wrong usage, or broken input\n"
         "  3  the cluster or a file cannot be read\n"
-    )
+    ) + (f"  4  {four}\n" if four else "")
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Return the exit code for several answers: what is not fine outweighs what is unknown."""
+    found = {*codes}
+    return next((code for code in (NOT_FINE, UNKNOWN) if code in found), DONE)
 
 
 def complain(message: str, program: str = PROGRAM) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from extender.config import Config, Mode, PluginName
+from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
@@ -22,6 +23,14 @@ def filter_plugins(config: Config) -> Plugins:
     The plugins that are enabled; of the others, what pods have in annotations.
     """
     return _built(config, config.plugins)
+
+
+def explained(config: Config) -> Plugins:
+    """Build all that decides where a pod may go, whoever enforces it."""
+    quotas = (
+        each for each in filter_plugins(config) if isinstance(each, CrossNamespacePodAffinity)
+    )
+    return filters(node_affinity(config), inter_pod_affinity(config), next(quotas, None))
 
 
 def enforced(config: Config) -> Plugins:

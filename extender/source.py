@@ -99,7 +99,9 @@ def pod_reader(
     return PodReader(
         gates=config.feature_gates,
         charges=config.looks_at_quotas,
-        node_affinity=config.looks_at_node_affinity,
+        node_affinity=config.looks_at_node_affinity or manifests,
+        # Whoever waits may be explained, and what comes with a request is read for that alone.
+        waiting=not asked,
         owners=config.moves_pods,
         requirements=asked or config.moves_pods,
         most_entries=most_entries,

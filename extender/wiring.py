@@ -24,7 +24,7 @@ from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.enabled import enforced, filter_plugins, score_plugins
+from extender.enabled import enforced, explained, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check, ReleaseNomination
@@ -158,16 +158,16 @@ def _release_nomination(nomination: HintController | None) -> ReleaseNomination 
 
 
 def build_explain(context: Context) -> Explain:
-    """Build what explains the verdicts of the plugins that are enabled, in every mode."""
+    """Build what explains the verdict of all filters, the scheduler's and ours, in every mode."""
     config = context.config
     question = partial(
         Question,
-        plugins=filter_plugins(config),
+        plugins=explained(config),
         scoring=score_plugins(config),
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
-    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True)
+    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
     return Explain(context.state, question, pods, context.unsynced)
 
 

@@ -17,6 +17,7 @@ from extender.metrics import Metrics
 from extender.ports import Check
 from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Question
+from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
@@ -38,10 +39,14 @@ def explaining(
     *,
     names_all: bool = False,
 ) -> Explain:
-    """Build what answers /explain by the rules of inter-pod affinity."""
-    pods = pods or PodReader(node_affinity=True)
+    """Build what answers /explain as the program does without arguments of plugins."""
+    pods = pods or PodReader(node_affinity=True, requirements=True)
     question = partial(
-        Question, plugins=AFFINITY, scoring=AFFINITY, max_score=max_score, names_all=names_all
+        Question,
+        plugins=filters(NodeAffinityPlugin(), InterPodAffinity()),
+        scoring=AFFINITY,
+        max_score=max_score,
+        names_all=names_all,
     )
     return Explain(state, question, pods, lambda: unready)
 

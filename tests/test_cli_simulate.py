@@ -119,8 +119,9 @@ def test_a_daemonset_has_one_pod_on_each_node(simulate: Simulate, flag: str) -> 
 def test_the_volumes_that_a_statefulset_adds_are_named(simulate: Simulate) -> None:
     claims = [{"metadata": {"name": "data"}}]
     db = workload("StatefulSet", "db", pod("t"), volumeClaimTemplates=claims)
-    _, said = simulate("-f FILE", manifest=db)
-    assert "Warning: volumes of statefulset default/db are not looked at" in said
+    code, said = simulate("-f FILE", manifest=db)
+    assert code == 4
+    assert "Warning: volumes of default/db-0 are not looked at" in said
 
 
 def test_a_node_that_is_drained_is_not_the_nearest(simulate: Simulate) -> None:
@@ -214,9 +215,16 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}
     made["spec"] |= {"volumes": [claim], "schedulingGates": [{"name": "g"}]}
     code, said = simulate("", made)
-    assert code == 0
+    assert code == 4
     assert "Warning: schedulingGates of default/p are not looked at" in said
     assert "Warning: volumes of default/p are not looked at" in said
+    code, said = simulate("-o json", made)
+    assert (json.loads(said)["fine"], json.loads(said)["verdict"]) == (False, "unknown")
+    gated = Pod(made | {"spec": made["spec"] | {"volumes": []}})
+    assert simulate("", gated)[0] == 0
+    assert simulate("", gated.on("a1"))[0] == 0
+    waits = Pod(made | {"spec": made["spec"] | {"nodeSelector": {"disk": "ssd"}}})
+    assert simulate("", waits)[0] == 1
 
 
 def test_nodes_of_which_nothing_is_said_take_anything(simulate: Simulate) -> None:

@@ -10,14 +10,14 @@ from extender.command_line import Parser, exit_codes
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
 
 DESCRIPTION = """\
-Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
-node which rule refuses it, in which topology domain, and which pods are in the way.
+Say which nodes a pod fits, and for every other node what refuses it: room, a taint, or a rule of
+affinity, in which topology domain, and which pods are in the way.
 
 The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
 (Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
-template is what counts. Node affinity, the node selector and quotas on cross-namespace affinity are
-looked at as well. Taints, resources and volumes do not count for the verdict; a note says where the
-scheduler refuses nodes for them. Nothing is changed.
+template is what counts. One that has its node is judged as if it came now. Volumes, topology spread
+constraints, resource claims and pod groups are not looked at; a pod that has them may fit. Nothing
+is changed.
 """
 
 EPILOG = f"""\
@@ -44,7 +44,12 @@ examples:
   affinity-extender dump -o dump.json
   affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
 
-{exit_codes("a pod fits on no node, or not on the one that --node names")}"""
+{
+    exit_codes(
+        "a pod fits on no node, or not on the one that --node names",
+        "a pod may fit: what is not looked at decides",
+    )
+}"""
 
 
 def add_flags(of: Parser) -> None:

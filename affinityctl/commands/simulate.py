@@ -51,7 +51,12 @@ examples:
   affinity-extender dump -o dump.json
   affinity-extender simulate --restart deployment/web -n shop --cluster dump.json
 
-{exit_codes("pods wait, a budget blocks a drain, or an update gets stuck")}"""
+{
+    exit_codes(
+        "pods wait, a budget blocks a drain, or an update gets stuck",
+        "what is not looked at may refuse a pod that was placed",
+    )
+}"""
 
 
 def add_flags(of: Parser) -> None:

@@ -115,8 +115,9 @@ def only_on(pod: Pod, node: str) -> Pod:
 
 def _cordon(state: ClusterState, name: str) -> None:
     has = state.node_resources.allocatable(name)
-    if CORDONED not in has.taints:
-        has = Allocatable(has.amounts, (*has.taints, CORDONED))
+    if not has.unschedulable:
+        taints = tuple(dict.fromkeys((*has.taints, CORDONED)))
+        has = Allocatable(has.amounts, taints, unschedulable=True)
         state.upsert_node(Node(name, state.nodes.labels(name), has))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import permutations
@@ -15,11 +15,11 @@ from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
-from extender.model.verdict import Reason
+from extender.model.verdict import Reason, Verdict
 from extender.model.wording import short
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.steps import explaining
-from extender.verbs.node_room import UNSCHEDULABLE, is_unmeasured
+from extender.verbs.node_room import is_unmeasured
 from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup
 
 MOST_EXPLAINED: Final = 10
@@ -67,7 +67,7 @@ def pending(
 
 def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return at_once(explaining(state, Question(pod, list(state.nodes), profile.everything)))
+    return at_once(explaining(state, Question(pod, list(state.nodes), profile.filters)))
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:
@@ -105,7 +105,7 @@ def bottleneck(explanation: Explanation) -> Bottleneck | None:
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
     """Return whether a node is refused because it is cordoned, whatever else there is."""
-    return any(each.rule.what == UNSCHEDULABLE for each in refusals)
+    return any(each.reason is Reason.UNSCHEDULABLE for each in refusals)
 
 
 def _rule_of(kind: Hashable, explanation: Explanation) -> str:
@@ -226,13 +226,17 @@ class Simulation:
     steps: Sequence[Step]
     pending: Sequence[PendingPods]
     preemptions: Sequence[PreemptedPod] = ()
-    beyond: Mapping[str, Sequence[Key]] = field(default_factory=dict)
-    """Pods that ask for what is not looked at, by the field in which they do."""
+    beyond: Mapping[str, Collection[Key]] = field(default_factory=dict)
+    """Pods that were placed and ask for what is not looked at, by the field in which they do."""
+    is_certain: bool = True
+    """None of that may refuse them."""
 
     @property
-    def is_fine(self) -> bool:
+    def verdict(self) -> Verdict:
         """Return whether every pod has a node, no drain is blocked and no update is stuck."""
-        return not self.pending and not any(each.hurts for each in self.steps)
+        if self.pending or any(each.hurts for each in self.steps):
+            return Verdict.REFUSED
+        return Verdict.FITS if self.is_certain else Verdict.UNKNOWN
 
     @property
     def unmeasured(self) -> int:

@@ -17,11 +17,12 @@ from extender.model.keys import Key
 from extender.model.labels import WRITTEN_AT_BIND
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.objects import Node, Pod, PodClass
+from extender.model.verdict import NODE_AFFINITY
 from extender.model.workload import DAEMON_SET, STATIC, Identity
 from extender.verbs.filtering import judge
+from extender.verbs.filters import OF_ROOM, filters, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose
@@ -44,9 +45,14 @@ class Profile:
     quota: CrossNamespacePodAffinity
 
     @property
+    def filters(self) -> Plugins:
+        """Return all that keeps a pod from a node, in the scheduler's order."""
+        return filters(self.nodes, self.affinity, self.quota)
+
+    @property
     def rules(self) -> Plugins:
-        """Return what refuses nodes, whatever room they have, in the scheduler's order."""
-        return (self.nodes, self.affinity, self.quota)
+        """Return what refuses nodes, whatever room they have."""
+        return [each for each in self.filters if each.name not in OF_ROOM]
 
     @property
     def rules_beyond_own(self) -> Plugins:
@@ -54,15 +60,8 @@ class Profile:
 
         `Rooms` knows those nodes; to match them once more took a tenth of the time of 1,000 pods.
         """
-        if self.nodes.added == NO_NODE_AFFINITY:
-            return (self.affinity, self.quota)
-        return self.rules
-
-    @property
-    def everything(self) -> Plugins:
-        """Return all that keeps a pod from a node, in the scheduler's order."""
-        room = (NodePorts(), NodeResourcesFit())
-        return (TaintToleration(), self.nodes, *room, self.affinity, self.quota)
+        known = NODE_AFFINITY if self.nodes.added == NO_NODE_AFFINITY else None
+        return [each for each in self.rules if each.name != known]
 
     @property
     def scoring(self) -> ScorePlugins:
@@ -152,6 +151,10 @@ class Scheduler:
         self.templates = templates
         self.placements: list[Placement] = []
         """In order; whoever reports them takes them away."""
+        self.beyond: dict[str, dict[Key, None]] = {}
+        """Those of them that ask for what is not looked at, by the field in which they do."""
+        self.is_uncertain = False
+        """What is not looked at may refuse some of them."""
         self.preemptions: list[PreemptedPod] = []
         self._chance = chance
         self._rooms = Rooms(state)
@@ -287,6 +290,10 @@ class Scheduler:
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
+        doubts = [each.field for each in unknown(self.state, pod, self.profile.filters)]
+        self.is_uncertain |= bool(doubts)
+        for field in (*doubts, *pod.requirements.unmodelled):
+            self.beyond.setdefault(field, {})[pod.key] = None
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
         bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)
@@ -297,18 +304,27 @@ class Scheduler:
         """Return one of the best nodes, at random; None where nothing takes the pod."""
         if pod.broken_annotation is not None:
             return None
-        names, scores = self._rooms.ask(pod)
-        asked = self.state.nodes.asked(names)
-        fits = judge(self.state, pod, asked, self.profile.rules_beyond_own).fits
+        fits, scores = self.feasible(pod)
         if not fits.names:
             return None
-        if len(fits.names) < len(names):
-            scores = picker(fits.names)(dict(zip(names, scores, strict=True)))
         for share in self._preferences(pod, fits):
             scores = list(map(add, scores, share))
         best = max(scores)
         tied = [name for name, score in zip(fits.names, scores, strict=True) if score == best]
         return tied[int(self._chance() * len(tied))]
+
+    def feasible(self, pod: Pod) -> tuple[NodeList, Sequence[int]]:
+        """Return the nodes that all filters leave to a waiting pod, and what room counts of each.
+
+        `Rooms` knows what stays the same from pod to pod; it knows nothing of nominated pods.
+        """
+        state = self.state
+        names, scores = self._rooms.ask(pod)
+        plugins = self.profile.filters if state.nominated else self.profile.rules_beyond_own
+        fits = judge(state, pod, state.nodes.asked(names), plugins).fits
+        if fits.names and len(fits.names) < len(names):
+            scores = picker(fits.names)(dict(zip(names, scores, strict=True)))
+        return fits, scores
 
     def _preferences(self, pod: Pod, fits: NodeList) -> Iterator[Sequence[int]]:
         """Yield what each scoring plugin adds for each node: its normalised score, weighted."""

@@ -61,6 +61,8 @@ class Allocatable:
     """Amounts as in Requests; what is missing is not there."""
     taints: tuple[Taint, ...] = ()
     """Those that keep pods away. A node that is cordoned has one for that."""
+    unschedulable: bool = False
+    """It is cordoned: its spec says so, and a taint alone does not."""
 
 
 NOTHING_ALLOCATABLE = Allocatable({})

@@ -9,6 +9,8 @@ from typing import Final
 INTER_POD_AFFINITY = "InterPodAffinity"
 NODE_AFFINITY = "NodeAffinity"
 CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
+NODE_NAME = "NodeName"
+NODE_UNSCHEDULABLE = "NodeUnschedulable"
 TAINT_TOLERATION = "TaintToleration"
 NODE_PORTS = "NodePorts"
 NODE_RESOURCES_FIT = "NodeResourcesFit"
@@ -25,10 +27,8 @@ class PluginName(StrEnum):
 class Reason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 
-    Texts and codes of inter-pod and of node affinity are those of the in-tree plugins
-    (interpodaffinity/filtering.go and nodeaffinity/node_affinity.go in
-    pkg/scheduler/framework/plugins). The last three are never given to a scheduler, whose own
-    plugins see to them: simulations need them.
+    Texts and codes are those of the in-tree plugins (pkg/scheduler/framework/plugins). Those in
+    OF_NODES are never given to a scheduler, whose own plugins see to them.
     """
 
     AFFINITY = "node(s) didn't match pod affinity rules"
@@ -38,9 +38,12 @@ class Reason(Enum):
     ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
+    NODE_NAME = "node(s) didn't match the requested node name"
+    UNSCHEDULABLE = "node(s) were unschedulable"
     TAINT = "node(s) had untolerated taint(s)"
     PORTS = "node(s) didn't have free ports for the requested pod ports"
-    RESOURCES = "node(s) didn't have enough resources"
+    RESOURCES = "Insufficient resources"
+    """In the event, each resource has its own: Insufficient cpu, Too many pods."""
 
     @property
     def resolvable(self) -> bool:
@@ -57,13 +60,26 @@ _PLUGINS = {
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
     Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
+    Reason.NODE_NAME: NODE_NAME,
+    Reason.UNSCHEDULABLE: NODE_UNSCHEDULABLE,
     Reason.TAINT: TAINT_TOLERATION,
     Reason.PORTS: NODE_PORTS,
     Reason.RESOURCES: NODE_RESOURCES_FIT,
 }
 
-OF_NODES: Final = frozenset((Reason.TAINT, Reason.PORTS, Reason.RESOURCES))
+OF_NODES: Final = frozenset(
+    (Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES)
+)
 """What is between a pod and a node alone, and up to the scheduler's own plugins."""
+
+
+class Verdict(StrEnum):
+    """What all filters together say of a pod, or of a pod on one node."""
+
+    FITS = "fits"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    """What is looked at refuses it nowhere, and what is not looked at may."""
 
 
 class BindOutcome(Enum):

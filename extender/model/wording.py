@@ -93,6 +93,16 @@ def _more(things: Collection[object], what: str) -> Sequence[str]:
     return [f"{left:,} {what}{'s' * (left > 1 and what != 'more')}"] if left > 0 else []
 
 
+def amount_of(resource: str, amount: int) -> str:
+    """Return an amount as in Requests as people write it."""
+    if resource == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    for unit, suffix in ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")):
+        if amount and amount % unit == 0:
+            return f"{amount // unit}{suffix}"
+    return str(amount)
+
+
 def short(key: str | None) -> str:
     """Return a topology key as people say it: zone, hostname."""
     return (key or "").rpartition("/")[2]

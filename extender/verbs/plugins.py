@@ -16,6 +16,16 @@ from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.interaction import Interaction
 from extender.verbs.rules import Rule
 
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What may decide about a pod, and is not looked at."""
+
+    field: str
+    """Of the pod's spec; "spec" where that itself is not kept."""
+    text: str
+
+
 Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
 """The nodes that do not fit, by why."""
 
@@ -84,6 +94,11 @@ class FilterPlugin(Plugin, ABC):
         """Say why a pod cannot be judged, if that hangs on where others are about to go."""
         del state, pod
         return None
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterable[Unknown]:
+        """Return for what it might refuse nodes besides, and does not look at."""
+        del state, pod
+        return ()
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Judge known nodes by the rules; the pod itself is left out of the counts meanwhile."""

@@ -54,6 +54,11 @@ class Rule:
     """Pods that are nominated to nodes are the cause, and not there yet."""
 
     @property
+    def event(self) -> str:
+        """Return what the scheduler's event says of a node."""
+        return self.reason.value
+
+    @property
     def key(self) -> str | None:
         """Return the topology key, None where it has nothing to do with one."""
         return None
@@ -158,10 +163,19 @@ class Refusal:
     @property
     def place(self) -> str:
         """Say where it holds: on a node, or in a zone."""
-        if self.domain is None:
+        if self.domain is None or self.rule.key is None:
             return ""
         key = short(self.rule.key)
         return f" on {self.domain}" if key == HOSTNAME else f" in {key} {self.domain}"
+
+
+def event_of(refusals: Sequence[Refusal]) -> str:
+    """Return what the scheduler's event says of a node that is refused for all of this.
+
+    It is the first plugin's to say: too little cpu and too little memory at once.
+    """
+    first = refusals[0].reason
+    return ", ".join(dict.fromkeys(e.rule.event for e in refusals if e.reason is first))
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Explanation, Question
-from extender.verbs.explaining.notes import remarking
+from extender.verbs.explaining.notes import noting
 from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.web.turns import Pieces, QueryError, Turns, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
@@ -89,7 +89,7 @@ class Explain:
     async def document(self, asked: Explained) -> list[bytes]:
         """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
         found = await self.explanation(asked)
-        remarks = await in_slices(remarking(self._state, found))
+        remarks = await in_slices(noting(self._state, found))
         pieces = await in_slices(_collected(write_explanation(found, remarks)))
         await in_slices(taking_apart(found))
         return pieces

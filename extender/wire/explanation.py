@@ -18,6 +18,7 @@ from extender.model.labels import Selector
 from extender.model.node_affinity import Comparison, Condition, NodeTerm
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
+from extender.model.verdict import Verdict
 from extender.model.workload import revision_labels
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
@@ -28,7 +29,7 @@ from extender.verbs.explaining.explanation import (
 from extender.verbs.explaining.notes import Note
 from extender.verbs.explaining.telling import namespaces_of, summary
 from extender.verbs.plugins import MAX_NODE_SCORE
-from extender.verbs.rules import Refusal, Rule
+from extender.verbs.rules import Refusal, Rule, event_of
 from extender.wire.affinity import write_requirement, write_term
 from extender.wire.decoding import Json, decode
 from extender.wire.extender_args import is_null, read_nodes
@@ -108,7 +109,12 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
     """Yield the JSON document in parts, each in well under a millisecond."""
-    head = {"pod": explanation.pod.key, "summary": summary(explanation)}
+    head = {
+        "pod": explanation.pod.key,
+        "verdict": explanation.verdict,
+        "summary": summary(explanation),
+        "unknown": explanation.unknown,
+    }
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}
     of_rules: dict[Rule, bytes] = {}
@@ -130,15 +136,17 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
                     of_rules[rule] = orjson.dumps(_by_rule(rule))[1:-1]
                 here = orjson.dumps(_in_domain(refusal))[1:]
                 tail = told[id(refusal)] = of_rules[rule] + b"," + here
-            start = orjson.dumps({"node": name, "fits": False, "rulesAgainst": rules})[:-1]
-            parts.append(start + b"," + tail)
+            start = {"node": name, "fits": False, "verdict": Verdict.REFUSED}
+            start |= {"rulesAgainst": rules, "reason": event_of(refused)}
+            parts.append(orjson.dumps(start)[:-1] + b"," + tail)
         yield comma + b",".join(parts)
         comma = b","
     yield b"]," + orjson.dumps(_common(explanation, notes))[1:] + b"\n"
 
 
 def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"node": name, "fits": True, "rulesAgainst": 0}
+    told: dict[str, Any] = {"node": name, "fits": True, "verdict": explanation.of_fitting}
+    told |= {"rulesAgainst": 0}
     told |= {"plugin": None, "reason": None, "term": None, "domain": None}
     told |= {"blockers": [], "blockerCount": 0, "score": explanation.final.get(name, 0)}
     scores = {
@@ -151,11 +159,7 @@ def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
 
 def _by_rule(rule: Rule) -> Mapping[str, Any]:
     """Write what nodes have in common that one rule refuses."""
-    return {
-        "plugin": rule.reason.plugin,
-        "reason": rule.reason.value,
-        "term": _write_rule(rule),
-    }
+    return {"plugin": rule.reason.plugin, "term": _write_rule(rule)}
 
 
 def _in_domain(refusal: Refusal) -> Mapping[str, Any]:
@@ -212,6 +216,7 @@ def _near(miss: NearMiss) -> Mapping[str, Any]:
     }
     pods = {"blockers": [pod.key for pod in miss.pods], "blockerCount": miss.count}
     first = miss.refusals[0]
+    told["reason"] = first.rule.event
     return {**told, **_by_rule(first.rule), **_in_domain(first), **pods}
 
 

@@ -69,6 +69,8 @@ class PodReader:
     node_affinity: bool = False
     """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
     in any case."""
+    waiting: bool = False
+    """Say which nodes pods ask for that have none yet, though of others nobody asks for that."""
     owners: bool = False
     """Say who would replace a pod."""
     requirements: bool = False
@@ -124,7 +126,8 @@ class PodReader:
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
         terminal = status.phase in TERMINAL_PHASES
-        asks = self.requirements or not (node or terminal)
+        waits = not (node or terminal)
+        of_nodes = self.node_affinity or (self.waiting and waits)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -143,10 +146,12 @@ class PodReader:
             ports=self._ports.read(spec),
             charge=charge,
             group=self._group(spec, namespace),
-            node_affinity=self._nodes(affinity, node_selector, annotation),
+            node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             owner=self._owners.read(metadata.ownerReferences) if self.owners else None,
             requirements=(
-                self._requirements.read(spec, metadata.annotations) if asks else NO_REQUIREMENTS
+                self._requirements.read(spec, metadata.annotations)
+                if waits or self.requirements
+                else NO_REQUIREMENTS
             ),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             broken_annotation=annotation.fault,
@@ -154,7 +159,7 @@ class PodReader:
                 None
                 if annotation is NO_ANNOTATION
                 else OfSpec(
-                    self._nodes(affinity, node_selector, NO_ANNOTATION),
+                    self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes),
                     charge if pod_class.of_spec.written.crosses_namespaces else None,
                 )
             ),
@@ -168,11 +173,11 @@ class PodReader:
         return self._charges.read(spec, by_annotation=by_annotation)
 
     def _nodes(
-        self, affinity: bytes, node_selector: bytes, annotation: Annotation
+        self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool
     ) -> NodeAffinity | None:
-        """Return which nodes a pod asks for; of its spec, only where somebody asks for that."""
-        spec = (affinity, node_selector) if self.node_affinity else ANY_NODE
-        return self._node_affinity.read(*spec, annotation.nodes, replaces=annotation.replaces)
+        """Return which nodes a pod asks for; in its `spec`, only where somebody asks for that."""
+        asks = (affinity, node_selector) if spec else ANY_NODE
+        return self._node_affinity.read(*asks, annotation.nodes, replaces=annotation.replaces)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
         known = self._classes.find(key) or self._classes.find_large(key)
@@ -236,7 +241,7 @@ class NodeReader:
     """Reads nodes; those of one kind come out sharing what is allocatable."""
 
     def __init__(self) -> None:
-        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...]], Allocatable] = LruCache(
+        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...], bool], Allocatable] = LruCache(
             memory.ALLOCATABLE
         )
 
@@ -246,12 +251,13 @@ class NodeReader:
         metadata, spec, status = node.metadata, node.spec, node.status
         allocatable = b"null" if status is None else bytes(status.allocatable)
         taints = () if spec is None else _taints(spec)
-        found = self._allocatable.get((allocatable, taints))
+        key = allocatable, taints, spec is not None and bool(spec.unschedulable)
+        found = self._allocatable.get(key)
         if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
-            found = Allocatable(read_amounts(quantities, "status.allocatable"), taints)
+            found = Allocatable(read_amounts(quantities, "status.allocatable"), *key[1:])
             size = decoded_size(allocatable) + sum(map(_taint_size, taints))
-            self._allocatable.put((allocatable, taints), found, size)
+            self._allocatable.put(key, found, size)
         return Node(metadata.name, metadata.labels or {}, found)
 
 

@@ -1,4 +1,4 @@
-"""/explain and its page say what else keeps a pod waiting, as the command does."""
+"""/explain and its page judge by all filters, as the command does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NODES = [
     node("small", {HOST: "small"}, ROOM | {"cpu": "1"}),
     node("tainted", {HOST: "tainted"}, ROOM, [TAINT]),
 ]
-SPREAD = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
+AS_WATCHED = PodReader(waiting=True)
 
 
 def with_spec(raw: Pod, **fields: Any) -> Any:
@@ -31,12 +31,12 @@ def with_spec(raw: Pod, **fields: Any) -> Any:
 
 def cluster(waits: Any) -> ClusterState:
     """Build a cluster as the watch does: the pod that waits is read as all others are."""
-    state, reader = ClusterState(), PodReader()
+    state = ClusterState()
     for each in NODES:
         state.upsert_node(model_node(each))
     placed = pod("web").labels(app="web").requests(cpu="1").on("free")
     for raw in (placed, waits):
-        state.upsert_pod(reader.read(json.dumps(raw).encode()))
+        state.upsert_pod(AS_WATCHED.read(json.dumps(raw).encode()))
     assert state.pods["default/web"].requirements is NO_REQUIREMENTS
     return state
 
@@ -45,53 +45,68 @@ ROOMY = pod("new").requests(cpu="500m")
 BIG = pod("new").requests(cpu="1500m")
 
 
+GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
+
+
 @pytest.mark.parametrize(
-    ("waits", "kinds", "said"),
+    ("waits", "verdict", "said"),
     [
-        pytest.param(ROOMY, ["room"], "refuses 1 of them", id="a taint"),
+        pytest.param(ROOMY, "fits", "3 nodes: 2 fit; 1 untolerated taint gpu:", id="a taint"),
         pytest.param(
-            with_spec(ROOMY, tolerations=[{"key": "gpu", "operator": "Exists"}]),
-            [],
-            "fits on 3 of 3 nodes",
-            id="a taint that is tolerated",
+            with_spec(ROOMY, **GPU), "fits", "fits on 3 of 3 nodes", id="a taint that is tolerated"
         ),
-        pytest.param(BIG, ["room"], "refuses all of them", id="no room and a taint"),
+        pytest.param(
+            BIG,
+            "refused",
+            "1 untolerated taint gpu:NoSchedule; 1 too little cpu even when empty; 1 too little "
+            "cpu; affinity leaves 3 of 3",
+            id="no room and a taint",
+        ),
         pytest.param(
             with_spec(ROOMY, schedulingGates=[{"name": "later"}]),
-            ["gated", "room"],
+            "fits",
             "leaves it alone until they are removed",
             id="a gate",
         ),
         pytest.param(
             with_spec(ROOMY, schedulerName="other"),
-            ["otherScheduler", "room"],
+            "fits",
             "asks for another scheduler",
             id="another scheduler",
         ),
         pytest.param(
-            with_spec(ROOMY, topologySpreadConstraints=[SPREAD]),
-            ["room", "notLookedAt"],
-            "topologySpreadConstraints",
-            id="even spread",
+            with_spec(ROOMY, resourceClaims=[{"name": "gpu"}]),
+            "unknown",
+            "may fit on 2 of 3 nodes",
+            id="a resource claim",
+        ),
+        pytest.param(
+            with_spec(BIG, resourceClaims=[{"name": "gpu"}]),
+            "refused",
+            "fits on no node",
+            id="a resource claim and no room",
         ),
         pytest.param(
             ROOMY.labels(app="web").anti_affinity(term(HOST, selector(app="web"))),
-            ["room"],
-            "affinity rules leave 2 nodes",
+            "fits",
+            "1 your anti-affinity on hostname, blocked by default/web on free",
             id="rules as well",
+        ),
+        pytest.param(
+            ROOMY.selects(**{HOST: "small"}), "fits", "fits on 1 of 3 nodes", id="a node selector"
         ),
     ],
 )
-async def test_what_else_keeps_a_pod_waiting(
-    waits: Any, kinds: list[str], said: str, aiohttp_client: Any
+async def test_one_verdict_of_all_filters(
+    waits: Any, verdict: str, said: str, aiohttp_client: Any
 ) -> None:
     state = cluster(waits)
     reader = PodReader(node_affinity=True)
     client = await aiohttp_client(app_of(shown(state, explain=explaining(state, pods=reader))))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()
-    assert [each["kind"] for each in got["notes"]] == kinds
-    assert posted["notes"] == got["notes"]
+    assert got["verdict"] == verdict
+    assert posted == got
     page = html.unescape(await (await client.get("/page/explain?pod=new")).text())
     assert said in page
 
@@ -99,17 +114,30 @@ async def test_what_else_keeps_a_pod_waiting(
 async def test_a_gate_that_is_removed_is_told_of_no_more(aiohttp_client: Any) -> None:
     gated = with_spec(ROOMY, schedulingGates=[{"name": "later"}])
     state = cluster(gated)
-    state.upsert_pod(PodReader().read(json.dumps(ROOMY).encode()))
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
-    assert [each["kind"] for each in told["notes"]] == ["room"]
+    assert [each["kind"] for each in told["notes"]] == ["gated"]
+    state.upsert_pod(AS_WATCHED.read(json.dumps(ROOMY).encode()))
+    told = await (await client.get("/explain?pod=new")).json()
+    assert told["notes"] == []
 
 
-async def test_a_pod_with_a_node_keeps_neither(aiohttp_client: Any) -> None:
-    state = cluster(with_spec(ROOMY, schedulingGates=[{"name": "later"}]))
-    state.upsert_pod(PodReader().read(json.dumps(ROOMY.on("free")).encode()))
+async def test_of_a_placed_pod_not_all_is_kept(aiohttp_client: Any) -> None:
+    state = cluster(with_spec(ROOMY, **GPU))
+    state.upsert_pod(AS_WATCHED.read(json.dumps(ROOMY.on("free")).encode()))
     known = state.pods["default/new"]
-    assert (known.owner, known.requirements) == (None, NO_REQUIREMENTS)
+    assert (known.owner, known.requirements, known.node_affinity) == (None, NO_REQUIREMENTS, None)
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["placed"]
+    assert (told["verdict"], told["fitting"]) == ("unknown", 3)
+    (unknown,) = told["unknown"]
+    assert "`affinity-extender explain` from the command line knows more" in unknown["text"]
+
+
+async def test_a_placed_pods_own_room_does_not_count_against_it(aiohttp_client: Any) -> None:
+    state = cluster(ROOMY)
+    manifest = pod("web").labels(app="web").requests(cpu="2").on("free").uid(None)
+    client = await aiohttp_client(app_of(shown(state)))
+    told = await (await client.post("/explain", json=manifest)).json()
+    assert [each["node"] for each in told["nodes"] if each["fits"]] == ["free"]

@@ -67,6 +67,7 @@ def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
 
 REFUSED = {
     "fits": False,
+    "verdict": "refused",
     "rulesAgainst": 2,
     "plugin": "InterPodAffinity",
     "reason": "node(s) didn't match pod anti-affinity rules",
@@ -87,7 +88,7 @@ async def test_a_pod_of_the_cluster(start: Any) -> None:
     response = await client.get("/explain?namespace=default&pod=db-1")
     assert response.status == 200
     told = await response.json()
-    assert told["pod"] == "default/db-1"
+    assert (told["pod"], told["verdict"], told["unknown"]) == ("default/db-1", "fits", [])
     assert told["summary"] == (
         "3 nodes: 2 your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit"
     )

@@ -41,7 +41,12 @@ class Naive:
             )
             for each in found.values()
         ]
-        there = [each for each in others if _is_on(each, name)]
+        there = [
+            each
+            for each in others
+            if _is_on(each, name)
+            or (oracle.is_nominated(each, name) and oracle.priority(each) >= oracle.priority(raw))
+        ]
         return [*refused, *self._room(raw, name, there)]
 
     def _room(self, raw: Json, name: str, there: Sequence[Json]) -> list[str]:
@@ -237,7 +242,9 @@ def test_a_rule_that_refuses_no_node_alone_is_named_with_what_refuses_them_besid
     scheduler = scheduler_of(nodes, [], [*there, new])
     assert _placements(scheduler) == []
     (found,) = pending(scheduler.state, scheduler.waiting)
-    assert found.bottleneck == Bottleneck("too little cpu", 2, 0, "your anti-affinity on hostname")
+    assert found.bottleneck == Bottleneck(
+        "too little cpu even when empty", 2, 0, "your anti-affinity on hostname"
+    )
 
 
 def test_cordoned_nodes_are_no_bottleneck() -> None:

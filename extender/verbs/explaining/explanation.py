@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason
+from extender.model.verdict import Reason, Verdict
 from extender.model.wording import plural
-from extender.verbs.plugins import Plugins, ScorePlugins
+from extender.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.verbs.rules import Refusal, RefusalGroup, named_pods
 
 MOST_BLOCKERS: Final = 10
@@ -76,7 +76,7 @@ class NearMiss:
         """Say what would have to change for the nodes to fit."""
         first, where = self.refusals[0], self.refusals[0].place
         nodes = plural(len(self.nodes), "node")
-        if self.nodes == [first.domain]:
+        if self.nodes == [first.domain] or (len(self.nodes) == 1 and first.rule.key is None):
             nodes, where = self.nodes[0], ""
         if self.count:
             were = "were" if self.count > 1 else "was"
@@ -134,6 +134,8 @@ class Explanation:
     """One for each cause."""
     refused: dict[str, Alike] = field(default_factory=dict)
     """By node: why; the first is the reason that it shows."""
+    left_by_affinity: int = 0
+    """Nodes that no rule of affinity refuses, whatever else does."""
     groups: Sequence[RefusalGroup] = ()
     """Those that some node shows, by kind; those of most nodes first."""
     terms: list[TermFacts] = field(default_factory=list)
@@ -153,5 +155,22 @@ class Explanation:
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
+    is_broken: bool = False
+    """That is so because its annotation is broken: it is placed nowhere."""
+    unknown: Sequence[Unknown] = ()
+    """What may decide as well, and is not looked at."""
     changed: bool = False
     """The cluster changed while this was put together, so parts may be older than others."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return what all filters say together: a refusal stands, whatever is not known."""
+        if not self.fits or self.is_broken:
+            return Verdict.REFUSED
+        return self.of_fitting
+
+    @property
+    def of_fitting(self) -> Verdict:
+        """Return what is to be said of the nodes that nothing refuses."""
+        known = not self.unknown and self.indeterminate is None
+        return Verdict.FITS if known else Verdict.UNKNOWN

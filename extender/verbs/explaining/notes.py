@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,19 +10,14 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
 from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND
-from extender.model.node_resources import HARD
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
+from extender.verbs.node_room import named_node
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
 
-AT_ONCE: Final = 20
-"""Nodes whose room is looked at in one step."""
-MOST_CAUSES: Final = 4
-"""Taints and resources that are named, those that refuse most nodes first."""
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 
@@ -58,13 +52,14 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     """Return the same in steps: a pod may have label keys by the thousand."""
     own = state.class_of(explanation.pod)
     found = [
-        *_verdict(explanation),
+        *_verdict(state, explanation),
         *_annotations(state, explanation),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
         *_going(explanation),
         *_preempted(explanation),
+        *_beyond(explanation),
     ]
     for note in _written(own):
         if note is not None:
@@ -73,23 +68,15 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     return found
 
 
-def remarking(state: ClusterState, explanation: Explanation) -> Generator[None, None, list[Note]]:
-    """Return the same with what is beyond rules of affinity, in steps.
-
-    Whoever asks why a pod waits should not be told that it fits, and no more.
-    O(terms + label keys + refusals + nodes x their taints and resources).
-    """
-    found = yield from noting(state, explanation)
-    return [*found, *(yield from _looking_beyond(state, explanation))]
-
-
-def _verdict(explanation: Explanation) -> Iterator[Note]:
+def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     pod = explanation.pod
     if explanation.indeterminate is not None:
         yield Note(
             "unclear", f"the extender's filter answers with an error: {explanation.indeterminate}"
         )
-    if pod.node is not None:
+    if named_node(state, pod) is not None:
+        yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
+    elif pod.node is not None:
         yield Note(
             "placed",
             f"the pod is on {pod.node} already; this is what would be said if it were placed now",
@@ -276,56 +263,14 @@ def _written(own: PodClass) -> Iterator[Note | None]:
         yield Note("labelChanged", f"{changed}; its rules go on with {rules}")
 
 
-def _looking_beyond(
-    state: ClusterState, explanation: Explanation
-) -> Generator[None, None, list[Note]]:
-    """Remark on what the scheduler looks at and rules of affinity do not: no part of a verdict."""
+def _beyond(explanation: Explanation) -> Iterator[Note]:
+    """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
     pod = explanation.pod
-    if pod.node is not None:
-        return []
-    found, unmodelled = [], pod.requirements.unmodelled
+    unmodelled = () if pod.node is not None else pod.requirements.unmodelled
     if GATES in unmodelled:
         text = "the pod has scheduling gates: the scheduler leaves it alone until they are removed"
-        found.append(Note("gated", text))
+        yield Note("gated", text)
     if OTHER_SCHEDULER in unmodelled:
-        text = "the pod asks for another scheduler, which may have other rules"
-        found.append(Note("otherScheduler", text))
-    if explanation.fits:
-        room = yield from _room(state, explanation)
-        found += [] if room is None else [room]
-        hard = [field for field in HARD if field in unmodelled]
-        if hard:
-            text = (
-                f"the scheduler may refuse some of these nodes for the pod's {' and '.join(hard)}: "
-                "that is not looked at here"
-            )
-            found.append(Note("notLookedAt", text))
-    return found
-
-
-def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
-    pod = explanation.pod
-    rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
-    causes: Counter[str] = Counter()
-    refused = 0
-    for place, name in enumerate(explanation.fits):
-        lacking = [rule.what for rule in rules if not rule.allows(name)]
-        here = {*untolerated(state, pod, name), *lacking}
-        causes.update(here)
-        refused += bool(here)
-        if place % AT_ONCE == 0:
-            yield
-    if not refused:
-        return None
-    first = sorted(causes, key=lambda what: (-causes[what], what))
-    said = [f"{causes[what]:,} {what}" for what in first[:MOST_CAUSES]]
-    more = [f"{len(first) - MOST_CAUSES} more causes"] if len(first) > MOST_CAUSES else []
-    fit = len(explanation.fits)
-    which = "it" if fit == 1 else "all of them"
-    if refused < fit:
-        which = f"{refused:,} of them"
-    return Note(
-        "room",
-        f"affinity rules leave {plural(fit, 'node')}; the scheduler refuses {which} for other "
-        f"reasons: {', '.join((*said, *more))}",
-    )
+        yield Note(
+            "otherScheduler", "the pod asks for another scheduler, which may have other rules"
+        )

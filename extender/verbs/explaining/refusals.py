@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.verdict import Reason
+from extender.model.verdict import OF_NODES, Reason
 from extender.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import FilterResult
@@ -72,7 +72,10 @@ class Refusals:
         names = iter(self._question.names)
         with self._left_out():
             self._learn_rules()
-        while some := list(islice(names, min(NODES, 1 + LOOKS // (1 + len(self._rules))))):
+        tolerations = self._question.pod.requirements.conditions
+        while some := list(
+            islice(names, min(NODES, 1 + LOOKS // (tolerations + len(self._rules))))
+        ):
             yield
             self._judge(some)
         yield
@@ -98,6 +101,7 @@ class Refusals:
         asked = state.nodes.asked(names)
         verdicts = judge(state, question.pod, asked, question.plugins)
         self._found.fits += verdicts.fits.names
+        self._found.left_by_affinity += len(verdicts.fits.names)
         if verdicts.refused:
             with self._left_out():
                 self._learn_rules()
@@ -123,6 +127,7 @@ class Refusals:
                 if len(found) != 1 or found[0].reason is not reason:
                     found = self._shown_first(found, reason, name)
                 found[0].nodes.append(name)
+                self._found.left_by_affinity += all(each.reason in OF_NODES for each in found)
                 for each in found:
                     each.hits += 1
                 # Nodes with the same causes share one value: the collector has less to look at.

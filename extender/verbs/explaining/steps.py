@@ -24,6 +24,7 @@ from extender.verbs.explaining.explanation import (
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
 from extender.verbs.filtering import indeterminate, judge
+from extender.verbs.filters import unknown
 from extender.verbs.plugins import ScorePlugin, Scorer
 from extender.verbs.preempting import fits_without, may_be_chosen
 from extender.verbs.prioritizing import score
@@ -75,6 +76,8 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         yield from _leaving_unnamed(found)
     found.groups = yield from _grouped(found.refusals)
     found.indeterminate = _indeterminate(state, question)
+    found.is_broken = pod.broken_annotation is not None
+    found.unknown = unknown(state, pod, question.plugins)
     found.changed = state.version != version
     return found
 

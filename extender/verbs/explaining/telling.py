@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from extender.model.verdict import Reason
+from extender.model.verdict import OF_NODES, Reason, Verdict
 from extender.model.wording import labels_of, plural, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal
+from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal, event_of
 
 MOST_DOMAINS: Final = 8
 """Domains of a rule that are shown one by one."""
 MOST_NEAR: Final = 5
+MOST_STATED: Final = 20
+"""Causes that are not told term by term, such as taints."""
 MOST_BEST: Final = 5
 """Nodes that are shown with their scores."""
 
@@ -21,24 +23,32 @@ NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCK
 Row: TypeAlias = Sequence[str]
 
 
-def verdict(found: Explanation) -> str:
+def headline(found: Explanation) -> str:
     """Say whether the pod fits."""
     if found.indeterminate is not None:
         return "gets an error from filter instead of a verdict"
     fit, nodes = len(found.fits), len(found.names)
+    fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
     if nodes == 1:
-        return f"{'fits' if fit else 'does not fit'} on {found.names[0]}"
-    return f"fits on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
+        return f"{fits if fit else 'does not fit'} on {found.names[0]}"
+    return f"{fits} on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
 
 
 def summary(explanation: Explanation) -> str:
-    """Sum up in one line what becomes of all nodes, the largest part first."""
-    fit = len(explanation.fits)
-    parts = [(fit, f"{fit:,} fit")] if fit else []
+    """Sum up in one line what becomes of all nodes, the largest part first, and what is unknown.
+
+    Where not all of it is up to affinity, it says what affinity leaves.
+    """
+    fit, nodes = len(explanation.fits), len(explanation.names)
+    may = "may fit" if explanation.verdict is Verdict.UNKNOWN else "fit"
+    parts = [(fit, f"{fit:,} {may}")] if fit else []
     parts += [(each.nodes, f"{each.nodes:,} {each.cause}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])
-    said = "; ".join(said for _, said in parts) or "there are none to go to"
-    return f"{plural(len(explanation.names), 'node')}: {said}"
+    said = [said for _, said in parts] or ["there are none to go to"]
+    if any(group.refusals[0].reason in OF_NODES for group in explanation.groups):
+        said.append(f"affinity leaves {explanation.left_by_affinity:,} of {nodes:,}")
+    said += [each.text for each in explanation.unknown if fit]
+    return f"{plural(nodes, 'node')}: {'; '.join(said)}"
 
 
 def term_title(facts: TermFacts) -> str:
@@ -124,10 +134,11 @@ def domain_of(refusal: Refusal) -> str:
 
 def other_rules(found: Explanation) -> Iterator[str]:
     """Yield what is to say of rules that are not about placed pods."""
-    for each in found.refusals:
-        said = each.rule.statement(each)
-        if said is not None:
-            yield said
+    every = (each.rule.statement(each) for each in found.refusals)
+    said = [each for each in every if each is not None]
+    yield from said[:MOST_STATED]
+    if len(said) > MOST_STATED:
+        yield f"And {plural(len(said) - MOST_STATED, 'more cause')}"
 
 
 def nearest(found: Explanation) -> Sequence[str]:
@@ -171,4 +182,4 @@ def node_row(found: Explanation, name: str) -> Row:
         return name, "yes", str(found.final.get(name, 0)), "0", "", "", ""
     each, rules = refused[0], len(refused)
     domain = "" if each.rule.key is None else domain_of(each)
-    return name, "no", "", str(rules), domain, each.reason.value, each.in_the_way
+    return name, "no", "", str(rules), domain, event_of(refused), each.in_the_way

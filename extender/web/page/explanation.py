@@ -11,13 +11,14 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import remarking
+from extender.verbs.explaining.notes import noting
 from extender.verbs.explaining.steps import taking_apart
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     NODE_HEAD,
     domain_row,
+    headline,
     highest_first,
     is_by,
     most_nodes_first,
@@ -29,7 +30,6 @@ from extender.verbs.explaining.telling import (
     summary,
     term_rows,
     term_title,
-    verdict,
 )
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import definitions, duration, explain_link, heading, soft
@@ -121,11 +121,11 @@ def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
 def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     """Yield the page about a pod."""
     yield _form(asked)
-    yield element("h2", code(found.pod.key), f" {verdict(found)}")
+    yield element("h2", code(found.pod.key), f" {headline(found)}")
     yield None
     yield element("p", summary(found))
     yield None
-    remarks = yield from remarking(state, found)
+    remarks = yield from noting(state, found)
     if remarks:
         yield element("ul", *(element("li", f"{each.text}.") for each in remarks))
     terms = yield from choosing(found.terms, lambda _: True, lambda each: -each.refused, 1)

@@ -29,73 +29,200 @@ def tainted(name: str, *taints: Any, **spec: Any) -> Any:
     return raw | {"spec": {"taints": list(taints), **spec}}
 
 
+def small(name: str, **room: str) -> Any:
+    return node(name, {HOST: name}, {"cpu": "2", "memory": "1Gi", "pods": "3"} | room)
+
+
+ON_SMALL = pod("new").selects(**{HOST: "small"})
+BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
+
+
 @pytest.mark.parametrize(
-    ("new", "others", "said"),
+    ("new", "others", "code", "said"),
     [
         pytest.param(
             pod("new").selects(**{HOST: "t"}),
             [tainted("t", TAINT)],
-            "affinity rules leave 1 node; the scheduler refuses it for other reasons: 1 taint "
-            "old=yes:NoSchedule.",
+            1,
+            "4 nodes: 3 node affinity; 1 untolerated taint old=yes:NoSchedule; affinity leaves 1 "
+            "of 4",
             id="a taint",
         ),
         pytest.param(
             pod("new"),
             [tainted("t", TAINT), tainted("c", unschedulable=True)],
-            "affinity rules leave 5 nodes; the scheduler refuses 2 of them for other reasons: "
-            "1 cordoned, 1 taint old=yes:NoSchedule.",
+            0,
+            "5 nodes: 3 fit; 1 cordoned; 1 untolerated taint old=yes:NoSchedule; affinity leaves "
+            "5 of 5",
             id="a taint here, and a cordoned node there",
         ),
         pytest.param(
             with_spec(pod("new"), tolerations=[{"key": "old", "operator": "Exists"}]),
             [tainted("t", TAINT)],
-            None,
+            0,
+            "4 nodes: 4 fit",
             id="a taint that is tolerated",
         ),
         pytest.param(
-            pod("new").requests(cpu="3").selects(**{HOST: "small"}),
-            [node("small", {HOST: "small"}) | {"status": {"allocatable": {"cpu": "2"}}}],
-            "the scheduler refuses it for other reasons: 1 too little cpu",
+            with_spec(pod("new"), tolerations=[{"operator": "Exists"}]),
+            [tainted("c", unschedulable=True)],
+            0,
+            "4 nodes: 4 fit",
+            id="a cordoned node that is tolerated",
+        ),
+        pytest.param(
+            BIG, [small("small")], 1, "1 too little cpu even when empty", id="a node that is small"
+        ),
+        pytest.param(
+            MID,
+            [small("small"), pod("there").requests(cpu="1").on("small")],
+            1,
+            "Nearest: it would fit on - 3 nodes if they had the labels that the node affinity asks "
+            "for - small if 1500m cpu were free",
             id="too little room",
         ),
         pytest.param(
-            pod("new").on("a1"), [tainted("t", TAINT)], None, id="a pod that has a node already"
+            ON_SMALL,
+            [small("small", pods="1"), pod("there").on("small")],
+            1,
+            "1 too many pods",
+            id="no place for one more pod",
         ),
         pytest.param(
-            pod("new").selects(disk="ssd"), [tainted("t", TAINT)], None, id="no node fits anyway"
+            pod("new").host_port(80).selects(**{HOST: "a1"}),
+            [pod("there").host_port(80).on("a1")],
+            1,
+            "1 host port 80/TCP taken",
+            id="a host port",
+        ),
+        pytest.param(
+            MID,
+            [small("small"), pod("held").requests(cpu="1").nominated("small")],
+            1,
+            "1 too little cpu beside the pods nominated there",
+            id="a pod that is nominated there",
+        ),
+        pytest.param(
+            MID.priority(1),
+            [small("small"), pod("held").requests(cpu="1").nominated("small")],
+            0,
+            "1 fit",
+            id="a less important pod that is nominated there",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="1500m").host_port(80).on("small"),
+            [small("small", pods="1")],
+            0,
+            "4 nodes: 4 fit",
+            id="its own room and port, of a pod that has its node",
         ),
         pytest.param(
             with_spec(pod("new"), topologySpreadConstraints=[SPREAD], volumes=[CLAIM]),
             [],
-            "for the pod's topologySpreadConstraints and volumes: that is not looked at here",
+            4,
+            "default/new may fit on 3 of 3 nodes 3 nodes: 3 may fit; its volumes are not looked "
+            "at; its topologySpreadConstraints are not looked at",
             id="spread and volumes",
+        ),
+        pytest.param(
+            with_spec(pod("new"), resourceClaims=[{"name": "gpu"}]),
+            [],
+            4,
+            "its resourceClaims are not looked at",
+            id="resource claims",
+        ),
+        pytest.param(
+            with_spec(pod("new").selects(disk="ssd"), resourceClaims=[{"name": "gpu"}]),
+            [],
+            1,
+            "default/new fits on no node 3 nodes: 3 node affinity ",
+            id="resource claims, and a rule that refuses all nodes",
         ),
         pytest.param(
             with_spec(pod("new"), schedulingGates=[{"name": "wait"}]),
             [],
+            0,
             "the pod has scheduling gates: the scheduler leaves it alone until they are removed",
             id="scheduling gates",
         ),
         pytest.param(
             with_spec(pod("new"), schedulerName="mine"),
             [],
+            0,
             "the pod asks for another scheduler",
             id="another scheduler",
         ),
     ],
 )
-def test_what_the_scheduler_looks_at_besides(
-    new: Any, others: list[Any], said: str | None, explain: Explain
+def test_one_verdict_of_all_filters(
+    new: Any, others: list[Any], code: int, said: str, explain: Explain
 ) -> None:
-    _, text = explain("new", new, *others)
+    found, text = explain("new", new, *others)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+
+
+def test_only_nodes_that_all_filters_pass_are_the_best(explain: Explain) -> None:
+    _, text = explain("new", pod("new"), tainted("t", TAINT), tainted("c", unschedulable=True))
+    told = text.partition("BEST NODES")[2].splitlines()[1:]
+    assert [line.split()[0] for line in told] == ["a1", "a2", "b1"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "raw", "reason"),
+    [
+        pytest.param({}, tainted("n", TAINT), "node(s) had untolerated taint(s)", id="a taint"),
+        pytest.param(
+            {}, tainted("n", unschedulable=True), "node(s) were unschedulable", id="cordoned"
+        ),
+        pytest.param(
+            {},
+            tainted("n", {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}),
+            "node(s) had untolerated taint(s)",
+            id="the taint of cordoned nodes, on one that is not",
+        ),
+        pytest.param(
+            {"cpu": "3", "memory": "3Gi"},
+            small("n", pods="0"),
+            "Too many pods, Insufficient cpu, Insufficient memory",
+            id="all that is too little",
+        ),
+    ],
+)
+def test_reasons_are_those_of_the_schedulers_event(
+    fields: dict[str, str], raw: Any, reason: str, explain: Explain
+) -> None:
+    code, text = explain("new --node n -o json", pod("new").requests(**fields), raw)
+    told = json.loads(text)
+    (at,) = told["nodes"]
+    assert (code, told["verdict"], told["unknown"]) == (1, "refused", [])
+    assert (at["fits"], at["verdict"], at["reason"]) == (False, "refused", reason)
+
+
+def test_what_is_unknown_is_in_json(explain: Explain) -> None:
+    new = with_spec(pod("new"), resourceClaims=[{"name": "gpu"}])
+    code, text = explain("new -o json", new)
+    told = json.loads(text)
+    assert (code, told["verdict"], told["fitting"]) == (4, "unknown", 3)
+    assert {each["verdict"] for each in told["nodes"]} == {"unknown"}
+    said = "its resourceClaims are not looked at"
+    assert told["unknown"] == [{"field": "resourceClaims", "text": said}]
+
+
+def test_a_manifest_that_names_its_node(explain: Explain) -> None:
+    code, text = explain("", manifest=dict(pod("new").on("a2")))
     told = " ".join(text.split())
-    assert (said in told) if said is not None else ("scheduler" not in told), text
+    assert code == 0
+    assert "default/new fits on 1 of 3 nodes" in told
+    assert "2 spec.nodeName names a2" in told
+    assert "spec.nodeName puts the pod on a2: no scheduler is asked" in told
 
 
-def test_it_is_in_json_as_well(explain: Explain) -> None:
-    new = pod("new").selects(**{HOST: "t"})
-    _, text = explain("new -o json", new, tainted("t", TAINT))
-    assert [each["kind"] for each in json.loads(text)["notes"]] == ["room"]
+def test_of_several_pods_a_refusal_outweighs_what_is_unknown(explain: Explain) -> None:
+    claims = with_spec(pod("claims"), resourceClaims=[{"name": "gpu"}])
+    for others, code in (([pod("fits")], 4), ([pod("big").selects(disk="ssd")], 1)):
+        assert (
+            explain("", manifest={"kind": "List", "items": [claims, *map(dict, others)]})[0] == code
+        )
 
 
 def test_what_a_template_asks_for_besides(explain: Explain) -> None:
