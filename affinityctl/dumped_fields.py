@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from affinityctl.lint.reading import IGNORE, Manifest
+from affinityctl.waiting import CreatedPod
 from affinityctl.workloads import OwnedPod
 from extender.offline import READS
 from extender.wire import manifests
@@ -47,7 +48,7 @@ class _LintAnnotations(Struct, rename={"ignore": IGNORE}):
     ignore: Raw = manifests.NULL
 
 
-_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest)
+_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest, CreatedPod)
 _OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
 
 READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {

@@ -19,6 +19,7 @@ from affinityctl.applied import (
     rollout,
 )
 from affinityctl.changes import Change, ChangeKind
+from affinityctl.chosen_pods import is_of
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
 from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose, names_in
@@ -28,6 +29,7 @@ from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.rolling import Version, roll, scale
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import try_each
+from affinityctl.workloads import SHORT_NAMES
 from extender.errors import ConfigError, ObjectError
 from extender.model.labels import ZONE
 from extender.model.objects import Pod
@@ -36,17 +38,6 @@ from extender.offline import ClusterFileError
 from extender.wire.explanation import KINDS
 from extender.wire.workloads import WORKLOADS, Workload, read_workload
 
-SHORT_NAMES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
-    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
-    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
-    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
-    **dict.fromkeys(
-        ("replicationcontroller", "replicationcontrollers", "rc"), "ReplicationController"
-    ),
-    **dict.fromkeys(("job", "jobs"), "Job"),
-}
-"""Kinds as kubectl takes them."""
 NODE_KINDS: Final = frozenset(("node", "nodes", "no"))
 _KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")
 
@@ -198,7 +189,7 @@ class Carrier:
 
     def _members(self, identity: Identity) -> list[Pod]:
         """Return the pods of a workload, by the controllers that they name; in order of name."""
-        members = (pod for pod in self._state.pods.values() if _belongs(pod, identity))
+        members = (pod for pod in self._state.pods.values() if is_of(pod, identity))
         return sorted(members, key=lambda pod: pod.key)
 
     def _identity(self, change: Change) -> Identity:
@@ -268,10 +259,3 @@ def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:
     if not found:
         raise ConfigError(kind.value, why)
     return found
-
-
-def _belongs(pod: Pod, identity: Identity) -> bool:
-    owner = pod.owner
-    if owner is None or pod.pod_class.namespace != identity.namespace:
-        return False
-    return identity in {Identity(identity.namespace, owner.kind, owner.name), pod.workload}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar, Final
 
 import msgspec
@@ -29,6 +29,19 @@ from extender.wire.workloads import (
 
 MOST_PODS: Final = 200_000
 """Pods made of templates, all together: more than the largest clusters have, little to hold."""
+
+SHORT_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(
+        ("replicationcontroller", "replicationcontrollers", "rc"), "ReplicationController"
+    ),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
+}
+"""Kinds as kubectl takes them."""
 
 _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""

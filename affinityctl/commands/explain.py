@@ -24,7 +24,7 @@ EPILOG = f"""\
 output:
   text   a summary, then each rule with the pods in the way, and what can be done about it
   wide   the same, and a line for each node
-  json   one object; what GET /explain of a running extender answers
+  json   one object; what GET /explain of a running extender answers; for several pods a list
   yaml   the same
 
 cluster:
@@ -33,6 +33,10 @@ cluster:
   resourcequotas, no quota is looked at. --cluster reads a file instead.
 
 examples:
+  affinity-extender explain -A
+      which pods wait, since when and for what?
+  affinity-extender explain deployment/web -n shop
+      why do its replicas wait?
   affinity-extender explain web-7f9c-x2x4z -n shop
       why does this pod wait?
   affinity-extender explain web-7f9c-x2x4z -n shop --node node-17
@@ -54,7 +58,24 @@ examples:
 
 def add_flags(of: Parser) -> None:
     """Add the flags."""
-    of.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
+    of.add_argument(
+        "pods",
+        nargs="*",
+        metavar="POD",
+        help="pods of the cluster: NAME, NAMESPACE/NAME, or a workload as deployment/NAME, of "
+        "which one pod of each kind is looked at, of those that wait if any does (default: all "
+        "pods that wait, by cause)",
+    )
+    of.add_argument(
+        *("-l", "--selector"),
+        metavar="SELECTOR",
+        help="the pods with these labels instead, likewise",
+    )
+    of.add_argument(
+        *("-A", "--all-namespaces"),
+        action="store_true",
+        help="in all namespaces, with -l or for all pods that wait",
+    )
     of.add_argument(
         *("-f", "--filename"),
         metavar="FILE",
