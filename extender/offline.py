@@ -52,7 +52,16 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
 _HEADER = msgspec.json.Decoder(_Header)
+_NAMED = msgspec.json.Decoder(_Named)
 _LIST = msgspec.json.Decoder(_List)
 
 
@@ -198,7 +207,7 @@ def _header(document: Json) -> _Header:
 
 def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield an object, or those of a list, which may have lists in it."""
-    if header.kind is None or not header.kind.endswith("List"):
+    if not _is_list(header, raw):
         yield _kind(header), msgspec.Raw(raw)
         return
     if depth > DEEPEST:
@@ -210,6 +219,14 @@ def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[s
         if own.kind is None:
             own = _Header(default, own.apiVersion or header.apiVersion)
         yield from _taken_apart(own, item, depth + 1)
+
+
+def _is_list(header: _Header, raw: Json) -> bool:
+    """Return whether it is a list: these have no name, and custom resources as AllowList do."""
+    if header.kind is None or not header.kind.endswith("List"):
+        return False
+    metadata = None if header.kind == "List" else decode(_NAMED, raw).metadata
+    return metadata is None or not metadata.name
 
 
 def _kind(header: _Header) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -30,7 +31,7 @@ def kubeconfig(folder: Path, server: str, **context: str) -> Path:
 
 async def answered(
     line: str, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, pytest.CaptureResult[str]]:
+) -> tuple[int, Any]:
     return await asyncio.to_thread(cli.kubectl, line.split()), capsys.readouterr()
 
 

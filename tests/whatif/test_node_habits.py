@@ -13,7 +13,8 @@ from extender.model.stepping import at_once
 from extender.model.workload import Identity
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term
-from tests.whatif.test_changes import WEB, apart, scheduler_of, web, where
+from tests.whatif.cases import scheduler_of
+from tests.whatif.test_changes import WEB, apart, web, where
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
 NODES = [
