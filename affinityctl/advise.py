@@ -41,7 +41,7 @@ def run(flags: argparse.Namespace) -> int:
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
     # Errors first, and then by name, in whatever order the objects came.
     worst_first = sorted(
-        traps.findings,
+        (each for each in traps.findings if each.rule.level is not Level.NOTE),
         key=lambda each: (
             each.rule.level is not Level.ERROR,
             each.rule.id,

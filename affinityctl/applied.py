@@ -78,7 +78,9 @@ class SimulationReader(PodReader):
     """Reads pods with all that a simulation looks at."""
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
+        super().__init__(
+            gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+        )
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""
 
@@ -167,18 +169,18 @@ def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Ro
     replicas = 1 if spec.replicas is None else spec.replicas
     match kind:
         case "Deployment":
-            surge = _share(given.max_surge, replicas, "25%", up=True)
-            unavailable = _share(given.max_unavailable, replicas, "25%", up=False)
+            surge = share(given.max_surge, replicas, "25%", up=True)
+            unavailable = share(given.max_unavailable, replicas, "25%", up=False)
             # Of both zero, the controller makes one unavailable.
             unavailable = 1 if surge == unavailable == 0 else unavailable
             return Rollout(replicas, surge, unavailable, rolling=rolling)
         case "StatefulSet":
-            unavailable = max(1, _share(given.max_unavailable, replicas, "1", up=True))
+            unavailable = max(1, share(given.max_unavailable, replicas, "1", up=True))
             partition = given.partition or 0
             return Rollout(replicas, unavailable=unavailable, rolling=rolling, partition=partition)
         case "DaemonSet":
-            surge = _share(given.max_surge, daemons, "0", up=True)
-            unavailable = max(1, _share(given.max_unavailable, daemons, "1", up=True))
+            surge = share(given.max_surge, daemons, "0", up=True)
+            unavailable = max(1, share(given.max_unavailable, daemons, "1", up=True))
             return Rollout(None, surge, 0 if surge else unavailable, rolling=rolling)
         case "Job":
             return Rollout(1 if spec.parallelism is None else spec.parallelism)
@@ -188,7 +190,7 @@ def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Ro
             return Rollout(replicas)
 
 
-def _share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
+def share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
     """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
     value = default if given is None else str(given)
     percent = value.removesuffix("%")

@@ -18,7 +18,15 @@ from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
 from extender.model.workload import Identity
 from extender.offline import ClusterFiles, objects_in
-from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS, WatchedResource
+from extender.resources import (
+    BUDGETS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    QUOTAS,
+    VOLUME_RESOURCES,
+    WatchedResource,
+)
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload, read_workload
@@ -36,7 +44,7 @@ def fill(
 ) -> None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
-    `dispensable` has, by its name, what to say where the right to list a resource is lacking.
+    `dispensable` has, by its name, what comes of it where the right to list a resource is lacking.
     `also` gets the objects of each file: standard input cannot be read twice.
     """
     if not flags.cluster:
@@ -67,10 +75,10 @@ def cluster_with_nodes(
     """
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
-    dispensable = {
-        each.name: f"no right to list {each.name}, so {what} are not looked at"
-        for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
-    }
+    resources += VOLUME_RESOURCES if pods.volumes else ()
+    dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}
+    dispensable |= {QUOTAS.name: "quotas are not looked at"}
+    dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods)
     fill(flags, files, resources, dispensable=dispensable)
     if not len(state.nodes):
@@ -86,6 +94,7 @@ async def _list(
 ) -> None:
     from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
 
+    lacking: dict[str, list[str]] = {}
     async with api_server(flags) as client:
         for each in resources:
             try:
@@ -93,7 +102,12 @@ async def _list(
             except ApiError as error:
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
-                complain(f"note: {dispensable[each.name]}")
+                lacking.setdefault(dispensable[each.name], []).append(each.name)
+            else:
+                if each in VOLUME_RESOURCES:
+                    files.state.know_volumes(each.kind)
+    for what, names in lacking.items():
+        complain(f"note: no right to list {', '.join(names)}, so {what}")
 
 
 def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:

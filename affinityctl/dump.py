@@ -19,7 +19,7 @@ from affinityctl.progress import Progress
 from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
 from extender.offline import EXPECTED, ClusterFileError, listed, objects_in
-from extender.resources import RESOURCES, VITAL, WatchedResource
+from extender.resources import RESOURCES, VITAL, VOLUME_RESOURCES, WatchedResource
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from extender.kube.client import ApiClient
 
 Listed: TypeAlias = "WatchedResource[Any] | ListedResource"
-LISTED: Final[Sequence[Listed]] = (*RESOURCES, *LISTED_WORKLOADS)
+LISTED: Final[Sequence[Listed]] = (
+    *RESOURCES,
+    *VOLUME_RESOURCES,
+    *LISTED_WORKLOADS,
+)
 """What is asked of an API server."""
 NOT_FOUND: Final = 404
 GONE: Final = 410
@@ -128,6 +132,7 @@ def _rewrite(path: Path, writer: _Writer) -> None:
 
 
 async def _list(flags: argparse.Namespace, writer: _Writer) -> None:
+    lacking = []
     async with api_server(flags) as client:
         for each in LISTED:
             try:
@@ -135,7 +140,9 @@ async def _list(flags: argparse.Namespace, writer: _Writer) -> None:
             except ApiError as error:
                 if error.status not in {FORBIDDEN, NOT_FOUND} or each.name in VITAL:
                     raise
-                complain(f"note: no right to list {each.name}, so the dump has none")
+                lacking.append(each.name)
+    if lacking:
+        complain(f"note: no right to list {', '.join(lacking)}, so the dump has none of them")
 
 
 async def _list_one(client: ApiClient, each: Listed, writer: _Writer) -> None:

@@ -5,7 +5,7 @@ So a dump has what is read and nothing else, and what such a type gains is in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
@@ -13,13 +13,15 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from affinityctl.lint.budgets import BudgetManifest
 from affinityctl.lint.reading import IGNORE, Manifest
 from affinityctl.waiting import CreatedPod
 from affinityctl.workloads import OwnedPod
 from extender.offline import READS
-from extender.wire import manifests
+from extender.wire import manifests, volumes
 from extender.wire.decoding import Json, decode
 from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.wire.pod_volumes import ClaimTemplate
 from extender.wire.workloads import WORKLOADS, WorkloadManifest
 
 Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
@@ -44,8 +46,15 @@ def _emptied(name: str, source: Any) -> Any:
     return {} if name in ANYWHERE and isinstance(source, dict) else source
 
 
-class _LintAnnotations(Struct, rename={"ignore": IGNORE}):
-    ignore: Raw = manifests.NULL
+_OURS: Final[Sequence[Any]] = [
+    (f"annotation{number}", Raw, UNSET) for number, _ in enumerate((IGNORE, *volumes.ANNOTATIONS))
+]
+_FURTHER: Final = msgspec.defstruct(
+    "Further",
+    _OURS,
+    rename=dict(zip((name for name, *_ in _OURS), (IGNORE, *volumes.ANNOTATIONS), strict=True)),
+)
+"""Annotations that lint and volumes have."""
 
 
 _OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest, CreatedPod)
@@ -55,19 +64,21 @@ READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
     "Node": (manifests.NodeManifest,),
     "Namespace": (manifests.LabelledManifest,),
     "Pod": _OF_POD,
-    "PodDisruptionBudget": (manifests.BudgetManifest,),
+    "PodDisruptionBudget": (manifests.BudgetManifest, BudgetManifest),
     "ResourceQuota": (manifests.QuotaManifest,),
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
+    **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
 }
 """The types that the commands read each kind with."""
 
 _INNER: Final[Inner] = {
-    "annotations": (manifests.PodAnnotations, _LintAnnotations),
+    "annotations": (manifests.PodAnnotations, _FURTHER),
     "conditions": (_Conditions,),
     "jobTemplate": (Manifest,),
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),
     "template": _OF_POD,
+    "volumeClaimTemplates": (list[ClaimTemplate],),
     "volumes": (_Volumes,),
 }
 

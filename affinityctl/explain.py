@@ -37,6 +37,8 @@ from extender.verbs.explaining.telling import (
     best,
     domain_row,
     headline,
+    is_stated,
+    most_nodes_first,
     node_row,
     other_rules,
     refusals_by,
@@ -141,7 +143,8 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
     yield section(f"{found.pod.key} {headline(found)}", [wrapped(summary(found))])
     yield from (section(term_title(each), _term(found, each)) for each in found.terms)
-    yield from map(wrapped, other_rules(found))
+    others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
+    yield from map(wrapped, other_rules(others, len(others)))
     if found.near_misses and not found.fits:
         lines = [wrapped(f"- {each}", INDENT) for each in found.near_misses[:MOST_NEAR]]
         if (more := found.near_miss_count - MOST_NEAR) > 0:

@@ -29,6 +29,7 @@ from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
+from extender.verbs.volumes import VOLUMES
 from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
@@ -265,8 +266,9 @@ def _bottleneck(limit: Bottleneck) -> str:
 
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who = some(list(pods), len(pods))
-        yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
+        who, missing = some(list(pods), len(pods)), found.state.volumes.missing
+        more = f" without {', '.join(missing)}" if missing and field == VOLUMES else ""
+        yield wrapped(f"Warning: {field} of {who} are not looked at{more}", "", 2)
     if found.unmeasured:
         what = "has" if found.unmeasured == 1 else "have"
         nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"

@@ -43,7 +43,9 @@ class AgeReader(PodReader):
     """Reads pods with all that an explanation looks at, and when those that wait were created."""
 
     def __init__(self, gates: Gates) -> None:
-        super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
+        super().__init__(
+            gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+        )
         self.created: dict[Key, datetime] = {}
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:

@@ -14,16 +14,20 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.files import json_documents, read_content, yaml_documents
-from extender.resources import PODS, QUOTAS, RESOURCES
+from extender.resources import PODS, QUOTAS, RESOURCES, VOLUME_RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
 
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **{each.kind: frozenset((each.group,)) for each in RESOURCES},
+    **{each.kind: frozenset((each.group,)) for each in (*RESOURCES, *VOLUME_RESOURCES)},
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    **dict.fromkeys(
+        ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+        frozenset(("rbac.authorization.k8s.io",)),
+    ),
 }
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
 
@@ -49,7 +53,7 @@ class _Header(msgspec.Struct):
 class _List(msgspec.Struct):
     kind: str | None = None
     apiVersion: str | None = None
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Metadata(msgspec.Struct):
@@ -83,7 +87,7 @@ class ClusterFiles:
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, workloads always.
+    are charged for, what is about volumes unless it says what these are, workloads always.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
@@ -97,7 +101,7 @@ class ClusterFiles:
         self._found: Counter[str] = Counter()
         self._others = {
             each.kind: each.storing(state, pods)
-            for each in RESOURCES
+            for each in (*RESOURCES, *(VOLUME_RESOURCES if pods.volumes else ()))
             if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
@@ -124,6 +128,7 @@ class ClusterFiles:
         """Check that there is something, once all files are there; ClusterFileError if not."""
         if not any(self._found[kind] for kind in self.needs):
             raise ClusterFileError(f"no {self.wanted}, only {listed(self._found)}; {EXPECTED}")
+        self.state.files_read([kind for kind, count in self._found.items() if count])
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; return whether it is of a kind that is looked at."""
@@ -207,22 +212,25 @@ def _header(document: Json) -> _Header:
 
 def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield an object, or those of a list, which may have lists in it."""
-    if not _is_list(header, raw):
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    if _may_be_list(header, raw):
+        items = decode(_LIST, raw).items
+    if header.kind is None or items is msgspec.UNSET:  # a custom resource called AllowList, say
         yield _kind(header), msgspec.Raw(raw)
         return
     if depth > DEEPEST:
         raise ObjectError("items", f"lists in lists, more than {DEEPEST} deep")
     # A typed list (PodList) may leave kind and version of its items out.
     default = header.kind.removesuffix("List") or None
-    for item in decode(_LIST, raw).items or ():
+    for item in items or ():
         own = decode(_HEADER, item)
         if own.kind is None:
             own = _Header(default, own.apiVersion or header.apiVersion)
         yield from _taken_apart(own, item, depth + 1)
 
 
-def _is_list(header: _Header, raw: Json) -> bool:
-    """Return whether it is a list: these have no name, and custom resources as AllowList do."""
+def _may_be_list(header: _Header, raw: Json) -> bool:
+    """Return whether it may be a list: these have no name, and custom resources as AllowList do."""
     if header.kind is None or not header.kind.endswith("List"):
         return False
     metadata = None if header.kind == "List" else decode(_NAMED, raw).metadata

@@ -10,7 +10,7 @@ from time import monotonic, time
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Helper, Listeners
-from extender.callbacks.in_flight import InFlightPods
+from extender.callbacks.in_flight import FEW, REST, SCORE_HOLD_SECONDS, InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
@@ -26,12 +26,12 @@ from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.enabled import enforced, explained, filter_plugins, score_plugins
 from extender.metrics import Metrics
-from extender.model.objects import PodClass
+from extender.model.objects import Pod, PodClass
 from extender.ports import Check, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.interaction import interact
+from extender.verbs.interaction import interact, prefer
 from extender.warm_up import WarmUp
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
@@ -102,6 +102,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         max_score=config.prioritize.max_score,
         is_attempt=config.mode is Mode.ASSIST,
         silent=shadow is not None,
+        in_flight=_unseen_pods(state, clock) if config.mode is Mode.ASSIST else None,
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
@@ -176,6 +177,25 @@ def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodCla
     if PluginName.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
+
+
+def _unseen_pods(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
+    """Return the pods that the scheduler places by our scores, until the watch shows where."""
+
+    def bound(pod: Pod) -> bool:
+        known = state.pod(pod.key, pod.uid)
+        return known is not None and known.node is not None
+
+    in_flight = InFlightPods(
+        partial(prefer, state),
+        decided=bound,
+        most_alike=FEW,
+        rest=REST,
+        hold=SCORE_HOLD_SECONDS,
+        clock=clock,
+    )
+    state.pod_observers.append(in_flight.look_again)
+    return in_flight
 
 
 def build_eviction(context: Context) -> EvictionController | None:

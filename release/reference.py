@@ -113,10 +113,15 @@ def lint_rules() -> str:
         parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
         parts += (
             f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n"
-            f"- Why: {rule.why}\n- Fix: {rule.fix}\n"
+            f"- Why: {rule.why}\n- Fix: {rule.fix}\n{_example(rule.example)}"
             for rule in chapter.rules
         )
     return "".join(parts)
+
+
+def _example(spec: str) -> str:
+    said = "Pods' spec, in a Deployment with three replicas and the label `app: web`"
+    return f"\n{said}:\n\n```yaml\n{spec}```\n" if spec else ""
 
 
 def _of_program(program: Parser) -> str:

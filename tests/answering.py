@@ -81,6 +81,7 @@ class Answering:
         pods: PodReader | None = None,
         warm_up: WarmUp | None = None,
         in_flight: InFlightPods | None = None,
+        in_flight_scores: InFlightPods | None = None,
         nomination: HintController | None = None,
         preemption: PreemptionController | None = None,
         shadow: ShadowDifferences | None = None,
@@ -100,6 +101,7 @@ class Answering:
             max_score=max_score,
             is_attempt=shadow is None and all(each.of_annotations for each in plugins),
             silent=shadow is not None,
+            in_flight=in_flight_scores,
             defer=defer,
         )
         listeners = Listeners(

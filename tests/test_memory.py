@@ -28,7 +28,7 @@ WORDS = 8000
 """Some 400 KiB of them in one object."""
 HUGE = 20
 """Pods of that kind."""
-PAGE = Path(__file__).parents[1] / "docs/performance.md"
+PAGE = Path(__file__).parents[1] / "docs/development/memory.md"
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,7 @@ from tests.builders import (
     term,
     workload,
 )
+from tests.volumes import bound, claim, limited, storage_class
 
 
 def listed(objects: Sequence[Json], *more: bytes) -> bytes:
@@ -275,3 +276,40 @@ def test_a_custom_resource_that_is_called_a_list_is_none(tmp_path: Path) -> None
     path.write_text(json.dumps({"kind": "List", "items": [node("n"), named]}))
     found = ClusterFiles(ClusterState(), PodReader()).load(path)
     assert (found.read, found.ignored) == ({"Node": 1}, {"AllowList": 1})
+
+
+@pytest.mark.parametrize(
+    ("objects", "unknown"),
+    [
+        pytest.param([claim("c"), storage_class("wait"), limited("n", 1)], [], id="all"),
+        pytest.param(
+            [bound("c", "v"), storage_class("wait"), limited("n", 1)],
+            ["persistentvolumes"],
+            id="a bound claim without any volume",
+        ),
+        pytest.param(
+            [claim("c")], ["storageclasses", "csinodes"], id="claims alone, none of them bound"
+        ),
+        pytest.param(
+            [],
+            ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"],
+            id="nothing",
+        ),
+    ],
+)
+def test_what_files_leave_out_of_volumes_is_not_known(
+    objects: list[Json], unknown: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "dump.json"
+    file.write_bytes(listed([node("n"), *objects]))
+    files = ClusterFiles(ClusterState(), PodReader(requirements=True, volumes=True))
+    files.load(file)
+    files.finish()
+    assert files.state.volumes.missing == unknown
+
+
+def test_volumes_are_nothing_to_those_who_do_not_read_any(tmp_path: Path) -> None:
+    file = tmp_path / "dump.json"
+    file.write_bytes(listed([node("n"), claim("c")]))
+    loaded = ClusterFiles(ClusterState(), PodReader()).load(file)
+    assert str(loaded) == "1 Node; ignored: 1 PersistentVolumeClaim"

@@ -15,9 +15,9 @@ affinity, in which topology domain, and which pods are in the way.
 
 The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
 (Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
-template is what counts. One that has its node is judged as if it came now. Volumes, topology spread
-constraints, resource claims and pod groups are not looked at; a pod that has them may fit. Nothing
-is changed.
+template is what counts. One that has its node is judged as if it came now. Topology spread
+constraints, resource claims and pod groups are not looked at; a pod that has them may fit, and so
+may one with volumes of which too little is known. Nothing is changed.
 """
 
 EPILOG = f"""\
@@ -30,7 +30,9 @@ output:
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
-  resourcequotas, no quota is looked at. --cluster reads a file instead.
+  resourcequotas, no quota is looked at. For pods with volumes, persistentvolumeclaims,
+  persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
+  volumeattachments are listed as well. --cluster reads a file instead.
 
 examples:
   affinity-extender explain -A

@@ -39,6 +39,8 @@ examples:
   affinity-extender dump -o dump.json
   affinity-extender lint --cluster dump.json
       all workloads of a cluster, without access to it
+  affinity-extender lint --cluster dump.json --fix
+      the commands that put right what can be, to be read before they are run
   affinity-extender lint manifests/ -o sarif > lint.sarif
       for code scanning in CI
 
@@ -77,5 +79,11 @@ def add_flags(of: Parser) -> None:
         default=[],
         metavar="ID",
         help="leave a rule out; may be repeated (default: none)",
+    )
+    of.add_argument(
+        "--fix",
+        action="store_true",
+        help="print kubectl commands that patch the workloads, instead of a report; nothing is "
+        "changed (default: off; -o json has the patch of each finding)",
     )
     output_flag(of, "text", "json", "sarif")

@@ -14,9 +14,9 @@ stay pending and why, which rule is the bottleneck, and whether an update would 
 apply in the order in which they are given. Nothing is changed in the cluster.
 
 Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, taints,
-requests, host ports and quotas on cross-namespace affinity; a pod that evicts less important ones
-does so here as well. Volumes, topology spread constraints, devices and scheduling gates are not
-looked at; pods that use them are named.
+requests, host ports, volumes and quotas on cross-namespace affinity; a pod that evicts less
+important ones does so here as well. Topology spread constraints, devices and scheduling gates are
+not looked at; pods that use them are named.
 """
 
 EPILOG = f"""\
@@ -31,7 +31,9 @@ output:
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
-  poddisruptionbudgets and resourcequotas, these are not looked at. --cluster reads a file instead.
+  poddisruptionbudgets and resourcequotas, these are not looked at. For pods with volumes,
+  persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
+  csistoragecapacities and volumeattachments are listed as well. --cluster reads a file instead.
 
 examples:
   affinity-extender simulate -f web.yaml --replicas 12

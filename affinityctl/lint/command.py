@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from affinityctl.lint.finding import Place
+from affinityctl.lint.finding import Level, Place
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import (
     Configured,
@@ -16,6 +16,7 @@ from affinityctl.lint.objects import (
     read_configs,
     read_objects,
 )
+from affinityctl.lint.patching import script
 from affinityctl.lint.report import json_text, sarif_text, text
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.lint.template import Surroundings
@@ -36,15 +37,15 @@ def run(flags: argparse.Namespace) -> int:
     mode = None if flags.mode is None else Mode(flags.mode)
     found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
-    say(writers[flags.output](found))
-    return NOT_FINE if found.findings else DONE
+    say(script(found) if flags.fix else writers[flags.output](found))
+    return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     files, cluster = Objects(), Objects()
     _load(flags.files, files)
-    if flags.files and not len(files):
-        raise ConfigError(str(flags.files[0]), "nothing that a rule looks at is in the files")
+    if flags.files and files.is_empty:
+        raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
     _load(flags.cluster, cluster)

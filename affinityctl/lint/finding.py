@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,8 @@ class Level(StrEnum):
     """Something does not work, or not as it is written."""
     WARNING = "warning"
     """It works, and costs more or does less than was probably meant."""
+    NOTE = "note"
+    """It may well be meant so; it makes no run fail."""
 
 
 class Spot(NamedTuple):
@@ -25,6 +28,8 @@ class Spot(NamedTuple):
     path: str
     """Of the field, as kubectl explain writes it, with indexes: extenders[0].weight."""
     message: str
+    patch: tuple[dict[str, Any], ...] = ()
+    """Operations of a JSON patch that put it right; none where that takes a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class Rule(Generic[S]):
     why: str
     fix: str
     check: Callable[[S], Iterable[Spot]]
+    example: str = ""
+    """A spec of pods with it: those of a Deployment with three replicas and the label app: web."""
 
 
 AnyRule: TypeAlias = Rule[Any]
@@ -53,6 +60,8 @@ class Place:
     """Kind and name: Deployment shop/web. Those without a name have their kind alone."""
     number: int = 0
     """Which object of its file it is, from 0."""
+    owner: str = ""
+    """What made it, likewise; "" for what is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Finding:
     place: Place
     path: str
     message: str
+    patch: tuple[dict[str, Any], ...] = ()
 
 
 class Report(NamedTuple):
@@ -73,3 +83,7 @@ class Report(NamedTuple):
     """Objects that some rule has looked at."""
     silenced: int
     """Findings that an annotation or --ignore has taken out."""
+    skipped: Counter[str]
+    """Objects by their kinds, of those that no rule looks at."""
+    unknown: tuple[str, ...]
+    """What rules could not look at, as nobody has told."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TypeAlias, TypeVar
 
@@ -12,7 +13,14 @@ from affinityctl.lint.finding import Finding, Place, Report, Rule
 from affinityctl.lint.objects import Configured, LintedWorkload, Objects
 from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
-from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
+from affinityctl.lint.rulebook import (
+    OF_BUDGET,
+    OF_CONFIG,
+    OF_RIGHTS,
+    OF_ROLE,
+    OF_SCHEDULER,
+    OF_WORKLOAD,
+)
 from affinityctl.lint.setup import setup_of
 from affinityctl.lint.template import Surroundings
 from extender.config import Config, Mode
@@ -45,7 +53,19 @@ def lint(
             silenced += 1
         else:
             kept.append(found)
-    return Report(tuple(kept), len(objects), silenced)
+    unknown = tuple(_unknown(objects, around)) if objects.workloads else ()
+    return Report(tuple(kept), len(objects), silenced, objects.skipped, unknown)
+
+
+def _unknown(objects: Objects, around: Surroundings) -> Iterator[str]:
+    if around.nodes is None:
+        yield "nodes (node selectors, topology keys, domains)"
+    if around.namespaces is None:
+        yield "namespaces"
+    if around.pods is None:
+        yield "other pods"
+    elif all(each.owner.kind == "Pod" for each in objects.workloads):
+        yield "workloads (replicas, rolling updates)"
 
 
 def _everything(
@@ -57,19 +77,26 @@ def _everything(
         yield from _ask(OF_CONFIG, _in_mode(each.config, mode), each.place)
     if len(configs) == 1:  # else it is not clear what is needed
         yield from _rights(objects, _in_mode(configs[0].config, mode))
+    for place, budget in objects.known_budgets():
+        yield from _ask(OF_BUDGET, budget, place, budget.written.ignored)
     reader = TemplateReader(around)
     made = Made(objects.workloads)
     for place, manifest, owner, template in objects.workloads:
         if not manifest.ended and not made.repeats(owner.kind, manifest):
-            yield from _ask(OF_WORKLOAD, reader.read(owner, template), place, owner.ignored)
+            whose = replace(place, owner=_named(made.owner(manifest)))
+            yield from _ask(OF_WORKLOAD, reader.read(owner, template), whose, owner.ignored)
+
+
+def _named(owner: Identity | None) -> str:
+    return "" if owner is None else f"{owner.kind} {owner.namespace}/{owner.name}"
 
 
 def _ask(
     rules: Iterable[Rule[S]], subject: S, place: Place, ignored: frozenset[str] = frozenset()
 ) -> Iterator[_Found]:
     for rule in rules:
-        for path, message in rule.check(subject):
-            yield ignored, Finding(rule, place, path, message)
+        for spot in rule.check(subject):
+            yield ignored, Finding(rule, place, *spot)
 
 
 def _belonging(place: Place, configs: list[Configured]) -> Config | None:
@@ -107,18 +134,24 @@ class Made:
         }
         self._seen: set[tuple[Identity, bytes]] = set()
 
+    @staticmethod
+    def owner(manifest: Manifest) -> Identity | None:
+        """Return what made an object, as far up as names tell."""
+        if manifest.controller is None:
+            return None
+        template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
+        return controller_by_name(manifest.controller, template_hash) or manifest.controller
+
     def repeats(self, kind: str, manifest: Manifest) -> bool:
         """Return whether a controller's template says the same, or another pod of its did."""
-        controller = manifest.controller
-        if controller is None:
+        owner = self.owner(manifest)
+        if owner is None:
             return False
-        template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
-        above = controller_by_name(controller, template_hash)
-        if controller in self._workloads or above in self._workloads:
+        if manifest.controller in self._workloads or owner in self._workloads:
             return True
         if kind != "Pod":
             return False
-        key = (controller, bytes(manifest.spec.affinity))
+        key = (owner, bytes(manifest.spec.affinity))
         if key in self._seen:
             return True
         self._seen.add(key)

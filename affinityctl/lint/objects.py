@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from affinityctl.api_server import api_server
+from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
@@ -28,7 +30,7 @@ from extender.errors import ConfigError, ConfigFaultsError, ObjectError
 from extender.model.labels import Labels
 from extender.model.objects import Node
 from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
-from extender.resources import NAMESPACES, NODES, PODS, WatchedResource
+from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 
@@ -70,15 +72,21 @@ class Objects:
     """By kind/name."""
     bindings: list[tuple[Place, Binding]] = field(default_factory=list)
     workloads: list[LintedWorkload] = field(default_factory=list)
+    budgets: list[tuple[Place, WrittenBudget]] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
-    ignored: int = 0
-    """Objects of other kinds."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Objects of other kinds, custom resources say."""
 
     def __len__(self) -> int:
         """Return the number of objects that rules look at."""
         found = len(self.schedulers) + len(self.configs) + len(self.workloads)
-        return found + len(self.roles) + len(self.bindings)
+        return found + len(self.roles) + len(self.bindings) + len(self.budgets)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is no object at all, of whatever kind."""
+        return not (len(self) or self.nodes or self.namespaces or self.skipped)
 
     def take(self, raws: Iterable[Raw]) -> None:
         """Add objects; ObjectError names what is broken."""
@@ -109,6 +117,19 @@ class Objects:
         namespaces = self.namespaces if whole and self.namespaces else None
         return Surroundings(self.nodes or None, namespaces, known, minor)
 
+    def known_budgets(self) -> Iterator[tuple[Place, Budget]]:
+        """Yield each budget with the workloads here that it is about."""
+        made: dict[str, list[Made]] = {}
+        for place, manifest, owner, template in self.workloads if self.budgets else ():
+            is_part = manifest.controller is not None and owner.kind in {"Pod", "ReplicaSet"}
+            if not is_part and not manifest.ended:
+                labels, replicas = template.metadata.labels or {}, manifest.spec.replicas
+                made.setdefault(owner.namespace, []).append(
+                    Made(owner.kind, place.object, labels, replicas)
+                )
+        for place, budget in self.budgets:
+            yield place, budget_of(budget, made.get(budget.namespace, ()))
+
     def _pod_labels(self) -> Iterator[tuple[str, Labels]]:
         for _, manifest, owner, template in self.workloads:
             if not manifest.ended:
@@ -127,13 +148,17 @@ class Objects:
         elif kind in BINDINGS:
             binding = read_binding(content)
             self.bindings.append((_place(raw, binding.metadata.name), binding))
+        elif kind == BUDGETS.kind:
+            budget = read_budget(content)
+            place = _place(raw, f"{budget.namespace}/{budget.name}")
+            self.budgets.append((place, budget))
         elif kind in WORKLOAD_KINDS:
             manifest = read_manifest(content)
             name = manifest.metadata.name or f"{manifest.metadata.generate_name or ''}*"
             place = _place(raw, f"{manifest.namespace}/{name}")
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         else:
-            self.ignored += 1
+            self.skipped[kind] += 1
 
 
 def _place(raw: Raw, name: str) -> Place:
@@ -236,7 +261,7 @@ async def list_cluster(
 
     pods = PodReader()
     async with api_server(flags) as client:
-        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, PODS):
+        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, PODS):
             raws = await list_raw(client, each.name, each.path, each.query)
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
             if state is not None and isinstance(each, WatchedResource):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -12,6 +12,8 @@ from affinityctl.lint.template import (
     NEW,
     PREFERRED,
     REQUIRED,
+    NodesFor,
+    SpreadAt,
     Surroundings,
     Template,
     TemplateOwner,
@@ -20,18 +22,22 @@ from affinityctl.lint.template import (
 from extender.errors import ObjectError
 from extender.model.labels import Labels
 from extender.model.workload import ONE_POD, Identity
-from extender.wire.affinity import EVERY_GATE_ON, read_affinity
+from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
 from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
+    ALWAYS,
     NULL,
     POLICY_ANNOTATION,
     AffinityManifest,
+    LabelSelector,
     PodAnnotations,
+    PodSpec,
 )
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
+from extender.wire.placement import RequirementsReader
 from extender.wire.workloads import WORKLOADS
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
@@ -56,13 +62,43 @@ class _ManifestMetadata(msgspec.Struct, rename="camel"):
     owner_references: list[_OwnerReference] | None = None
 
 
+class _Port(msgspec.Struct, rename="camel"):
+    host_port: int | None = None
+    container_port: int | None = None
+
+
+class _Container(msgspec.Struct, rename="camel"):
+    ports: list[_Port] | None = None
+    restart_policy: str | None = None
+
+
+class _SpreadConstraint(msgspec.Struct, rename="camel"):
+    label_selector: LabelSelector | None = None
+
+
 class _ManifestSpec(RolloutSpec, rename="camel"):
     """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
 
     affinity: msgspec.Raw = NULL
     node_selector: msgspec.Raw = NULL
+    tolerations: msgspec.Raw = NULL
+    topology_spread_constraints: list[_SpreadConstraint] | None = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    host_network: bool | None = None
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
+    selector: msgspec.Raw = NULL
+
+    def host_ports(self) -> Iterator[int]:
+        """Yield the ports of its node that a pod holds as long as it runs."""
+        sidecars = (each for each in self.init_containers or () if each.restart_policy == ALWAYS)
+        for container in (*sidecars, *(self.containers or ())):
+            for port in container.ports or ():
+                # In the network of its node, the API server makes each port one of the node.
+                number = port.host_port or (self.host_network and port.container_port)
+                if number:
+                    yield number
 
 
 class _ManifestStatus(msgspec.Struct):
@@ -133,18 +169,23 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         astray += _astray(path.removesuffix("spec"), template)
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
-    ignored = annotations.get(IGNORE, "").replace(",", " ").split()
     return TemplateOwner(
         kind,
         manifest.namespace,
         metadata.name or metadata.generate_name or "",
         path,
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
+        selector=_selector(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
-        ignored=frozenset(ignored),
+        ignored=spared_by(annotations),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
         astray=tuple(astray),
     ), template
+
+
+def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return the rules that an object asks to be spared."""
+    return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
 
 
 def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:
@@ -161,24 +202,48 @@ class TemplateReader:
         self._around = around
         self._nodes = NodeAffinityReader()
         self._annotations = AnnotationReader(EVERY_GATE_ON)
+        self._requirements = RequirementsReader()
 
     def read(self, owner: TemplateOwner, template: Manifest) -> Template:
         """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
         spec, labels = template.spec, template.metadata.labels or {}
         terms: tuple[TermAt, ...] = ()
-        nodes, fault = None, None
+        spread: tuple[SpreadAt, ...] = ()
+        nodes, fault = NodesFor(), None
         raw: dict[str, object] | None = None
         try:
             raw = decode(_FIELDS, spec.affinity, "spec.affinity")
             written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
             terms = tuple(_terms(written, owner, labels))
-            nodes = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+            nodes = self._nodes_for(spec)
+            spread = tuple(_spread(spec, owner))
         except ObjectError as error:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
         found = _annotations(template.metadata)
         rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
         broken = self._annotations.read(owner.namespace, rules).fault
-        return Template(owner, labels, terms, raw or {}, nodes, self._around, fault, broken)
+        return Template(
+            owner,
+            labels,
+            terms,
+            raw or {},
+            nodes,
+            self._around,
+            spread,
+            frozenset(spec.host_ports()),
+            fault,
+            broken,
+        )
+
+    def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:
+        affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+        asked = self._requirements.read(PodSpec(tolerations=spec.tolerations), None)
+        return NodesFor(None if affinity is None else affinity.required, asked.tolerations)
+
+
+def _selector(kind: str, spec: _ManifestSpec) -> dict[str, object] | None:
+    found = decode(_FIELDS, spec.selector, "spec.selector")
+    return {"matchLabels": found} if found and kind == "ReplicationController" else found
 
 
 def _inner(raw: msgspec.Raw) -> Manifest:
@@ -189,6 +254,13 @@ def _inner(raw: msgspec.Raw) -> Manifest:
 def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
     found = metadata.annotations or {}
     return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
+
+
+def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:
+    for index, each in enumerate(spec.topology_spread_constraints or ()):
+        path = f"topologySpreadConstraints[{index}]"
+        selector = read_selector(each.label_selector, f"spec.{path}.labelSelector")
+        yield SpreadAt(f"{owner.path}.{path}", selector)
 
 
 def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,13 +11,17 @@ from typing import Any, Final
 import yaml
 
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.patching import STEP
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
+from extender.offline import listed
 from extender.plain_yaml import FastLoader, documents
 
-MOST_PLACES = 20
-"""Places that the text names for one rule."""
+MOST_OWNERS = 20
+"""Objects, with what they own, that the text names."""
+MOST_PLACES = 4
+"""Places in them that it names for one rule."""
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _INDEX: Final = {id_: index for index, id_ in enumerate(BY_ID)}
@@ -40,6 +43,7 @@ def json_text(report: Report) -> str:
                 "what": each.rule.what,
                 "why": each.rule.why,
                 "fix": each.rule.fix,
+                "patch": each.patch,
             }
             for each in report.findings
         ],
@@ -47,41 +51,59 @@ def json_text(report: Report) -> str:
             "objects": report.objects,
             "errors": counts[Level.ERROR],
             "warnings": counts[Level.WARNING],
+            "notes": counts[Level.NOTE],
             "ignored": report.silenced,
+            "skipped": dict(report.skipped),
+            "unknown": report.unknown,
         },
     }
     return as_json(answer)
 
 
 def text(report: Report) -> str:
-    """Write the findings by rule, errors first; why and fix are said once for each rule."""
-    by_rule: dict[str, list[Finding]] = {}
+    """Write the findings by whose they are, the worst first; why and fix once for each rule."""
+    by_owner: dict[tuple[str, str], list[Finding]] = {}
     for each in report.findings:
-        by_rule.setdefault(each.rule.id, []).append(each)
-    worst_first = sorted(by_rule.values(), key=lambda found: found[0].rule.level is Level.WARNING)
-    parts = [_rule(found[0].rule, found) for found in worst_first]
-    return "\n\n".join([*parts, _summary(report)])
+        owner = each.place.file, each.place.owner or each.place.object
+        by_owner.setdefault(owner, []).append(each)
+    blocks = sorted(by_owner.values(), key=lambda found: min(map(_rank, found)))
+    shown = blocks[:MOST_OWNERS]
+    parts = [_block(found) for found in shown]
+    if blocks[MOST_OWNERS:]:
+        parts.append(f"and {len(blocks) - MOST_OWNERS} more objects; -o json has all")
+    rules = dict.fromkeys(each.rule for found in shown for each in sorted(found, key=_rank))
+    return "\n\n".join([*parts, *map(_rule, rules), _summary(report)])
 
 
-def _rule(rule: AnyRule, found: list[Finding]) -> str:
-    title = f"{rule.level.upper()} {rule.id}"
-    lines = [title, wrapped(rule.what, INDENT, 0), *_places(found)]
-    lines.append(wrapped(f"why: {rule.why}", INDENT, 5))
-    lines.append(wrapped(f"fix: {rule.fix}", INDENT, 5))
+def _rank(found: Finding) -> int:
+    return list(Level).index(found.rule.level)
+
+
+def _block(found: list[Finding]) -> str:
+    """Write what was found about one owner: its rules, each with its places."""
+    place = found[0].place
+    objects = len({each.place for each in found})
+    lines = [place.object]
+    if place.owner:
+        more = f" and {objects - 1} more" if objects > 1 else ""
+        lines = [f"{place.owner} ({place.object}{more})"]
+    if place.file:
+        lines[0] = f"{place.file}: {lines[0]}"
+    by_rule: dict[AnyRule, dict[tuple[str, str], None]] = {}
+    for each in sorted(found, key=_rank):
+        by_rule.setdefault(each.rule, {})[each.path, each.message] = None
+    for rule, places in by_rule.items():
+        lines.append(f"  {rule.level.upper()} {rule.id}")
+        for path, message in list(places)[:MOST_PLACES]:
+            lines += (*_path(path), wrapped(message, " " * 6, 0))
+        if len(places) > MOST_PLACES:
+            lines.append(f"    and {len(places) - MOST_PLACES} more places; -o json has all")
     return "\n".join(lines)
 
 
-def _places(found: list[Finding]) -> Iterator[str]:
-    object_before = None
-    for each in found[:MOST_PLACES]:
-        if each.place != object_before:
-            where = f"{each.place.file}: " if each.place.file else ""
-            yield f"  - {where}{each.place.object}"
-            object_before = each.place
-        yield from _path(each.path)
-        yield wrapped(each.message, "      ", 0)
-    if len(found) > MOST_PLACES:
-        yield f"  and {len(found) - MOST_PLACES} more; -o json has all"
+def _rule(rule: AnyRule) -> str:
+    why, fix = (wrapped(each, INDENT, 5) for each in (f"why: {rule.why}", f"fix: {rule.fix}"))
+    return "\n".join((wrapped(f"{rule.id}: {rule.what}"), why, fix))
 
 
 def _path(path: str) -> Iterator[str]:
@@ -100,7 +122,12 @@ def _summary(report: Report) -> str:
     counts = Counter(each.rule.level for each in report.findings)
     found = ", ".join(_number(counts[level], level) for level in Level if counts[level])
     ignored = f"; {report.silenced} ignored" if report.silenced else ""
-    return f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"
+    lines = [f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"]
+    if report.skipped:
+        lines.append(wrapped(f"skipped: {listed(report.skipped)}"))
+    if report.unknown:
+        lines.append(wrapped(f"not known, so not judged: {', '.join(report.unknown)}"))
+    return "\n".join(lines)
 
 
 def _number(count: int, what: str) -> str:
@@ -162,8 +189,6 @@ def _location(found: Finding) -> dict[str, Any]:
 MOST_BYTES: Final = 1 << 20
 """Of a file that people write; in a dump nobody looks for a line."""
 
-_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
-
 
 def line_of(found: Finding) -> int | None:
     """Return the line, from 1, where a finding's field is, or where the closest of its parents is.
@@ -174,7 +199,7 @@ def line_of(found: Finding) -> int | None:
     if found.place.number >= len(objects):
         return None
     node = objects[found.place.number]
-    for step in _STEP.findall(found.path):
+    for step in STEP.findall(found.path):
         inner = _inner(node, step)
         if inner is None:
             break

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from affinityctl.lint.budgets import Budget
 from affinityctl.lint.finding import AnyRule, Rule
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rules import (
     channel,
+    disruption,
     domains,
     in_tree,
     ours,
     pods_meant,
     redundancy,
     running,
+    spreading,
     verbs,
     written,
 )
@@ -31,10 +34,12 @@ OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
 OF_CONFIG: Final[tuple[Rule[Config], ...]] = ours.OF_CONFIG
 OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = ours.OF_RIGHTS
 OF_ROLE: Final[tuple[Rule[Granted], ...]] = ours.OF_ROLE
+OF_BUDGET: Final[tuple[Rule[Budget], ...]] = disruption.RULES
 OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
     *pods_meant.RULES,
     *domains.RULES,
+    *spreading.RULES,
     *redundancy.RULES,
 )
 
@@ -71,6 +76,11 @@ CHAPTERS: Final = (
         "DaemonSets, ReplicationControllers, Jobs and CronJobs. Rules about nodes, namespaces and "
         "other pods need a cluster: live, or from a file.",
         OF_WORKLOAD,
+    ),
+    Chapter(
+        "Disruption budgets",
+        "Looked for in PodDisruptionBudgets whose workloads are there too.",
+        OF_BUDGET,
     ),
 )
 

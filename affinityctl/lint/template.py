@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from extender.errors import ObjectError
-from extender.model.labels import Labels, Operator
-from extender.model.node_affinity import NodeAffinity, NodeRule
+from extender.model.labels import Labels, Operator, Requirement, Selector
+from extender.model.node_affinity import NodeRule
+from extender.model.node_resources import Toleration
 from extender.model.objects import Node
 from extender.model.pod_affinity import Term, WrittenTerm
 from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout, revision_labels
@@ -22,6 +23,9 @@ PodLabels: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+_PASSING: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Begins the taints of a cordon and of a node's condition, which go again by themselves."""
 
 OLD, NEW = "0", "1"
 """Values of a revision's label."""
@@ -44,6 +48,8 @@ class KnownPods:
     def __init__(self) -> None:
         self._all: set[PodLabels] = set()
         self._by_label: dict[tuple[str, str], list[PodLabels]] = {}
+        self.values: dict[str, set[str]] = {}
+        """Those of each label, by its key."""
 
     def add(self, namespace: str, labels: Labels) -> None:
         """Take a pod; those with the same labels count once."""
@@ -52,6 +58,7 @@ class KnownPods:
             self._all.add(pod)
             for label in pod[1]:
                 self._by_label.setdefault(label, []).append(pod)
+                self.values.setdefault(label[0], set()).add(label[1])
 
     def candidates(self, term: Term) -> Iterable[PodLabels]:
         """Return pods among which are all that a term can be about; few where it names a label."""
@@ -60,6 +67,29 @@ class KnownPods:
                 found = (self._by_label.get((each.key, value), ()) for value in each.values)
                 return [pod for pods in found for pod in pods]
         return self._all
+
+
+class NodesFor(NamedTuple):
+    """Which nodes the pods of a template may use."""
+
+    required: NodeRule | None = None
+    """Their node selector and node affinity."""
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def alternatives(self) -> Iterator[list[Requirement]]:
+        """Yield what a node's labels have to meet, all of one."""
+        if self.required is not None:
+            for term, _ in self.required.terms:
+                every = (*self.required.common, *term.conditions)
+                yield [each for each in every if isinstance(each, Requirement)]
+
+    def judge(self, node: Node) -> bool:
+        """Return whether a node is one of them."""
+        return (self.required is None or bool(self.required.judge(node.name, node.labels))) and all(
+            taint.key.startswith(_PASSING) or any(each.covers(taint) for each in self.tolerations)
+            for taint in node.allocatable.taints
+        )
 
 
 class Surroundings:
@@ -77,38 +107,35 @@ class Surroundings:
         self.namespaces = namespaces
         self.pods = pods
         self.scheduler_minor = scheduler_minor
-        self._matching: dict[NodeRule | None, list[Labels]] = {}
-        self._counts: dict[tuple[NodeRule | None, str], tuple[int, int | None]] = {}
+        self._matching: dict[NodesFor, list[Labels]] = {}
+        self._counts: dict[tuple[NodesFor, str], tuple[int, int | None]] = {}
 
-    def nodes_for(self, required: NodeRule | None) -> list[Labels]:
-        """Return the labels of the nodes that node selector and node affinity allow."""
-        found = self._matching.get(required)
+    def nodes_for(self, pods: NodesFor) -> list[Labels]:
+        """Return the labels of the nodes that pods may use."""
+        found = self._matching.get(pods)
         if found is None:
-            found = self._matching[required] = [
-                node.labels
-                for node in self.nodes or ()
-                if required is None or required.judge(node.name, node.labels)
-            ]
+            chosen = filter(pods.judge, self.nodes or ())
+            found = self._matching[pods] = [node.labels for node in chosen]
         return found
 
-    def nodes_without(self, required: NodeRule | None, key: str) -> int:
+    def nodes_without(self, pods: NodesFor, key: str) -> int:
         """Return how many of the nodes for pods lack a topology key."""
-        return self._counted(required, key)[0]
+        return self._counted(pods, key)[0]
 
-    def domains_for(self, required: NodeRule | None, key: str) -> int | None:
+    def domains_for(self, pods: NodesFor, key: str) -> int | None:
         """Return how many domains of a topology key there are for pods.
 
         None where nothing limits them: no node is known, or one without the key takes any number.
         """
-        return self._counted(required, key)[1]
+        return self._counted(pods, key)[1]
 
-    def _counted(self, required: NodeRule | None, key: str) -> tuple[int, int | None]:
-        found = self._counts.get((required, key))
+    def _counted(self, pods: NodesFor, key: str) -> tuple[int, int | None]:
+        found = self._counts.get((pods, key))
         if found is None:
-            nodes = self.nodes_for(required)
+            nodes = self.nodes_for(pods)
             without = sum(key not in labels for labels in nodes)
             domains = len({each[key] for each in nodes}) if nodes and not without else None
-            found = self._counts[required, key] = without, domains
+            found = self._counts[pods, key] = without, domains
         return found
 
     def namespace_labels(self, name: str) -> Labels:
@@ -117,14 +144,16 @@ class Surroundings:
 
     def has_key(self, key: str) -> bool:
         """Return whether some node has a topology key."""
-        return self.nodes_without(None, key) < len(self.nodes or ())
+        return any(key in node.labels for node in self.nodes or ())
 
     def some_pod_meets(self, terms: Iterable[Term]) -> bool:
         """Return whether some pod that is known is what all the terms are about."""
         every = list(terms)
-        if self.pods is None or not every:
-            return True
-        return any(self._meets(pod, every) for pod in self.pods.candidates(every[0]))
+        return self.pods is None or not every or self.some_meets(self.pods, every)
+
+    def some_meets(self, known: KnownPods, terms: list[Term]) -> bool:
+        """Return whether one of these pods is what all the terms are about."""
+        return any(self._meets(pod, terms) for pod in known.candidates(terms[0]))
 
     def _meets(self, pod: PodLabels, terms: list[Term]) -> bool:
         namespace, labels = pod[0], dict(pod[1])
@@ -162,6 +191,14 @@ class TermAt:
         return bool(self.written.matchLabelKeys or self.written.mismatchLabelKeys)
 
 
+class SpreadAt(NamedTuple):
+    """One topology spread constraint."""
+
+    path: str
+    selector: Selector
+    """The pods that it counts, whose label keys make them no others of one revision."""
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateOwner:
     """Whose template it is."""
@@ -174,6 +211,8 @@ class TemplateOwner:
     rollout: Rollout = ONE_POD
     stored: bool = False
     """A pod that an API server has: its label keys are merged."""
+    selector: Mapping[str, Any] | None = None
+    """By which it knows its pods."""
     ignored: frozenset[str] = frozenset()
     """Rules that it asks to be spared."""
     misplaced: tuple[str, ...] = ()
@@ -204,12 +243,20 @@ class Template:
     terms: tuple[TermAt, ...]
     raw: dict[str, Any]
     """The affinity as it is written."""
-    node_affinity: NodeAffinity | None
+    nodes: NodesFor
     around: Surroundings
+    spread: tuple[SpreadAt, ...] = ()
+    ports: frozenset[int] = frozenset()
+    """Of its node, that each pod takes."""
     fault: ObjectError | None = None
     """What makes its affinity unreadable."""
     annotation_fault: tuple[str, str] | None = None
     """The broken field of the rules in its annotations, and what is wrong with it."""
+
+    @property
+    def own_selector(self) -> Mapping[str, Any]:
+        """Return a label selector for the pods of this template."""
+        return self.owner.selector or {"matchLabels": self.labels}
 
     def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
         """Yield the terms of one list."""
@@ -234,16 +281,12 @@ class Template:
 
     def eligible_domains(self, key: str) -> int | None:
         """Return how many domains of a key the pods may go to; None where nothing limits them."""
-        return self.around.domains_for(self._required_nodes, key)
+        return self.around.domains_for(self.nodes, key)
 
     def eligible_nodes(self) -> list[Labels]:
-        """Return the labels of the nodes that node selector and node affinity allow."""
-        return self.around.nodes_for(self._required_nodes)
+        """Return the labels of the nodes that the pods may use."""
+        return self.around.nodes_for(self.nodes)
 
     def eligible_nodes_without(self, key: str) -> int:
         """Return how many of the nodes that the pods may use lack a topology key."""
-        return self.around.nodes_without(self._required_nodes, key)
-
-    @property
-    def _required_nodes(self) -> NodeRule | None:
-        return None if self.node_affinity is None else self.node_affinity.required
+        return self.around.nodes_without(self.nodes, key)

@@ -16,6 +16,7 @@ from extender.model.keys import Key
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason, Verdict
+from extender.model.volumes import PodVolumes
 from extender.model.wording import short
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.steps import explaining
@@ -53,9 +54,10 @@ def pending(
     state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
 ) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
-    kinds: dict[tuple[PodClass, Shape], list[Pod]] = {}
+    kinds: dict[tuple[PodClass, Shape, PodVolumes | None], list[Pod]] = {}
     for pod in waiting:
-        kinds.setdefault((pod.pod_class, shape_of(pod)), []).append(pod)
+        kind = pod.pod_class, shape_of(pod), pod.requirements.volumes
+        kinds.setdefault(kind, []).append(pod)
     found = []
     for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
         keys = [pod.key for pod in alike]

@@ -26,6 +26,7 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose
+from extender.verbs.volumes import LOOKED_AT, bindings
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
@@ -71,6 +72,12 @@ class Profile:
 
 BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())
 """The scheduler's own arguments."""
+
+
+def claims_of(pod: Pod) -> tuple[Key, ...]:
+    """Return the claims that a pod uses, each of which may have its own place."""
+    volumes = pod.requirements.volumes
+    return () if volumes is None else tuple(volumes.keys_for(pod.key))
 
 
 def belongs_to_node(pod: Pod) -> bool:
@@ -185,6 +192,7 @@ class Scheduler:
         """Have a pod wait; `before` is the node that it was on."""
         pod = replace(self.state.in_force(pod), node=None, nominated=None)
         self._touch(pod.key)
+        self.state.make_claims(pod)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
         if before is not None:
@@ -212,6 +220,7 @@ class Scheduler:
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
         placed, preempted = len(self.placements), len(self.preemptions)
+        take_back_claims = state.volumes.remembering()
         touched = self._touched = {}
         try:
             yield
@@ -222,6 +231,7 @@ class Scheduler:
             for key in touched:
                 if (now := state.pods.get(key)) is not None:
                     self.remove(now)
+            take_back_claims()
             for pod in filter(None, touched.values()):
                 state.upsert_pod(pod)
                 self._rooms.moved(pod, 1)
@@ -261,6 +271,7 @@ class Scheduler:
             pod.nominated,
             pod.charge,
             pod.may_preempt,
+            claims_of(pod),
         )
         if self._unschedulable.get(kind) == self.state.version:
             return False
@@ -292,8 +303,11 @@ class Scheduler:
         del self._waiting[pod.key]
         doubts = [each.field for each in unknown(self.state, pod, self.profile.filters)]
         self.is_uncertain |= bool(doubts)
-        for field in (*doubts, *pod.requirements.unmodelled):
+        said = (each for each in pod.requirements.unmodelled if each not in LOOKED_AT)
+        for field in (*doubts, *said):
             self.beyond.setdefault(field, {})[pod.key] = None
+        for claim, volume in bindings(self.state, pod, node):
+            self.state.bind_claim(claim, volume, node)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
         bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)

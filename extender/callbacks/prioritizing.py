@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Raw
 
+from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, soon
 from extender.callbacks.requests import NotReadyError, Requests
 from extender.cluster.counts.nodes import NodeList
@@ -102,12 +103,14 @@ class Priorities:
         max_score: int,
         is_attempt: bool = False,
         silent: bool = False,
+        in_flight: InFlightPods | None = None,
         defer: Defer = soon,
     ) -> None:
         """Score by plugins; `max_score` is what the best node of a request may get.
 
         `is_attempt` counts these calls as attempts to place a pod, unless filter is asked, which
-        counts them itself. Where `silent`, scores are made and never told.
+        counts them itself. Where `silent`, scores are made and never told. Pods `in_flight` are
+        those whose place the watch will show: whose scores they change waits for them.
         """
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
@@ -116,6 +119,7 @@ class Priorities:
         self._is_attempt = is_attempt
         self._filter_is_asked = False
         self._silent = silent
+        self._in_flight = in_flight
         self._defer = defer
         self._writer = PriorityWriter(self._state.nodes)
         self._precomputed = PrecomputedScores(self._state, defer)
@@ -136,6 +140,7 @@ class Priorities:
             else:
                 args = await self._requests.read(body)
                 check_annotations(args.pod)
+                await self._wait_for_others(args.pod)
                 if self._is_attempt and not self._filter_is_asked:
                     self._note_asked(args.pod)
                 if self._compares_pods:
@@ -145,6 +150,12 @@ class Priorities:
             return self.fault(error, perf_counter() - start)
         self._defer(lambda: self._observe(seconds))
         return NO_SCORES if self._silent else answer
+
+    async def _wait_for_others(self, pod: Pod) -> None:
+        if self._in_flight is not None:
+            if self._in_flight.interacting(pod):
+                self._metrics.holds.observe(await self._in_flight.wait_for(pod))
+            self._in_flight.add(pod)
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
@@ -164,6 +175,8 @@ class Priorities:
         About a single node the scheduler does not ask.
         """
         self._filter_is_asked = True
+        if self._in_flight is not None and self._in_flight.interacting(args.pod):
+            return
         if args.node_names is not None and len(fits.names) > 1 and not self._silent:
             self._precomputed.expect(
                 args.pod_json, names_json, lambda: self._scores_ahead(args.pod, fits)

@@ -31,6 +31,7 @@ from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLed
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
+from extender.cluster.ledgers.volumes import VolumeLedger, Volumes
 from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
@@ -86,6 +87,8 @@ class ClusterView:
     """The places that are promised to pods."""
     nominated: Final[NominatedPods]
     """The waiting pods that are nominated to a node."""
+    volumes: Final[Volumes]
+    """The volumes, and who uses them; empty where nobody reads any."""
     rule_watch: Final[RuleWatch]
     """What is known of rules that hold during execution; empty when nobody asks."""
 
@@ -141,6 +144,7 @@ class ClusterView:
         )
         self.quotas = self._quotas = QuotaLedger(self.annotations.covers)
         self.reservations = self._reservations = ReservationLedger()
+        self.volumes = self._volumes = VolumeLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
         self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)

@@ -103,7 +103,7 @@ class Metrics(ObserverMetrics):
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
             "filter_hold_seconds",
-            "How long a filter call waited for pods in flight that conflict with its pod.",
+            "How long a filter or prioritize call waited for pods in flight that concern its pod.",
             HOLD_BUCKETS,
         )
         self.slices = make.counters(

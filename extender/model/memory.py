@@ -1,7 +1,8 @@
 """How much memory caches may take: every budget, in one place.
 
 What has to be known of the cluster itself (pods, nodes, namespaces and the counters of the rules
-that placed pods carry) comes on top, for as long as it exists. docs/performance.md adds it all up.
+that placed pods carry) comes on top, for as long as it exists:
+docs/development/memory.md adds it all up.
 """
 
 from __future__ import annotations

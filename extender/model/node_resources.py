@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
+from extender.model.volumes import PodVolumes
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
 """Amounts by resource, sorted; thousandths for cpu, whole units for the rest, rounded up."""
@@ -77,6 +78,8 @@ class Requirements:
     """Name of the scheduler (profile) that places it."""
     unmodelled: tuple[str, ...] = ()
     """Fields of its spec that only the scheduler looks at."""
+    volumes: PodVolumes | None = None
+    """What the scheduler may refuse nodes for of its volumes; None where nobody reads that."""
     keep: str | None = None
     """The annotation by which it asks to be left where it is."""
     size: int = field(default=0, compare=False)

@@ -14,6 +14,10 @@ NODE_UNSCHEDULABLE = "NodeUnschedulable"
 TAINT_TOLERATION = "TaintToleration"
 NODE_PORTS = "NodePorts"
 NODE_RESOURCES_FIT = "NodeResourcesFit"
+VOLUME_RESTRICTIONS = "VolumeRestrictions"
+NODE_VOLUME_LIMITS = "NodeVolumeLimits"
+VOLUME_BINDING = "VolumeBinding"
+VOLUME_ZONE = "VolumeZone"
 
 
 class PluginName(StrEnum):
@@ -44,11 +48,28 @@ class Reason(Enum):
     PORTS = "node(s) didn't have free ports for the requested pod ports"
     RESOURCES = "Insufficient resources"
     """In the event, each resource has its own: Insufficient cpu, Too many pods."""
+    NO_CLAIM = "persistentvolumeclaim not found"
+    """In the event it has the name of the claim, as the next ones have."""
+    UNUSABLE_CLAIM = "persistentvolumeclaim cannot be used"
+    UNBOUND_CLAIM = "pod has unbound immediate PersistentVolumeClaims"
+    NO_VOLUME = "persistentvolume not found"
+    DISK = "node(s) had no available disk"
+    CLAIM_IN_USE = (
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod"
+    )
+    NO_DRIVER = "CSI driver is not installed on the node"
+    VOLUME_COUNT = "node(s) exceed max volume count"
+    VOLUME_ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+    NO_VOLUME_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+    STORAGE = "node(s) did not have enough free storage"
+    VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+    VOLUME_ZONE = "node(s) had no available volume zone"
 
     @property
     def resolvable(self) -> bool:
         """Return whether taking pods away from the node could cure the refusal."""
-        return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+        return self in _RESOLVABLE
 
     @property
     def plugin(self) -> str:
@@ -56,6 +77,16 @@ class Reason(Enum):
         return _PLUGINS.get(self, INTER_POD_AFFINITY)
 
 
+_RESOLVABLE = frozenset(
+    (
+        Reason.ANTI_AFFINITY,
+        Reason.EXISTING_ANTI_AFFINITY,
+        Reason.DISK,
+        Reason.CLAIM_IN_USE,
+        Reason.NO_DRIVER,
+        Reason.VOLUME_COUNT,
+    )
+)
 _PLUGINS = {
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
@@ -65,10 +96,32 @@ _PLUGINS = {
     Reason.TAINT: TAINT_TOLERATION,
     Reason.PORTS: NODE_PORTS,
     Reason.RESOURCES: NODE_RESOURCES_FIT,
+    Reason.NO_CLAIM: VOLUME_RESTRICTIONS,
+    Reason.UNUSABLE_CLAIM: VOLUME_BINDING,
+    Reason.UNBOUND_CLAIM: VOLUME_BINDING,
+    Reason.NO_VOLUME: VOLUME_ZONE,
+    Reason.DISK: VOLUME_RESTRICTIONS,
+    Reason.CLAIM_IN_USE: VOLUME_RESTRICTIONS,
+    Reason.NO_DRIVER: NODE_VOLUME_LIMITS,
+    Reason.VOLUME_COUNT: NODE_VOLUME_LIMITS,
+    Reason.VOLUME_ELSEWHERE: VOLUME_BINDING,
+    Reason.NO_VOLUME_TO_BIND: VOLUME_BINDING,
+    Reason.STORAGE: VOLUME_BINDING,
+    Reason.VOLUME_GONE: VOLUME_BINDING,
+    Reason.VOLUME_ZONE: VOLUME_ZONE,
 }
+OF_VOLUMES: Final = frozenset(
+    each
+    for each, plugin in _PLUGINS.items()
+    if plugin in {VOLUME_RESTRICTIONS, NODE_VOLUME_LIMITS, VOLUME_BINDING, VOLUME_ZONE}
+)
+"""What is between a pod's volumes and a node."""
 
 OF_NODES: Final = frozenset(
-    (Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES)
+    (
+        *(Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES),
+        *OF_VOLUMES,
+    )
 )
 """What is between a pod and a node alone, and up to the scheduler's own plugins."""
 

@@ -31,8 +31,9 @@ from extender.verbs.node_room import (
 from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
+from extender.verbs.volumes import VOLUME_PLUGINS, VolumeClaims
 
-NOT_MODELLED: Final = ("volumes", "topologySpreadConstraints", "resourceClaims")
+NOT_MODELLED: Final = ("topologySpreadConstraints", "resourceClaims")
 """Fields of a pod for which the scheduler may refuse nodes, and nothing here does."""
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
@@ -47,12 +48,14 @@ def filters(
 ) -> Plugins:
     """Return all of them; three have arguments, and without quotas nobody looks at these."""
     return (
+        VolumeClaims(),
         NodeName(),
         NodeUnschedulable(),
         TaintToleration(),
         replace(nodes, for_anybody=True),
         NodePorts(),
         NodeResourcesFit(),
+        *VOLUME_PLUGINS,
         affinity,
         NotModelled(),
         *(() if quota is None else (quota,)),

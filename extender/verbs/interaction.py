@@ -34,6 +34,21 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     )
 
 
+def prefer(state: ClusterState, one: PodClass, other: PodClass) -> bool:
+    """Return whether a pod of one class changes the scores of nodes for a pod of the other.
+
+    That is so when a preferred term of either speaks of the other, or a required affinity term of
+    one: hardPodAffinityWeight. Where a class has very many rules, it is taken not to be so: scores
+    are worth no more than a few comparisons.
+    """
+    terms = [(each.term, one) for each in other.affinity.preferred]
+    terms += [(each.term, other) for each in one.affinity.preferred]
+    terms += [(each, other) for each in one.affinity.required]
+    if sum(term.pods.conditions for term, _ in terms) > MOST_CONDITIONS:
+        return False
+    return any(state.is_about(term, pod_class) for term, pod_class in terms)
+
+
 def _has_too_many(rules: Affinity) -> bool:
     return len(rules) > MOST_COMPARED or rules.conditions > MOST_CONDITIONS
 

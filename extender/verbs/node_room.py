@@ -8,8 +8,9 @@ would have left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
@@ -39,36 +40,58 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 FIRST: Final = (PODS, "cpu", "memory", "ephemeral-storage")
 """The resources that NodeResourcesFit names before all others, in its order."""
-Allows: TypeAlias = Callable[[str], bool]
-"""Whether one thing about a node, by its name, leaves room for the pod."""
+MOST_ASKED: Final = 50
+"""Resources, host ports or tolerations of a pod: whoever writes it makes none wait longer."""
+Lacks: TypeAlias = Callable[[str], str | None]
+"""In what way a node, by its name, lacks something for the pod, as below; None if it does not."""
+PLAIN: Final = ""
+EMPTY: Final = " even when empty"
+HELD: Final = " beside the pods nominated there"
 
 
 @dataclass(slots=True, eq=False)
 class RoomRule(Rule):
-    """One thing that a node may lack for a pod."""
+    """One thing that a node may lack for a pod; the ways in which nodes lack it are domains."""
 
     reason: Reason
-    allows: Allows
+    lacks: Lacks
     what: str
     """In words: too little cpu."""
     cure: str = ""
-    """What would have to be so for the node to fit: 200m cpu were free there."""
+    """What would have to be so for the node to fit: 200m cpu were free."""
     event: str = ""
-
-    def __post_init__(self) -> None:
-        self.event = self.event or self.reason.value
+    of_node = True
+    looks = 9
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that have it, and the names of those that lack it."""
-        return _without(asked, [name for name in asked.names if not self.allows(name)])
+        lacks = self.lacks
+        return _without(asked, [name for name in asked.names if lacks(name) is not None])
+
+    def hits(self, asked: NodeList) -> Mapping[str, str | None]:
+        """Return the nodes that lack it, each with the way in which it does."""
+        found = [(name, self.lacks(name)) for name in asked.names]
+        return {name: way for name, way in found if way is not None}
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say what is lacking, and how, where that is the same for all."""
+        (way, *others) = group.pods
+        return self.what if others else f"{self.what}{way}"
 
     def statement(self, refusal: Refusal) -> str | None:
         """Say what it refuses, unless the summary has."""
-        return Rule.statement(self, refusal) if _says_more(refusal) else None
+        if not _says_more(refusal):
+            return None
+        return f"Refused on {plural(refusal.hits, 'node')}: {self.what}{refusal.domain}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be so."""
-        return f" if {self.cure}" if self.cure else Rule.remedy(self, domain, nodes)
+        del nodes
+        if domain == HELD:
+            return " if it was not for pods that are nominated there"
+        if not self.cure:
+            return f" but for one thing: {self.what}"
+        return f" if {self.cure}{' at all' if domain == EMPTY else ''}"
 
 
 def _says_more(refusal: Refusal) -> bool:
@@ -97,7 +120,12 @@ class NodeName(FilterPlugin):
         wanted = named_node(state, pod)
         if wanted is not None:
             what = f"spec.nodeName names {wanted}"
-            yield RoomRule(Reason.NODE_NAME, lambda node: node == wanted, what)
+            yield RoomRule(
+                Reason.NODE_NAME,
+                lambda node: None if node == wanted else PLAIN,
+                what,
+                event=Reason.NODE_NAME.value,
+            )
 
 
 def named_node(state: ClusterState, pod: Pod) -> str | None:
@@ -117,9 +145,10 @@ class NodeUnschedulable(FilterPlugin):
         if _knows_tolerations(pod) and not _covers(pod.requirements.tolerations, CORDONED):
             yield RoomRule(
                 Reason.UNSCHEDULABLE,
-                lambda node: not resources.allocatable(node).unschedulable,
+                lambda node: PLAIN if resources.allocatable(node).unschedulable else None,
                 "cordoned",
                 "it was not cordoned",
+                Reason.UNSCHEDULABLE.value,
             )
 
 
@@ -130,6 +159,8 @@ class TaintRule(Rule):
     state: ClusterState
     tolerations: Sequence[Toleration]
     reason = Reason.TAINT
+    of_node = True
+    looks: int
     _known: dict[tuple[Taint, ...], str | None] = field(default_factory=dict)
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
@@ -179,12 +210,14 @@ class TaintToleration(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[TaintRule]:
         """Yield the one rule."""
-        if _knows_tolerations(pod):
-            yield TaintRule(state, pod.requirements.tolerations)
+        if _knows_tolerations(pod) and len(pod.requirements.tolerations) <= MOST_ASKED:
+            tolerations = pod.requirements.tolerations
+            yield TaintRule(state, tolerations, 4 + len(tolerations))
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say that it is not known what a placed pod tolerates, or asks for besides."""
+        """Say that it is not known what a placed pod tolerates, or that it is too much."""
         del state
+        yield from _too_many("tolerations", pod.requirements.tolerations)
         if not _knows_tolerations(pod):
             yield Unknown(
                 "spec",
@@ -201,11 +234,15 @@ class NodePorts(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield the pod's host ports."""
-        if not pod.ports:
-            return
-        room = _Room(state, pod)
-        for port in pod.ports:
-            yield from room.port(port)
+        if pod.ports:
+            room = _Room(state, pod)
+            for port in pod.ports[:MOST_ASKED]:
+                yield room.port(port)
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say that there are more than are looked at."""
+        del state
+        yield from _too_many("host ports", pod.ports)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,89 +255,84 @@ class NodeResourcesFit(FilterPlugin):
         """Yield the resources that the pod requests."""
         room, amounts = _Room(state, pod), dict(pod.requests)
         first = [each for each in FIRST if each in amounts]
-        for resource in dict.fromkeys((*first, *amounts)):
+        for resource in islice(dict.fromkeys((*first, *amounts)), MOST_ASKED):
             if amounts[resource]:
-                yield from room.resource(resource, amounts[resource])
+                yield room.resource(resource, amounts[resource])
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say that there are more than are looked at."""
+        del state
+        yield from _too_many("resources", pod.requests)
+
+
+def _too_many(what: str, asked: Sized) -> Iterator[Unknown]:
+    if len(asked) > MOST_ASKED:
+        text = f"of its {len(asked):,} {what}, more than {MOST_ASKED} are not looked at"
+        yield Unknown(what, text)
 
 
 class _Room:
     """What nodes have left for a pod.
 
-    Itself left out; pods nominated to a node that it yields to count as there, in rules that say
-    so. Pods that are `gone` in a question keep their room.
+    Itself left out, and with the pods nominated there that it yields to. Pods that are `gone` in a
+    question keep their room.
     """
 
     def __init__(self, state: ClusterState, pod: Pod) -> None:
         self._state = state
         self._pod = pod
         self._own = {each.node for each in _places(state, pod)}
+        self._fits: dict[tuple[str, bool], NodeFit] = {}
 
-    def port(self, port: HostPort) -> Iterator[RoomRule]:
-        """Yield what refuses nodes that have a port taken."""
+    def port(self, port: HostPort) -> RoomRule:
+        """Return what refuses nodes that have a port taken."""
+        ports, own, asked = self._state.node_resources.ports, self._own, (port,)
+        nominated = self._state.nominated
+
+        def lacks(node: str) -> str | None:
+            taken = ports(node)
+            if taken and not (self._fit(node).allows(port) if node in own else taken.allow(asked)):
+                return PLAIN
+            held = nominated and nominated.on(node) and not self._fit(node, held=True).allows(port)
+            return HELD if held else None
+
         at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
         what = f"host port {at}{port.number}/{port.protocol}"
-        ports, own = self._state.node_resources.ports, self._own
+        event = Reason.PORTS.value
+        return RoomRule(Reason.PORTS, lacks, f"{what} taken", f"{what} were free", event)
 
-        def allows(node: str) -> bool:
-            if node in own:
-                return self._fit(node).allows(port)
-            return ports(node).allow((port,))
+    def resource(self, resource: str, amount: int) -> RoomRule:
+        """Return what refuses nodes that have too little of a resource, or too little left."""
+        resources, own, nominated = self._state.node_resources, self._own, self._state.nominated
+        allocatable, used = resources.allocatable, resources.used
 
-        yield RoomRule(Reason.PORTS, allows, f"{what} taken", f"{what} were free")
-        yield from self._beside(Reason.PORTS, allows, f"{what} taken", lambda fit: fit.allows(port))
+        def lacks(node: str) -> str | None:
+            has = allocatable(node).amounts
+            room = has.get(resource, 0)
+            if not has:
+                return None
+            if amount > room:
+                return EMPTY
+            taken = self._fit(node).used(resource) if node in own else used(node).get(resource, 0)
+            if taken + amount > room:
+                return PLAIN
+            if not nominated or not nominated.on(node):
+                return None
+            return HELD if self._fit(node, held=True).used(resource) + amount > room else None
 
-    def resource(self, resource: str, amount: int) -> Iterator[RoomRule]:
-        """Yield what refuses nodes that have too little of a resource, or too little left."""
-        state, resources, own = self._state, self._state.node_resources, self._own
-        reason, what, event = Reason.RESOURCES, f"too little {resource}", f"Insufficient {resource}"
-        cure = f"{amount_of(resource, amount)} {resource} were free"
         if resource == PODS:
-            what, event, cure = "too many pods", "Too many pods", "one pod fewer were there"
+            said = "too many pods", "one pod fewer were there", "Too many pods"
+        else:
+            cure = f"{amount_of(resource, amount)} {resource} were free"
+            said = f"too little {resource}", cure, f"Insufficient {resource}"
+        return RoomRule(Reason.RESOURCES, lacks, *said)
 
-        def large(node: str) -> bool:
-            has = resources.allocatable(node).amounts
-            return not has or amount <= has.get(resource, 0)
-
-        def allows(node: str) -> bool:
-            if not large(node) or is_unmeasured(state, node):
-                return True
-            if node in own:
-                return self._fit(node).has(resource, amount)
-            return resources.has(node, ((resource, amount),))
-
-        at_all = f"{amount_of(resource, amount)} {resource} were there at all"
-        yield RoomRule(reason, large, f"{what} even when empty", at_all, event)
-        yield RoomRule(reason, allows, what, cure, event)
-        yield from self._beside(
-            reason,
-            lambda node: large(node) and allows(node),
-            what,
-            lambda fit: fit.has(resource, amount),
-            event,
-        )
-
-    def _beside(
-        self,
-        reason: Reason,
-        allows: Allows,
-        what: str,
-        fits: Callable[[NodeFit], bool],
-        event: str = "",
-    ) -> Iterator[RoomRule]:
-        """Yield what refuses nodes that would do but for the pods nominated there."""
-        nominated = self._state.nominated
-        if not nominated:
-            return
-
-        def beside(node: str) -> bool:
-            if not nominated.on(node) or not allows(node) or is_unmeasured(self._state, node):
-                return True
-            return fits(NodeFit(self._state, self._pod, node))
-
-        yield RoomRule(reason, beside, f"{what} beside the pods nominated there", event=event)
-
-    def _fit(self, node: str) -> NodeFit:
-        return NodeFit(self._state, self._pod, node, nominated=False)
+    def _fit(self, node: str, *, held: bool = False) -> NodeFit:
+        found = self._fits.get((node, held))
+        if found is None:
+            found = NodeFit(self._state, self._pod, node, nominated=held)
+            self._fits[node, held] = found
+        return found
 
 
 def _places(state: ClusterState, pod: Pod) -> Iterator[Pod]:
@@ -378,12 +410,14 @@ class NodeFit:
     def fits(self) -> bool:
         """Return whether the pod has what it requests, and its ports."""
         return self._ports.allow(self._wanted) and all(
-            self.has(resource, amount) for resource, amount in self._requests if amount
+            self._used[resource] + amount <= self._allocatable.get(resource, 0)
+            for resource, amount in self._requests
+            if amount
         )
 
-    def has(self, resource: str, amount: int) -> bool:
-        """Return whether so much of a resource is left."""
-        return self._used[resource] + amount <= self._allocatable.get(resource, 0)
+    def used(self, resource: str) -> int:
+        """Return how much of a resource is taken."""
+        return self._used[resource]
 
     def allows(self, port: HostPort) -> bool:
         """Return whether nobody has a port."""

@@ -12,11 +12,13 @@ from extender.cluster.counts.topology import DomainTable
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason
+from extender.model.verdict import NODE_RESOURCES_FIT, VOLUME_BINDING, Reason
 from extender.model.wording import MOST_NAMED, plural, plural_of, short, some
 
 HOSTNAME: Final = "hostname"
 """The last part of the topology key whose domains are nodes."""
+SEVERAL_REASONS: Final = frozenset((NODE_RESOURCES_FIT, VOLUME_BINDING))
+"""Plugins that may name several reasons for one node."""
 SUBJECTS: Final = {
     Reason.AFFINITY: "your affinity",
     Reason.ANTI_AFFINITY: "your anti-affinity",
@@ -50,6 +52,10 @@ class Rule:
     """What it asks of nodes."""
     number: int = 0
     """Tells it from others that say the same."""
+    of_node: bool = False
+    """It is between the pod and a node alone, and so no rule of affinity."""
+    looks: int = 1
+    """What it takes to judge a node by it, roughly, in look-ups."""
     nominated: bool = False
     """Pods that are nominated to nodes are the cause, and not there yet."""
 
@@ -174,8 +180,12 @@ def event_of(refusals: Sequence[Refusal]) -> str:
 
     It is the first plugin's to say: too little cpu and too little memory at once.
     """
-    first = refusals[0].reason
-    return ", ".join(dict.fromkeys(e.rule.event for e in refusals if e.reason is first))
+    first = refusals[0].rule
+    plugin = first.reason.plugin
+    if plugin not in SEVERAL_REASONS:
+        return first.event
+    same = (each.rule.event for each in refusals if each.rule.reason.plugin == plugin)
+    return ", ".join(dict.fromkeys(same))
 
 
 @dataclass(slots=True, eq=False)

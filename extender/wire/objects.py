@@ -75,6 +75,8 @@ class PodReader:
     """Say who would replace a pod."""
     requirements: bool = False
     """Say of pods that have a node, too, what else they ask of their placing."""
+    volumes: bool = False
+    """Say what the volumes are of those of which requirements are said."""
     most_entries: int | None = None
     """Longer affinity rules are an ObjectError."""
     stored: bool = False
@@ -94,7 +96,7 @@ class PodReader:
         self._node_affinity = NodeAffinityReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
-        self._requirements = RequirementsReader()
+        self._requirements = RequirementsReader(volumes=self.volumes)
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""

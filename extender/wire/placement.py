@@ -5,7 +5,7 @@ And what the conditions in its status say: of its end, and of the rules that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -21,11 +21,13 @@ from extender.model.node_resources import (
     Requirements,
     Toleration,
 )
+from extender.model.volumes import PodVolumes
 from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
 from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
+from extender.wire.pod_volumes import Fields, read_pod_volumes
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -63,7 +65,7 @@ _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Deco
 _VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
     list[dict[str, msgspec.Raw]] | None
 )
-_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], str | None]
+_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], PodVolumes | None, str | None]
 
 
 def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
@@ -72,16 +74,21 @@ def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
     return tuple(_tolerations(found or ()))
 
 
-def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
-    """Return the fields that are looked at nowhere here: volumes, devices, even spread."""
+def _volumes(spec: PodSpec) -> Sequence[Fields]:
+    """Return the volumes of a pod if nodes may be refused for some of them."""
+    volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes") or ()
+    return () if all(map(ANYWHERE.issuperset, volumes)) else volumes
+
+
+def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
+    """Return the fields that only the scheduler looks at: volumes, devices, even spread."""
     found = []
     if spec.resourceClaims:
         found.append("resourceClaims")
     if spread := spec.topologySpreadConstraints:
         is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
         found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
-    volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes")
-    if volumes and not all(map(ANYWHERE.issuperset, volumes)):
+    if volumes:
         found.append("volumes")
     if spec.schedulingGates:
         found.append("schedulingGates")
@@ -93,14 +100,18 @@ def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
 class RequirementsReader:
     """Reads what pods ask of their placing; those that ask for the same share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, volumes: bool = False) -> None:
+        """With `volumes`, say what they are; otherwise only that there are some that matter."""
+        self._says_volumes = volumes
         self._known: LruCache[_Key, Requirements] = LruCache(memory.REQUIREMENTS)
 
     def read(self, spec: PodSpec, annotations: PodAnnotations | None) -> Requirements:
         """Return what a pod asks for; ObjectError names the field that is broken."""
         scheduler, tolerations = spec.schedulerName or DEFAULT_SCHEDULER, bytes(spec.tolerations)
         keep = None if annotations is None else annotations.keep
-        key = (tolerations, scheduler, _unmodelled(spec), keep)
+        volumes = _volumes(spec)
+        claimed = read_pod_volumes(volumes) if volumes and self._says_volumes else None
+        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep)
         known = self._known.peek(key)
         if known is None:
             size = decoded_size(tolerations) + len(scheduler)

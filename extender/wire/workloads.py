@@ -118,7 +118,6 @@ class WorkloadManifest(msgspec.Struct):
 _MANIFEST = msgspec.json.Decoder(WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
-_CLAIMED: Final = msgspec.Raw(b'{"persistentVolumeClaim":{}}')
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 
 
@@ -186,7 +185,11 @@ class Workload:
             # Its controller adds a volume for each of them.
             spec = decode(_FIELDS, template.spec, "spec") or {}
             volumes = decode(_RAWS, spec.get("volumes", NULL), "spec.volumes") or []
-            return spec | {"volumes": [*volumes, _CLAIMED]}
+            claimed = [
+                {"persistentVolumeClaim": {"template": each}}
+                for each in self.spec.volumeClaimTemplates
+            ]
+            return spec | {"volumes": [*volumes, *claimed]}
         return {} if bytes(template.spec) == bytes(NULL) else template.spec
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.callbacks.in_flight import MOST_PODS, InFlightPods
+from extender.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
 from extender.model.keys import Key, key_of
 from extender.model.objects import Pod, PodClass
 from tests.clock import Clock
@@ -102,6 +102,62 @@ def test_so_many_are_in_flight_at_most(in_flight: InFlightPods) -> None:
     for number in range(MOST_PODS + 5):
         in_flight.add(a_pod(str(number)))
     assert len(in_flight._pods) == MOST_PODS
+
+
+async def test_a_pod_that_somebody_else_has_bound_is_waited_for_no_more(clock: Clock) -> None:
+    bound: set[str] = set()
+    in_flight = InFlightPods(lambda *_: True, decided=lambda pod: pod.uid in bound, clock=clock)
+    in_flight.add(a_pod("a"))
+    waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
+    await asyncio.sleep(0)
+    in_flight.look_again("a")
+    await asyncio.sleep(0)
+    assert not waiting.done(), "what was told of it was something else"
+    in_flight.look_again("a")
+    bound.add("a")
+    async with asyncio.timeout(HOLD / 2):
+        await waiting
+    assert not in_flight.interacting(a_pod("b"))
+
+
+def test_of_pods_alike_in_a_row_the_first_are_waited_for(clock: Clock) -> None:
+    in_flight = InFlightPods(lambda *_: True, most_alike=2, clock=clock)
+    for name in "ab":
+        in_flight.add(a_pod(name))
+        assert in_flight.interacting(a_pod("z"))
+        in_flight.remove(name)
+    in_flight.add(a_pod("c"))
+    assert not in_flight.interacting(a_pod("z")), "it is one of many"
+    in_flight.add(a_pod("other", "db"))
+    assert in_flight.interacting(a_pod("z")), "it is the first of its class"
+    in_flight.remove("other")
+    clock.now += ROW_SECONDS
+    in_flight.add(a_pod("d"))
+    assert in_flight.interacting(a_pod("z")), "it begins a new row"
+
+
+async def test_after_a_wait_in_vain_nobody_waits_for_as_long_as_is_set(clock: Clock) -> None:
+    in_flight = InFlightPods(lambda *_: True, hold=0.001, rest=9, clock=clock)
+    in_flight.add(a_pod("a"))
+    waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
+    await asyncio.sleep(0)
+    clock.now += 0.001
+    await waiting
+    in_flight.add(a_pod("b"))
+    assert not in_flight.interacting(a_pod("c"))
+    clock.now += 0.0089
+    in_flight.add(a_pod("c"))
+    assert not in_flight.interacting(a_pod("d"))
+    clock.now += 0.0002
+    in_flight.add(a_pod("d"))
+    assert in_flight.interacting(a_pod("e"))
+
+
+def test_rows_of_so_many_classes_are_remembered(clock: Clock) -> None:
+    in_flight = InFlightPods(lambda *_: True, most_alike=2, clock=clock)
+    for number in range(MOST_PODS + 5):
+        in_flight.add(a_pod("a", f"ns-{number}"))
+    assert len(in_flight._rows) == MOST_PODS
 
 
 GANG = key_of("web", "gang")

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
+from extender.callbacks.in_flight import InFlightPods
+from tests.answering import Answering
+from tests.builders import HOST, model_pod, pod, selector, state_of, term
 from tests.serving import NODES, TOGETHER, Start, ask, question
 
 
@@ -21,3 +27,27 @@ async def test_prioritize_knows_the_list_that_filter_answered(start: Start) -> N
 async def test_whole_nodes_are_scored_by_their_names(start: Start) -> None:
     body = {"Pod": TOGETHER, "Nodes": {"items": NODES}, "NodeNames": None}
     assert await ask(await start(), "/prioritize", body) == [{"Host": "a", "Score": 20}]
+
+
+async def test_who_scores_wait_for_is_counted_where_the_watch_shows_it() -> None:
+    web = selector(app="web")
+    first, second = (
+        pod(name).labels(app="web").prefers(-1, term(HOST, web)) for name in ("first", "second")
+    )
+    state = state_of(NODES, [], [])
+    in_flight = InFlightPods(
+        lambda *_: True, decided=lambda each: each.key in state.pods, hold=10.0
+    )
+    state.pod_observers.append(in_flight.look_again)
+    answers = Answering(state, plugins=(), in_flight_scores=in_flight)
+
+    def asked(incoming: object) -> bytes:
+        return json.dumps(question(incoming, "a", "b")).encode()
+
+    assert json.loads(await answers.priorities.answer(asked(first))) == []
+    waiting = asyncio.create_task(answers.priorities.answer(asked(second)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    state.upsert_pod(model_pod(first.on("a")))
+    async with asyncio.timeout(5):
+        assert json.loads(await waiting) == [{"Host": "b", "Score": 20}]

@@ -99,7 +99,8 @@ def test_what_is_not_read_is_not_in_it(raw: Path) -> None:
 
 
 def test_every_kind_that_is_read_can_be_dumped() -> None:
-    assert READ_AS.keys() == READS.keys()
+    rights = {kind for kind in READS if "Role" in kind}
+    assert READ_AS.keys() == READS.keys() - rights
 
 
 def test_templates_in_a_cron_job_are_taken_apart_as_well() -> None:

@@ -18,18 +18,23 @@ from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
 BROKEN = pod("web", "shop").labels(app="web").uid(None).anti_affinity(term(HOST))
 
 TEXT = """\
-ERROR selector-missing
-  A term has no labelSelector.
-  - {file}: Deployment shop/web
+{file}: Deployment shop/web
+  ERROR selector-missing
     spec.template.spec.affinity.podAntiAffinity
       .requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector
       missing: matches no pod, so the term has no effect
+
+selector-missing: A term has no labelSelector.
   why: A missing selector matches no pod, unlike an empty one. Required affinity
        can never be met, and any other term does nothing.
   fix: Add the labelSelector; labelSelector: {{}} matches every pod.
 
 1 error in 1 object
+{unknown}
 """
+UNKNOWN = """\
+not known, so not judged: nodes (node selectors, topology keys, domains),
+  namespaces, other pods"""
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_text_for_people(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", broken]) == 1
     told = capsys.readouterr()
-    assert told == (TEXT.format(file=broken), "")
+    assert told == (TEXT.format(file=broken, unknown=UNKNOWN), "")
     assert max(map(len, told.out.splitlines())) <= 80
 
 
@@ -60,7 +65,7 @@ def test_keys_without_anything_below_them(
         "spec:\n  template:\n    metadata:\n    spec:\n"
     )
     assert cli.main(["lint", str(tmp_path / "web.yaml")]) == 0
-    assert capsys.readouterr() == ("nothing found in 1 object\n", "")
+    assert capsys.readouterr() == (f"nothing found in 1 object\n{UNKNOWN}\n", "")
 
 
 def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +75,16 @@ def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> N
     assert finding["rule"] == "selector-missing"
     assert finding["object"] == "Deployment shop/web"
     assert {"what", "why", "fix", "path", "message", "level", "file"} <= finding.keys()
-    assert answer["summary"] == {"objects": 1, "errors": 1, "warnings": 0, "ignored": 0}
+    unknown = answer["summary"].pop("unknown")
+    assert [each.partition(" ")[0] for each in unknown] == ["nodes", "namespaces", "other"]
+    assert answer["summary"] == {
+        "objects": 1,
+        "errors": 1,
+        "warnings": 0,
+        "notes": 0,
+        "ignored": 0,
+        "skipped": {},
+    }
 
 
 def test_sarif_for_code_scanning(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,9 +163,19 @@ def check_sarif(log: dict[str, Any]) -> None:
 
 def test_rules_can_be_left_out(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", broken, "--ignore", "selector-missing"]) == 0
-    assert capsys.readouterr().out == "nothing found in 1 object; 1 ignored\n"
+    assert capsys.readouterr().out == f"nothing found in 1 object; 1 ignored\n{UNKNOWN}\n"
     assert cli.main(["lint", broken, "--ignore", "selector-mising"]) == 2
     assert "there is no rule 'selector-mising'" in capsys.readouterr().err
+
+
+def test_notes_alone_are_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web.json").write_text(
+        json.dumps(workload("Deployment", "web", pod("web").labels(app="web"), replicas=3))
+    )
+    assert cli.main(["lint", str(tmp_path / "web.json")]) == 0
+    told = capsys.readouterr().out
+    assert "NOTE replicas-not-spread" in told
+    assert "\n1 note in 1 object\n" in told
 
 
 def test_many_findings_of_a_rule_are_cut_short(
@@ -162,8 +186,36 @@ def test_many_findings_of_a_rule_are_cut_short(
     file.write_text(json.dumps({"kind": "List", "items": things}))
     assert cli.main(["lint", str(file)]) == 1
     told = capsys.readouterr().out
-    assert "and 10 more; -o json has all" in told
+    assert "and 10 more objects; -o json has all" in told
     assert "30 errors in 30 objects" in told
+
+
+OF_ONE_OWNER = """\
+Deployment shop/web (Pod shop/web-5d-0 and 1 more)
+  ERROR selector-missing
+    spec.affinity.podAntiAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector
+      missing: matches no pod, so the term has no effect
+    spec.affinity.podAntiAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution[1].labelSelector
+      missing: matches no pod, so the term has no effect
+
+"""
+
+
+def test_the_pods_of_an_owner_are_one_block_and_each_place_one_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_rule = BROKEN.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    of_two = of_rule.anti_affinity(term("rack"))
+    things = [
+        {**each, "metadata": {**each["metadata"], "name": f"web-5d-{number}"}}
+        for number, each in enumerate([of_rule, of_two] * 15)
+    ]
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": things}))
+    assert cli.main(["lint", "--cluster", str(tmp_path / "dump.json")]) == 1
+    told = capsys.readouterr().out
+    assert told.removeprefix(f"{tmp_path}/dump.json: ").startswith(OF_ONE_OWNER)
 
 
 def test_files_against_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,9 +250,52 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("web").uid(None)))
     assert cli.main(["lint", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert told.out == "nothing found in 1 object\n"
+    assert told.out == f"nothing found in 1 object\n{UNKNOWN}\n"
     assert "passed over" in told.err
     assert "values.yaml" in told.err
+
+
+SKIPPED = """\
+nothing found in 0 objects
+skipped: 1 AllowList, 1 Deployment (example.com/v1), 1 Role
+  (iam.aws.crossplane.io/v1beta1)
+"""
+
+
+def test_custom_resources_are_skipped_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "crossplane.yaml").write_text(
+        "apiVersion: iam.aws.crossplane.io/v1beta1\nkind: Role\nspec: [odd]\n"
+        "---\napiVersion: policy.example.com/v1\nkind: AllowList\nmetadata: {name: all}\n"
+        "---\napiVersion: example.com/v1\nkind: Deployment\nspec: 5\n"
+    )
+    assert cli.main(["lint", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (SKIPPED, "")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "unknown"),
+    [
+        pytest.param(("Pod",), ["nodes", "namespaces", "workloads"], id="pods alone"),
+        pytest.param(("Pod", "Node"), ["namespaces", "workloads"], id="with nodes"),
+        pytest.param(("Deployment",), ["nodes", "namespaces"], id="workloads alone"),
+    ],
+)
+def test_what_a_dump_lacks_is_not_judged(
+    kinds: tuple[str, ...],
+    unknown: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    things = [pod("web"), node("n", {HOST: "n"}), workload("Deployment", "web", pod("web"))]
+    items = [each for each in things if each["kind"] in kinds]
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": items}))
+    assert cli.main(["lint", "--cluster", str(tmp_path / "dump.json")]) == 0
+    told = " ".join(capsys.readouterr().out.split()).partition("not known, so not judged: ")[2]
+    named = [each for each in ("nodes", "namespaces", "other pods", "workloads") if each in told]
+    assert named == unknown
 
 
 @pytest.mark.parametrize(
@@ -208,7 +303,7 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
     [
         pytest.param(["values.yaml"], 2, "an object needs a kind", id="no manifest"),
         pytest.param(["absent.yaml"], 3, "No such file", id="no file"),
-        pytest.param(["service.yaml"], 2, "nothing that a rule looks at", id="other kinds"),
+        pytest.param(["none.yaml"], 2, "no object is in the files", id="no object"),
         pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
         pytest.param(["web.yaml"], 2, "web.yaml: object 0 (Deployment)", id="a broken template"),
@@ -249,6 +344,7 @@ def test_what_cannot_be_looked_at(
     scheduler = {"apiVersion": f"{group}/v1", "kind": "KubeSchedulerConfiguration"}
     texts = {
         "values.yaml": {"replicas": 3},
+        "none.yaml": {"apiVersion": "v1", "kind": "List", "items": []},
         "service.yaml": {"apiVersion": "v1", "kind": "Service"},
         "ours.yaml": {**kind, "mode": "both"},
         "scheduler.yaml": {**scheduler, "extenders": {}},

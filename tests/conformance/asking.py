@@ -59,6 +59,11 @@ class InTree:
         attempts: list[dict[str, Any]] = self._ask(case)["preemptions"]
         return attempts
 
+    def verdicts(self, case: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return for each judged pod of a case why each node is refused that does not fit."""
+        judged: list[dict[str, Any]] = self._ask(case)["judged"]
+        return judged
+
     def _ask(self, case: Mapping[str, Any]) -> dict[str, Any]:
         self._cases.write(json.dumps(case).encode() + b"\n")
         self._cases.flush()

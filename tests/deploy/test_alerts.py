@@ -244,8 +244,8 @@ def test_each_alert_leads_to_its_runbook(name: str) -> None:
     rule = ALERTS[name]
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert rule["annotations"].keys() == {"summary", "description", "runbook"}
-    assert rule["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
-    sections = re.split(r"^## ", (ROOT / "docs" / "runbooks.md").read_text(), flags=re.MULTILINE)
+    assert rule["annotations"]["runbook"] == f"docs/monitoring.md#{name.lower()}"
+    sections = re.split(r"^### ", (ROOT / "docs" / "monitoring.md").read_text(), flags=re.MULTILINE)
     (section,) = (each for each in sections if each.startswith(f"{name}\n"))
     assert "**Means**" in section
     assert "**Do**" in section

@@ -49,7 +49,7 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
     assert missing == []
 
 
-MAP = (ROOT / "docs" / "architecture.md").read_text()
+MAP = (ROOT / "docs" / "development" / "architecture.md").read_text()
 PROGRAM = ROOT / "extender"
 COMMANDS = ROOT / "affinityctl"
 ROOMS = [
@@ -99,7 +99,7 @@ def test_every_path_of_the_map_is_there() -> None:
 )
 def test_a_row_of_the_map_leads_to_what_it_says(row: str, holds: str) -> None:
     (line,) = [each for each in MAP.splitlines() if each.startswith(f"| {row}")]
-    linked = re.findall(r"\]\(\.\./([\w/.]+\.py)\)", line)
+    linked = re.findall(r"\]\((?:\.\./){2}([\w/.]+\.py)\)", line)
     assert any(holds in (ROOT / path).read_text() for path in linked)
 
 
@@ -134,6 +134,6 @@ def test_metrics_that_are_named_are_ours() -> None:
 def test_each_dependency_says_how_it_earns_its_place() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    text = (ROOT / "docs" / "dependencies.md").read_text().lower()
+    text = (ROOT / "docs" / "development" / "dependencies.md").read_text().lower()
     absent = [name for name in wanted if re.split(r"[<>=\[; ]", name)[0].lower() not in text]
     assert absent == []

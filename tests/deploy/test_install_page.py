@@ -1,4 +1,4 @@
-"""The commands of docs/install.md, as far as they need no cluster: the rest is in tests/e2e."""
+"""The commands of docs/install.md and managed.md that need no cluster: the rest is in tests/e2e."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.deploy.places import EVERY_OVERLAY, OVERLAYS, ROOT, SAMPLES, SERVICE
+from tests.deploy.places import EVERY_OVERLAY, OVERLAYS, ROOT, SAMPLES, SERVICE, read_yaml
 from tests.deploy.starting import started
 from tests.missing import missing
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
+MANAGED = (ROOT / "docs" / "managed.md").read_text()
 NAME = "affinity-extender.kube-system.svc"
 
 
@@ -44,6 +45,19 @@ def test_every_overlay_that_is_named_is_there_and_every_overlay_is_named() -> No
 def test_every_target_of_make_that_is_named_is_there() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"`make ([\w-]+)`", PAGE)) <= set(targets)
+
+
+@pytest.mark.parametrize("page", [PAGE, MANAGED], ids=["install", "managed"])
+def test_every_value_of_the_chart_that_is_set_is_there(page: str) -> None:
+    named = re.findall(
+        r"(?:--set |`)((?:image|scheduler|annotationPolicy)\.[\w.]+|mode)[=:`]", page
+    )
+    assert named
+    for path in named:
+        value = read_yaml(ROOT / "charts" / "affinity-extender" / "values.yaml")
+        for key in path.split("."):
+            assert key in value, path
+            value = value[key]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from extender.config import Serving
 from tests.deploy.kustomize import render
-from tests.deploy.places import SIDECAR, named
+from tests.deploy.places import OVERLAYS, SIDECAR, named
 from tests.deploy.pods import (
     GetPod,
     containers,
@@ -70,7 +70,24 @@ def test_the_extender_starts_before_the_scheduler_and_ends_after_it() -> None:
     (sidecar,) = second_scheduler()["spec"]["initContainers"]
     assert sidecar["name"] == "affinity-extender"
     assert sidecar["restartPolicy"] == "Always"
-    assert sidecar["startupProbe"]["httpGet"] == {"path": "/readyz", "port": "ops"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "path"),
+    [
+        ("sidecar", "/livez"),
+        ("sidecar-shadow", "/livez"),
+        ("sidecar-quota", "/livez"),
+        ("sidecar-replace", "/readyz"),
+        ("sidecar-replace-quota", "/readyz"),
+    ],
+)
+def test_a_scheduler_that_binds_by_itself_does_not_wait_until_the_cluster_is_known(
+    overlay: str, path: str
+) -> None:
+    deployment = named(render(OVERLAYS / overlay), "Deployment", "affinity-scheduler")
+    (sidecar,) = deployment["spec"]["template"]["spec"]["initContainers"]
+    assert sidecar["startupProbe"]["httpGet"] == {"path": path, "port": "ops"}
 
 
 def test_on_kubeadm_it_cannot_hold_up_the_scheduler() -> None:

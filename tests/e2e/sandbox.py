@@ -144,6 +144,11 @@ class Sandbox:
             placed[each["metadata"]["name"]] = await self.decided(key_of(each))
         return placed
 
+    async def settle_at_once(self, *pods: JSON) -> dict[str, str | None]:
+        """Create pods together, and return the nodes once all are decided."""
+        await asyncio.gather(*(self.api.create(pods_path(each), each) for each in pods))
+        return {each["metadata"]["name"]: await self.decided(key_of(each)) for each in pods}
+
     async def settle_repeatedly(self, *pods: JSON) -> list[dict[str, str | None]]:
         """Let the same pods settle and go several times, so that no luck looks like a rule."""
         outcomes = []

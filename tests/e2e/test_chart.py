@@ -15,7 +15,7 @@ import yaml
 from extender import __version__
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, ROOT, SIDECAR, read_yaml
-from tests.e2e.controlplane.binaries import kept
+from tests.e2e.controlplane.binaries import KUBERNETES, kept
 from tests.e2e.controlplane.gobuild import build
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ HELM = "4.3.1"
 
 pytestmark = pytest.mark.long  # Helm takes longer to build than all of Kubernetes' commands.
 
+OF_CLUSTER = ("--namespace=kube-system", f"--kube-version=v{KUBERNETES}")
 QUOTA = {"quota": {"enabled": True}}
 VALUES: dict[str, JSON] = {
     "sidecar": {},
@@ -84,7 +85,7 @@ def _built(report: Callable[[str], None]) -> Binaries:
 
 
 def templated(helm: Helm, values: JSON) -> list[JSON]:
-    text = helm("template", "affinity-extender", "--namespace=kube-system", values=values)
+    text = helm("template", "affinity-extender", *OF_CLUSTER, values=values)
     return [one for one in yaml.safe_load_all(text) if one]
 
 
@@ -164,6 +165,9 @@ def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
         pytest.param({"imgae": {}}, "imgae", id="a value that does not exist"),
         pytest.param({"form": "k3s", "mode": "replace"}, "/mode", id="replace on k3s"),
         pytest.param({"form": "service", "mode": "replace"}, "/mode", id="replace by a service"),
+        pytest.param(
+            {"config": {"mode": "replace"}}, "config.mode", id="a mode that the scheduler's has not"
+        ),
     ],
 )
 def test_wrong_values_are_refused(helm: Helm, values: JSON, named: str) -> None:
@@ -209,6 +213,21 @@ def test_values_reach_the_two_configurations(helm: Helm) -> None:
     deployment = found["Deployment", "kube-system", "affinity-scheduler"]
     pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
     assert pod["initContainers"][0]["image"] == "example.com/affinity-extender:9.9.9"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "tag", "expected"),
+    [
+        pytest.param("v1.34.5-eks-1a2b3c4", "", "v1.34.5", id="the cluster's release"),
+        pytest.param("v1.34.5+k3s1", "v1.36.0", "v1.36.0", id="another release"),
+    ],
+)
+def test_the_scheduler_is_of_the_cluster_s_release(
+    helm: Helm, cluster: str, tag: str, expected: str
+) -> None:
+    values = {"scheduler": {"image": {"tag": tag}}}
+    text = helm("template", "affinity-extender", f"--kube-version={cluster}", values=values)
+    assert f"image: registry.k8s.io/kube-scheduler:{expected}\n" in text
 
 
 def test_another_namespace_is_everywhere_but_where_the_role_is(helm: Helm) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from affinityctl.lint.patching import merged
 from extender.wire.objects import PodReader
 from tests.builders import (
     HOST,
+    ZONE,
     Pod,
     model_pod,
     node_term,
@@ -25,6 +27,7 @@ from tests.e2e.applying import collection
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.lint.asking import found, linted
+from tests.lint.test_planted_workloads import CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -144,6 +147,44 @@ async def test_the_api_server_is_of_the_same_opinion(template: Pod, fine: bool, 
         refused = await refusal(api, complete(thing))
         assert (refused is None) is fine, refused
         assert REFUSED.isdisjoint(found(linted(thing))) is fine
+
+
+def with_host_port() -> Pod:
+    made = web()
+    port = {"containerPort": 80, "hostPort": 80}
+    made["spec"]["containers"] = [{"name": "c", "image": "i", "ports": [port]}]
+    return made
+
+
+PATCHED = [
+    pytest.param(web().anti_affinity(term(ZONE, selector(app="web"))), {}, id="label keys"),
+    pytest.param(with_host_port(), {"replicas": 6}, id="no surge"),
+    pytest.param(
+        web().anti_affinity(term(ZONE, selector(app="web"))), {"replicas": 4}, id="spread instead"
+    ),
+    pytest.param(web(), {}, id="spread"),
+]
+
+
+@pytest.mark.parametrize(("template", "spec"), PATCHED)
+async def test_a_patch_that_lint_proposes_is_accepted_and_cures(
+    template: Pod, spec: JSON, api: Api
+) -> None:
+    surging = {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}
+    thing = complete(
+        workload("Deployment", "cured", template, **{"replicas": 3, **surging, **spec})
+    )
+    created = await api.create(collection(thing), thing)
+    path = f"{collection(thing)}/cured"
+    try:
+        report = linted(*CLUSTER, {**thing, **created})
+        patch: Any = merged(report.findings)
+        assert patch
+        kind = "application/json-patch+json"
+        stored = await api.request("PATCH", path, patch, content_type=kind)
+        assert found(linted(*CLUSTER, {**thing, **stored})) == []
+    finally:
+        await api.delete(path)
 
 
 async def test_a_comparison_with_what_is_no_number_is_accepted_and_met_by_no_node(

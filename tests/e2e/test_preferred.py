@@ -6,12 +6,16 @@ has a say, and the stock scheduler's choice is InterPodAffinity's.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.api import key_of
+from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
-from tests.e2e.scheduling import MODES
+from tests.e2e.scheduling import MODES, STOCK
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -149,3 +153,18 @@ async def test_pods_that_prefer_distance_spread_evenly(sandbox: Sandbox, mode: s
     nodes = [str(each) for each in placed.values()]
     assert sorted(each[0] for each in nodes[:3]) == ["a", "b", "c"]
     assert sorted(nodes) == ["a1", "a2", "b1", "b2", "c1", "c2"]
+
+
+@pytest.mark.parametrize("mode", [in_e2e_all(mode) for mode in (STOCK, ASSIST, REPLACE)])
+async def test_replicas_that_come_at_once_spread_evenly_over_few_nodes(
+    sandbox: Sandbox, mode: str
+) -> None:
+    await sandbox.add(node("a1", "a"), node("b1", "b"))
+    replicas = [
+        pod(f"w{n}", labels=WEB, prefer_apart=[(100, term(HOSTNAME, WEB))]) for n in range(6)
+    ]
+    async with sandbox.scheduled_by(mode):
+        for _ in range(7):
+            placed = await sandbox.settle_at_once(*replicas)
+            assert Counter(placed.values()) == {"a1": 3, "b1": 3}
+            await sandbox.remove(*map(key_of, replicas))

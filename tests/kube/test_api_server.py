@@ -29,9 +29,7 @@ def kubeconfig(folder: Path, server: str, **context: str) -> Path:
     return path
 
 
-async def answered(
-    line: str, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, Any]:
+async def answered(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any]:
     return await asyncio.to_thread(cli.kubectl, line.split()), capsys.readouterr()
 
 

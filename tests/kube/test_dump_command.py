@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from affinityctl import cli
+from affinityctl.dump import LISTED
 from extender.kube import reader
 from extender.kube.limits import MOST
 from tests.builders import Json, node, pod, workload
@@ -22,7 +23,7 @@ OBJECTS: list[Json] = [
     *(pod(f"p{number}") for number in range(3)),
     workload("Deployment", "web", pod("t")),
 ]
-NOTE = "affinity-extender: note: no right to list resourcequotas, so the dump has none\n"
+NOTE = "affinity-extender: note: no right to list resourcequotas, so the dump has none of them\n"
 
 
 async def dumped() -> tuple[int, list[str]]:
@@ -38,6 +39,8 @@ def dumped_here() -> tuple[int, list[str]]:
 @pytest.fixture
 def cluster(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.chdir(tmp_path)
+    for each in LISTED:
+        rig.api.collection(each.path)
     made_current(rig, OBJECTS, tmp_path, monkeypatch)
     return rig
 

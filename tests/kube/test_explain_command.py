@@ -9,18 +9,25 @@ import pytest
 import yaml
 
 from affinityctl import cli
+from extender.resources import VOLUME_RESOURCES
 from tests.builders import node, pod
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
 from tests.kube.test_quota_command import pointing_to
+from tests.volumes import bound, using
 
-NOTE = "affinity-extender: note: no right to list resourcequotas, so quotas are not looked at\n"
+SO = {
+    "resourcequotas": "quotas are not looked at",
+    "persistentvolumes": "less is known of pods with volumes",
+}
+NOTE = "affinity-extender: note: no right to list {}, so {}\n"
 
 
 @pytest.mark.parametrize(
     ("forbidden", "code"),
     [
         pytest.param("resourcequotas", 0, id="quotas are not looked at, and that is said"),
+        pytest.param("persistentvolumes", 4, id="a pod with volumes may fit, and that is said"),
         pytest.param("nodes", 3, id="without nodes there is no answer"),
     ],
 )
@@ -30,7 +37,11 @@ async def test_a_right_that_is_lacking(
     for name in ("namespaces", "nodes", "pods", "resourcequotas"):
         rig.api.collection(f"/api/v1/{name}")
     rig.api.collection("/api/v1/nodes").put(node("n"))
-    rig.api.collection("/api/v1/pods").put(pod("p"))
+    for each in VOLUME_RESOURCES:
+        rig.api.collection(each.path)
+    raw = pod("p") if code == 0 else using("data", name="p")
+    rig.api.collection("/api/v1/pods").put(raw)
+    rig.api.collection("/api/v1/persistentvolumeclaims").put({**bound("data", "v")})
     rig.api.collection(f"/api/v1/{forbidden}").lists.append(
         answering(lambda: failure(403, "Forbidden", "no"))
     )
@@ -39,8 +50,8 @@ async def test_a_right_that_is_lacking(
     arguments = ["explain", "p", "--kubeconfig", str(kubeconfig)]
     assert await asyncio.to_thread(cli.main, arguments) == code
     out, err = capsys.readouterr()
-    if code == 0:
-        assert out.startswith("default/p fits")
-        assert err == NOTE
+    if so := SO.get(forbidden):
+        assert out.startswith("default/p fits" if code == 0 else "default/p may fit")
+        assert err == NOTE.format(forbidden, so)
     else:
         assert "403 Forbidden" in err

@@ -38,6 +38,7 @@ THINGS: dict[str, list[Json]] = {
     "/apis/apps/v1/daemonsets": [],
     "/apis/batch/v1/cronjobs": [],
     "/apis/batch/v1/jobs": [],
+    "/apis/policy/v1/poddisruptionbudgets": [],
 }
 
 

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
+from affinityctl.lint.finding import Rule
 from affinityctl.lint.rulebook import OF_WORKLOAD
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import (
@@ -67,6 +69,22 @@ def within_template(made: Json) -> Json:
 def pruned() -> Pod:
     made = web()
     made["spec"]["affinity"] = IS_NO_FIELD
+    return made
+
+
+def in_host_network() -> Pod:
+    made = web()
+    containers = [{"name": "c", "ports": [{"containerPort": 8080}]}]
+    made["spec"] = {"hostNetwork": True, "containers": containers}
+    return made
+
+
+def spread(label_selector: Json | None) -> Pod:
+    made = web()
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    if label_selector is not None:
+        constraint["labelSelector"] = label_selector
+    made["spec"]["topologySpreadConstraints"] = [constraint]
     return made
 
 
@@ -152,6 +170,17 @@ FAULTS: list[Any] = [
     ("affinity-matches-no-pod", web().affinity(term(ZONE, DB, namespaces=["shop"]))),
     ("no-node-matches", web().selects(disk="ssd")),
     (
+        "node-affinity-contradictory",
+        web().selects(**{ZONE: "z0"}).requires_nodes(node_term(requirement(ZONE, "In", "z1"))),
+    ),
+    (
+        "node-affinity-contradictory",
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2"), requirement(ZONE, "NotIn", "z2")),
+        ),
+    ),
+    (
         "more-replicas-than-domains",
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=4),
     ),
@@ -174,6 +203,13 @@ FAULTS: list[Any] = [
     (
         "daemonset-excludes-itself",
         of("DaemonSet", web().anti_affinity(term(HOST, WEB)), updateStrategy=surge(1, 0)),
+    ),
+    ("more-replicas-than-domains", of("Deployment", web().host_port(8080), replicas=7)),
+    ("rollout-stuck", of("Deployment", web().host_port(8080), replicas=6, strategy=surge(3, 0))),
+    ("rollout-stuck", of("Deployment", in_host_network(), replicas=6, strategy=surge(3, 0))),
+    (
+        "daemonset-excludes-itself",
+        of("DaemonSet", web().host_port(8080), updateStrategy=surge(1, 0)),
     ),
     ("topology-key-unknown", web().anti_affinity(term("kubernetes.io/host", DB))),
     (
@@ -198,6 +234,16 @@ FAULTS: list[Any] = [
             "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
         },
     ),
+    ("selector-misses-own-pods", of("Deployment", spread(selector(app="shop")), replicas=2)),
+    ("selector-misses-own-pods", of("StatefulSet", spread(None), replicas=2)),
+    (
+        "selector-misses-own-pods",
+        of("Deployment", web().avoids(1, term(HOST, selector(app="shop"))), replicas=2),
+    ),
+    ("selector-almost-matches", web().avoids(1, term(HOST, selector(app="wbe")))),
+    ("selector-almost-matches", web().prefers(1, term(HOST, selector(appp="db")))),
+    ("replicas-not-spread", of("Deployment", web(), replicas=2)),
+    ("replicas-not-spread", of("StatefulSet", web().affinity(term(ZONE, WEB)), replicas=3)),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
     ("term-implied", web().anti_affinity(term(HOST, DB), BROAD)),
@@ -226,6 +272,62 @@ def test_a_key_that_some_nodes_lack() -> None:
     assert found(linted(*cluster, kept_off)) == []
 
 
+CONTROL_PLANE = node(
+    "cp", {HOST: "cp", ZONE: "z9"}, taints=[{"key": "control-plane", "effect": "NoSchedule"}]
+)
+CORDONED = node(
+    "off",
+    {HOST: "off", ZONE: "z9"},
+    taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+)
+APART_BY_ZONE = web().anti_affinity(term(ZONE, WEB))
+
+
+def tolerating(key: str) -> Pod:
+    made = Pod(APART_BY_ZONE)
+    made["spec"] = {**made["spec"], "tolerations": [{"key": key, "operator": "Exists"}]}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("more", "thing", "expected"),
+    [
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=4),
+            ["more-replicas-than-domains"],
+            id="a tainted node is no domain for the pods",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            ["rollout-stuck"],
+            id="and no room for an update",
+        ),
+        pytest.param(
+            CONTROL_PLANE,
+            of("Deployment", tolerating("control-plane"), replicas=3),
+            [],
+            id="unless they tolerate it",
+        ),
+        pytest.param(
+            CORDONED,
+            of("Deployment", APART_BY_ZONE, replicas=3),
+            [],
+            id="a cordon goes again",
+        ),
+    ],
+)
+def test_taints_keep_pods_off(more: Json, thing: Json, expected: list[str]) -> None:
+    assert found(linted(*CLUSTER, more, thing)) == expected
+
+
+def test_taints_on_every_node_that_matches() -> None:
+    (finding,) = linted(*CLUSTER, CONTROL_PLANE, web().selects(**{HOST: "cp"})).findings
+    assert finding.rule.id == "no-node-matches"
+    assert finding.message == "1 of 7 nodes, each with a taint that is not tolerated"
+
+
 NEGATIVE = web().anti_affinity(
     term(HOST, DB, namespaceSelector=selector(requirement("team", "NotIn", "a")))
 )
@@ -245,6 +347,15 @@ def test_a_negative_selector_depends_on_the_scheduler(
     minor: int | None, expected: list[str]
 ) -> None:
     assert found(linted(*CLUSTER, NEGATIVE, minor=minor)) == expected
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(each, id=each.id) for each in OF_WORKLOAD if each.example]
+)
+def test_the_example_of_the_reference_is_found(rule: Rule[Any]) -> None:
+    template = web()
+    template["spec"] = yaml.safe_load(rule.example)
+    assert rule.id in found(linted(*CLUSTER, of("Deployment", template, replicas=3)))
 
 
 def test_every_rule_about_workloads_has_a_fault() -> None:
@@ -282,8 +393,44 @@ FINE = [
         ),
         id="the old ones go first",
     ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=5, strategy=surge(1, 0)),
+        id="a node with a free port",
+    ),
+    pytest.param(
+        of("Deployment", web().host_port(80), replicas=6, strategy=surge(0, 1)),
+        id="host ports that are given back first",
+    ),
+    pytest.param(of("Deployment", spread(WEB), replicas=2), id="replicas that are spread"),
+    pytest.param(of("DaemonSet", spread(DB)), id="daemons, of which each has its node"),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, DB)), replicas=2), id="away from others"
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().avoids(1, term(HOST, DB), term(HOST, WEB)),
+            replicas=2,
+        ),
+        id="away from others and one's own",
+    ),
+    pytest.param(
+        of("Deployment", web().selects(**{HOST: "n1"}), replicas=2), id="replicas for one node"
+    ),
+    pytest.param(
+        of("Deployment", web().avoids(1, term(HOST, selector(tier="cache"))), replicas=2),
+        id="away from what may come",
+    ),
+    pytest.param(of("Job", web(), parallelism=3), id="a job"),
     pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
     pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
+    pytest.param(
+        web().requires_nodes(
+            node_term(requirement(ZONE, "In", "z0"), requirement(ZONE, "In", "z1")),
+            node_term(requirement(ZONE, "In", "z2")),
+        ),
+        id="two zones at once, or a third",
+    ),
     pytest.param(web().affinity(term(ZONE, DB)).anti_affinity(term(HOST, DB)), id="near, not on"),
     pytest.param(
         web().anti_affinity(term(HOST, DB)).avoids(1, term(ZONE, DB)), id="a wider preference"
@@ -309,6 +456,95 @@ FINE = [
 @pytest.mark.parametrize("thing", FINE)
 def test_what_works_is_left_alone(thing: Json) -> None:
     assert found(linted(*CLUSTER, DATABASE, thing)) == []
+
+
+SSD = node("ssd", {HOST: "ssd", "disk-type": "fast"})
+
+
+@pytest.mark.parametrize(
+    ("thing", "instead"),
+    [
+        pytest.param(web().affinity(term(ZONE, selector(app="dv"))), None, id="too short to tell"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wbe"))), "app=web", id="swapped"),
+        pytest.param(web().affinity(term(ZONE, selector(app="Web"))), "app=web", id="in capitals"),
+        pytest.param(web().affinity(term(ZONE, selector(app="wed"))), None, id="another word"),
+        pytest.param(web().affinity(term(ZONE, selector(appp="web"))), "app=web", id="a key"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web1"))), None, id="a number"),
+        pytest.param(web().affinity(term(ZONE, selector(app="web-b"))), None, id="a sibling"),
+        pytest.param(
+            web().affinity(term("topology.kubernetes.io/zones", WEB)), ZONE, id="a topology key"
+        ),
+        pytest.param(web().selects(**{"disk-typ": "fast"}), "disk-type=fast", id="a node's label"),
+        pytest.param(web().selects(**{"disk-type": "fats"}), "disk-type=fast", id="a node's value"),
+        pytest.param(
+            web().anti_affinity(term(HOST, DB, namespaces=["shpo"])), "shop", id="a namespace"
+        ),
+    ],
+)
+def test_what_was_probably_meant(thing: Json, instead: str | None) -> None:
+    there = web("there").on("n0")
+    (finding,) = linted(*CLUSTER, SSD, there, DATABASE, thing).findings
+    assert finding.message.partition("did you mean ")[2].removesuffix("?") == (instead or "")
+
+
+def budget(name: str = "web", **spec: Any) -> Json:
+    metadata = {"name": name, "namespace": "default"}
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    return {**kind, "metadata": metadata, "spec": {"selector": WEB, **spec}}
+
+
+THREE = of("Deployment", web().avoids(1, term(HOST, WEB)), replicas=3)
+
+
+@pytest.mark.parametrize(
+    ("things", "message"),
+    [
+        pytest.param(
+            [budget(minAvailable=3), THREE], "all 3 pods of Deployment default/it", id="as many"
+        ),
+        pytest.param(
+            [budget(minAvailable="90%"), THREE], "all 3 pods", id="a share, which is rounded up"
+        ),
+        pytest.param([budget(maxUnavailable=0), THREE], "all 3 pods", id="none may be away"),
+        pytest.param(
+            [budget(minAvailable=1), of("StatefulSet", web(), replicas=1)], "all 1 ", id="a single"
+        ),
+        pytest.param([budget(minAvailable=2), THREE], None, id="one may go"),
+        pytest.param([budget(maxUnavailable="1%"), THREE], None, id="a share of which one is left"),
+        pytest.param(
+            [
+                budget(minAvailable=3),
+                THREE,
+                workload("Deployment", "more", THREE["spec"]["template"], replicas=1),
+            ],
+            None,
+            id="of two workloads",
+        ),
+        pytest.param(
+            [budget(minAvailable=1), of("Deployment", web())], None, id="scaled by others"
+        ),
+        pytest.param([budget(minAvailable=1), of("DaemonSet", web())], None, id="daemons"),
+        pytest.param([budget(minAvailable=1, selector=DB), THREE], None, id="of other pods"),
+        pytest.param([budget(minAvailable=1)], None, id="of nobody"),
+        pytest.param(
+            [budget(minAvailable=3), THREE, web().owned_by("ReplicaSet/it-5d")],
+            "all 3 pods",
+            id="pods of a workload count once",
+        ),
+    ],
+)
+def test_a_budget_that_lets_no_pod_go(things: list[Json], message: str | None) -> None:
+    report = linted(*CLUSTER, *things)
+    assert found(report) == ([] if message is None else ["budget-allows-none"])
+    assert message is None or report.findings[0].message.startswith(message)
+
+
+def test_a_budget_is_spared_what_it_asks_for() -> None:
+    spared = budget(minAvailable=3)
+    annotations = {"affinity-extender.io/lint-ignore": "budget-allows-none"}
+    spared["metadata"]["annotations"] = annotations
+    report = linted(*CLUSTER, spared, THREE)
+    assert (found(report), report.silenced) == ([], 1)
 
 
 def test_manifests_alone_say_nothing_of_other_pods_and_namespaces() -> None:

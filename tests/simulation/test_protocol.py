@@ -1,4 +1,4 @@
-"""docs/protocol.md knows the invariants by the names under which they break."""
+"""docs/development/protocol.md knows the invariants by the names under which they break."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import simulation
 
 SOURCES = sorted(Path(simulation.__file__).parent.rglob("*.py"))
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "development" / "protocol.md"
 
 
 def broken_names() -> set[str]:

@@ -1,4 +1,4 @@
-"""What fails beside the extender on purpose: docs/modes.md says why, for those who use it."""
+"""What fails beside the extender on purpose: docs/development/differences.md says why."""
 
 from __future__ import annotations
 

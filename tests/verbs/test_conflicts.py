@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.interaction import MOST_COMPARED, MOST_CONDITIONS, interact
+from extender.verbs.interaction import MOST_COMPARED, MOST_CONDITIONS, interact, prefer
 from tests.builders import (
     ZONE,
     Pod,
@@ -24,6 +24,7 @@ WEB = selector(app="web")
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))
 OTHER = pod("other").labels(app="web").anti_affinity(term(ZONE, WEB))
 PLAIN = pod("plain").labels(app="web")
+SPREAD = pod("spread").labels(app="web").prefers(-1, term(ZONE, WEB))
 GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
 
 ABSENT = selector(*(requirement(f"key-{n}", "Exists") for n in range(MOST_CONDITIONS)))
@@ -71,3 +72,25 @@ def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
     first, second = model_pod(one).pod_class, model_pod(two).pod_class
     assert interact(state, first, second) is expected
     assert interact(state, second, first) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param(
+            SPREAD, pod("t").labels(app="web").prefers(-1, term(ZONE, WEB)), True, id="replicas"
+        ),
+        pytest.param(PLAIN, SPREAD, True, id="a preferred term of the one that is scored"),
+        pytest.param(SPREAD, PLAIN, True, id="a preferred term of the one that is placed"),
+        pytest.param(GROUP, PLAIN, True, id="a required affinity term of the one that is placed"),
+        pytest.param(PLAIN, GROUP, False, id="a required term of the one that is scored"),
+        pytest.param(LONER, PLAIN, False, id="anti-affinity that is required"),
+        pytest.param(SPREAD, pod("p").labels(app="db"), False, id="a term about others"),
+        pytest.param(
+            pod("long").prefers(1, term(ZONE, ABSENT)), PLAIN, False, id="too many conditions"
+        ),
+    ],
+)
+def test_whose_place_changes_whose_scores(one: Pod, other: Pod, expected: bool) -> None:
+    state = state_of(NODES, [namespace("default")], [])
+    assert prefer(state, model_pod(one).pod_class, model_pod(other).pod_class) is expected

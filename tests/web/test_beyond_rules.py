@@ -58,8 +58,7 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
         pytest.param(
             BIG,
             "refused",
-            "1 untolerated taint gpu:NoSchedule; 1 too little cpu even when empty; 1 too little "
-            "cpu; affinity leaves 3 of 3",
+            "2 too little cpu; 1 untolerated taint gpu:NoSchedule; affinity leaves 3 of 3",
             id="no room and a taint",
         ),
         pytest.param(

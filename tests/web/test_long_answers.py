@@ -17,11 +17,14 @@ from extender.metrics import Metrics
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
 from extender.web.violations import Violations
-from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
+from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
 from tests.web.showing import app_of, shown
 
 APPS = 600
 NODES = 300
+ROOM = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+TAINT = {"key": "own", "effect": "NoSchedule"}
+DEVICES = {f"example.com/device-{number}": "1" for number in range(30)}
 MOST_CALLS = 1000
 """Of Python functions between two turns of the event loop: less than a millisecond. To describe
 a thousand terms at once took 98 ms."""
@@ -30,8 +33,16 @@ a thousand terms at once took 98 ms."""
 @pytest.fixture(scope="module")
 def seen() -> Any:
     """A cluster of many terms, over hosts and zones, some of which are broken."""
-    nodes = [node(f"n{n}", {HOST: f"n{n}", ZONE: "abc"[n % 3]}) for n in range(NODES)]
-    placed = []
+    nodes = [
+        node(f"n{n}", {HOST: f"n{n}", ZONE: "abc"[n % 3]}, ROOM, [TAINT | {"value": f"{n}"}])
+        for n in range(NODES)
+    ]
+    big = pod("big").requests(cpu="1500m", memory="1Gi", **DEVICES).nominated("n0")
+    tolerations = [{"key": f"k{n}", "operator": "Exists"} for n in range(100)]
+    placed = [Pod({**big, "spec": {**big["spec"], "tolerations": tolerations}})]
+    for number in range(30):
+        big = big.host_port(8000 + number)
+    placed.append(Pod({**big, "metadata": {**big["metadata"], "name": "ports", "uid": "ports"}}))
     for number in range(APPS):
         labels = selector(app=f"a{number}")
         apart = pod(f"p{number}").labels(app=f"a{number}").anti_affinity(term(HOST, labels))
@@ -99,6 +110,9 @@ def measured() -> Iterator[Longest]:
         "/page/activity",
         "/explain?pod=p0",
         "/page/explain?pod=p0",
+        "/explain?pod=big",
+        "/explain?pod=ports",
+        "/page/explain?pod=ports",
     ],
 )
 async def test_no_step_of_an_answer_is_long(

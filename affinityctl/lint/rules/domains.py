@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.near import hint, near
+from affinityctl.lint.patching import REPLACE_FIRST, Operation, add, remove, spread
 from affinityctl.lint.selectors import contradictory, negative
 from affinityctl.lint.template import Template, TermAt
-from extender.model.labels import EVERYTHING, HOSTNAME
+from extender.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
 
 _SUCCESSORS: Final[Mapping[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -21,45 +25,74 @@ _DEFECTIVE: Final = range(34, 37)
 """Minor versions whose scheduler takes a negative selector for one that matches everything."""
 
 
-def _apart(template: Template) -> Iterator[tuple[TermAt, int, int]]:
-    """Yield terms that keep replicas apart, with the replicas and the domains for them."""
-    replicas = template.owner.rollout.replicas
+class _Apart(NamedTuple):
+    """What keeps replicas apart."""
+
+    path: str
+    what: str
+    domains: int
+    at: TermAt | None
+    """None for host ports, which no node gives twice."""
+
+
+def _apart(template: Template) -> Iterator[_Apart]:
     for at in template.of(against=True):
-        domains = template.eligible_domains(at.term.topology_key)
-        if replicas is not None and domains and template.matches_itself(at.term):
-            yield at, replicas, domains
+        key = at.term.topology_key
+        domains = template.eligible_domains(key)
+        if domains and template.matches_itself(at.term):
+            yield _Apart(at.path, f"domains of {key}", domains, at)
+    if template.ports and (nodes := len(template.eligible_nodes())):
+        ports = ", ".join(map(str, sorted(template.ports)))
+        yield _Apart(f"{template.owner.path}.containers", f"nodes for port {ports}", nodes, None)
 
 
 def _too_many(template: Template) -> Iterator[Spot]:
-    for at, replicas, domains in _apart(template):
+    replicas = template.owner.rollout.replicas or 0
+    for path, what, domains, at in _apart(template):
         if replicas > domains:
-            key = at.term.topology_key
-            yield Spot(at.path, f"{replicas} replicas, apart by {key}, and {domains} domains")
+            message = f"{replicas} replicas, and {domains} {what}"
+            yield Spot(path, message, () if at is None else _spread_instead(template, at))
+
+
+def _spread_instead(template: Template, at: TermAt) -> tuple[Operation, ...]:
+    selector = msgspec.to_builtins(at.written.labelSelector)
+    given = {name: value for name, value in selector.items() if value is not None}
+    return (*spread(template, at.term.topology_key, given, "DoNotSchedule"), remove(at.path))
 
 
 def _stuck(template: Template) -> Iterator[Spot]:
     rollout = template.owner.rollout
     if not rollout.rolling or rollout.unavailable:
         return
-    for at, replicas, domains in _apart(template):
-        if replicas == domains and template.holds_old_pods_off(at):
-            message = (
-                f"{replicas} replicas fill all {domains} domains of {at.term.topology_key}, and "
-                "maxUnavailable comes to 0: no room for a new pod"
-            )
-            yield Spot(at.path, message)
+    for path, what, domains, at in _apart(template):
+        if rollout.replicas == domains and (at is None or template.holds_old_pods_off(at)):
+            full = f"{domains} replicas fill all {domains} {what}"
+            message = f"{full}, and maxUnavailable comes to 0: no room for a new pod"
+            yield Spot(path, message, (_making_room(at),))
+
+
+def _making_room(at: TermAt | None) -> Operation:
+    if at is None:
+        return add("spec.strategy", REPLACE_FIRST)
+    keys = [*(at.written.matchLabelKeys or ()), TEMPLATE_HASH]
+    return add(f"{at.path}.matchLabelKeys", keys)
 
 
 def _daemons(template: Template) -> Iterator[Spot]:
     if template.owner.kind != "DaemonSet":
         return
+    if template.owner.rollout.surge and template.ports:
+        message = "maxSurge needs the new pod beside the old one, which has its host ports"
+        strategy = add("spec.updateStrategy", REPLACE_FIRST)
+        yield Spot(f"{template.owner.path}.containers", message, (strategy,))
     for at in template.of(against=True):
         key = at.term.topology_key
         if template.owner.rollout.surge and template.holds_old_pods_off(at):
             message = "maxSurge needs the new pod beside the old one, which the term excludes"
-            yield Spot(at.path, message)
+            yield Spot(at.path, message, (remove(at.path),))
         elif key != HOSTNAME and template.matches_itself(at.term) and _shared(template, key):
-            yield Spot(at.path, f"one pod for each {key}, and one is wanted on each node")
+            message = f"one pod for each {key}, and one is wanted on each node"
+            yield Spot(at.path, message, (remove(at.path),))
 
 
 def _shared(template: Template, key: str) -> bool:
@@ -76,7 +109,9 @@ def _unknown_key(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         key = at.term.topology_key
         if not template.around.has_key(key):
-            yield Spot(f"{at.path}.topologyKey", f"no node has the label {key}, so {at.if_unmet}")
+            keys = {each for node in template.around.nodes for each in node.labels}
+            message = f"no node has the label {key}, so {at.if_unmet}{hint(near(key, keys))}"
+            yield Spot(f"{at.path}.topologyKey", message)
 
 
 def _partial_key(template: Template) -> Iterator[Spot]:
@@ -92,7 +127,8 @@ def _old_key(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         if successor := _SUCCESSORS.get(at.term.topology_key):
             message = f"{at.term.topology_key} is deprecated; use {successor}"
-            yield Spot(f"{at.path}.topologyKey", message)
+            path = f"{at.path}.topologyKey"
+            yield Spot(path, message, (add(path, successor),))
 
 
 def _unknown_namespace(template: Template) -> Iterator[Spot]:
@@ -102,7 +138,8 @@ def _unknown_namespace(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         for index, name in enumerate(at.written.namespaces or ()):
             if name not in known:
-                yield Spot(f"{at.path}.namespaces[{index}]", f"there is no namespace {name}")
+                message = f"there is no namespace {name}{hint(near(name, known))}"
+                yield Spot(f"{at.path}.namespaces[{index}]", message)
 
 
 def _none_chosen(template: Template) -> Iterator[Spot]:
@@ -140,30 +177,32 @@ RULES: Final = (
     Rule(
         "more-replicas-than-domains",
         Level.ERROR,
-        "A workload keeps its replicas apart, and has more of them than there are domains.",
-        "The replicas beyond the number of domains wait for ever.",
-        "Lower the replicas, prefer instead of require, or use topologySpreadConstraints, which "
-        "allow more than one in each domain.",
+        "A workload keeps its replicas apart, by anti-affinity or host ports, and has more of them "
+        "than there are domains, or nodes.",
+        "The replicas beyond that number wait for ever.",
+        "Lower the replicas, do without host ports, prefer instead of require, or use "
+        "topologySpreadConstraints, which allow more than one in each domain.",
         _too_many,
     ),
     Rule(
         "rollout-stuck",
         Level.ERROR,
-        "A rolling update can never begin: old pods fill every domain, and the new pod must stay "
-        "away from them.",
+        "A rolling update can never begin: old pods fill every domain, or have their host ports on "
+        "every node, and the new pod must stay away from them.",
         "With maxUnavailable 0 no old pod goes before a new one is ready, and no new one finds a "
         "place. The default of 25 % comes to 0 for up to three replicas.",
         "Add matchLabelKeys: [pod-template-hash] to the term, so that only pods of one version "
-        "keep apart, or set maxUnavailable: 1.",
+        "keep apart; with host ports, set maxSurge: 0 and maxUnavailable: 1.",
         _stuck,
     ),
     Rule(
         "daemonset-excludes-itself",
         Level.ERROR,
         "The pods of a DaemonSet keep each other away.",
-        "A DaemonSet wants one pod on each node. Those that anti-affinity refuses wait for ever, "
+        "A DaemonSet wants one pod on each node. Those that are refused wait for ever, "
         "and an update with maxSurge never ends.",
-        "Remove the term; a DaemonSet has one pod on a node as it is.",
+        "Remove the term; a DaemonSet has one pod on a node as it is. With host ports, leave "
+        "maxSurge at 0.",
         _daemons,
     ),
     Rule(

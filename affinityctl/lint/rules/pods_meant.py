@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.near import hint, meant, meant_of_nodes
 from affinityctl.lint.selectors import contains, contradictory, no_common_pod, within
-from affinityctl.lint.template import REQUIRED, Template, TermAt
+from affinityctl.lint.template import REQUIRED, NodesFor, Template, TermAt
 from extender.model.labels import EVERYTHING
+from extender.model.node_resources import Toleration
 
+_ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
 
@@ -111,15 +115,34 @@ def _no_pod(template: Template) -> Iterator[Spot]:
         return  # said by rules of their own
     if all(map(template.matches_itself, terms)):
         return  # the first pod of a group may start it
-    if not template.around.some_pod_meets(terms):
+    if template.around.pods is not None and not template.around.some_pod_meets(terms):
         path = template.owner.list_of("podAffinity", REQUIRED)
-        yield Spot(path, "no pod and no template in the cluster meets it, nor does the pod itself")
+        found = (meant(term, template.around.pods, template.around) for term in terms)
+        instead = hint(next(filter(None, found), None))
+        yield Spot(path, f"no pod and no template in the cluster is one that it asks for{instead}")
+
+
+def _two_at_once(template: Template) -> Iterator[Spot]:
+    if key := _key_at_odds(template):
+        yield Spot(template.owner.path, f"no value of {key} meets node selector and node affinity")
+
+
+def _key_at_odds(template: Template) -> str | None:
+    """Return the label of which no node can have what is asked, None when one can."""
+    keys = list(map(contradictory, template.nodes.alternatives))
+    return keys[0] if all(keys) and keys else None
 
 
 def _no_node(template: Template) -> Iterator[Spot]:
-    if template.around.nodes and not template.eligible_nodes():
-        count = len(template.around.nodes)
-        yield Spot(template.owner.path, f"none of {count} nodes matches")
+    if _key_at_odds(template) is None and template.around.nodes and not template.eligible_nodes():
+        nodes = template.around.nodes
+        kept_off = sum(NodesFor(template.nodes.required, _ANY_TAINT).judge(each) for each in nodes)
+        asked = chain.from_iterable(template.nodes.alternatives)
+        instead = hint(meant_of_nodes(asked, (node.labels for node in nodes)))
+        message = f"none of {len(nodes)} nodes matches{instead}"
+        if kept_off:
+            message = f"{kept_off} of {len(nodes)} nodes, each with a taint that is not tolerated"
+        yield Spot(template.owner.path, message)
 
 
 RULES: Final = (
@@ -215,11 +238,29 @@ RULES: Final = (
         _no_pod,
     ),
     Rule(
+        "node-affinity-contradictory",
+        Level.ERROR,
+        "Node selector and required node affinity ask for two values of one label: two zones, say.",
+        "A node has one value of a label. No node will do, and the pod waits for ever.",
+        "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
+        _two_at_once,
+        """\
+nodeSelector: {topology.kubernetes.io/zone: a}
+affinity:
+  nodeAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      nodeSelectorTerms:
+        - matchExpressions:
+            - {key: topology.kubernetes.io/zone, operator: In, values: [b]}
+""",
+    ),
+    Rule(
         "no-node-matches",
         Level.ERROR,
-        "No node matches the node selector and the required node affinity.",
+        "No node matches the node selector and the required node affinity, or taints keep the pods "
+        "off all that do.",
         "The pod waits until such a node comes.",
-        "Correct the labels, or label a node.",
+        "Correct the labels, label a node, or tolerate the taint.",
         _no_node,
     ),
 )

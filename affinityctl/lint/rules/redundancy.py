@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.patching import Operation, remove
 from affinityctl.lint.selectors import contains, within
 from affinityctl.lint.template import Template, TermAt
 
@@ -26,7 +27,7 @@ def _repeated(template: Template) -> Iterator[Spot]:
         for at in terms:
             first = seen.setdefault(at.term, at)
             if first is not at:
-                yield Spot(at.path, f"the same as {_index(first)}")
+                yield Spot(at.path, f"the same as {_index(first)}", (_removed(at),))
 
 
 def _implied(template: Template) -> Iterator[Spot]:
@@ -52,7 +53,7 @@ def _required_already(template: Template) -> Iterator[Spot]:
     for at in list(template.of(against=True, required=False))[:_MOST]:
         hard = next((each for each in required if _is_covered(at, each)), None)
         if hard is not None:
-            yield Spot(at.path, f"required by {_index(hard)} already")
+            yield Spot(at.path, f"required by {_index(hard)} already", (_removed(at),))
 
 
 def _is_covered(soft: TermAt, hard: TermAt) -> bool:
@@ -65,6 +66,10 @@ def _cancelling(template: Template) -> Iterator[Spot]:
     for one, other in combinations(soft, 2):
         if one.term == other.term and one.against is not other.against:
             yield Spot(other.path, f"the opposite of {_index(one)}")
+
+
+def _removed(at: TermAt) -> Operation:
+    return remove(at.path.removesuffix(".podAffinityTerm"))
 
 
 def _index(at: TermAt) -> str:

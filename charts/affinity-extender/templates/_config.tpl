@@ -1,5 +1,8 @@
 {{/* The extender's configuration. */}}
 {{- define "affinity-extender.config" -}}
+{{- if hasKey .Values.config "mode" }}
+{{- fail "config.mode: set mode instead, by which the scheduler's file goes as well" }}
+{{- end }}
 {{- $config := dict
     "apiVersion" "affinity-extender.io/v1alpha1"
     "kind" "AffinityExtenderConfiguration"

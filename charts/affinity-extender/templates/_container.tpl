@@ -24,10 +24,11 @@ ports:
   - name: ops
     containerPort: 10281
 {{- if not $onHost }}
-# Until every watched resource is complete. Five minutes for the largest clusters.
+{{- /* Beside the scheduler, which places pods without it as well unless it binds them. */}}
+{{- $waits := or (ne .Values.form "sidecar") (eq .Values.mode "replace") }}
 startupProbe:
   httpGet:
-    path: /readyz
+    path: {{ ternary "/readyz" "/livez" $waits }}
     port: ops
   periodSeconds: 2
   timeoutSeconds: 2

@@ -64,3 +64,9 @@ capabilities:
     matchLabels:
       {{- .labels | nindent 6 }}
 {{- end }}
+
+{{/* The release of the scheduler: the cluster's, without what a provider adds to it. */}}
+{{- define "affinity-extender.schedulerTag" -}}
+{{- $ofCluster := regexFind "^v[0-9]+[.][0-9]+[.][0-9]+" .Capabilities.KubeVersion.Version }}
+{{- .Values.scheduler.image.tag | default $ofCluster }}
+{{- end }}

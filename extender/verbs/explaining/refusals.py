@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.verdict import OF_NODES, Reason
+from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import FilterResult
@@ -59,6 +59,8 @@ class Refusals:
         self._by_rule: dict[Hashable, _ByDomain] = {}
         self._unknown = _ByDomain(UNKNOWN, UNKNOWN)
         self._rules: list[_ByDomain] = []
+        self._looks = 1
+        """Those at one node, by all rules."""
         self._version: int | None = None
 
     def nodes_of(self, causes: Alike) -> list[str]:
@@ -72,10 +74,7 @@ class Refusals:
         names = iter(self._question.names)
         with self._left_out():
             self._learn_rules()
-        tolerations = self._question.pod.requirements.conditions
-        while some := list(
-            islice(names, min(NODES, 1 + LOOKS // (tolerations + len(self._rules))))
-        ):
+        while some := list(islice(names, min(NODES, 1 + LOOKS // self._looks))):
             yield
             self._judge(some)
         yield
@@ -94,6 +93,7 @@ class Refusals:
                     by_domain = self._by_rule.setdefault(rule.identity, _ByDomain(rule, rule))
                     by_domain.latest = rule
                     self._rules.append(by_domain)
+            self._looks = 1 + sum(each.latest.looks for each in self._rules)
             self._version = self._state.version
 
     def _judge(self, names: Sequence[str]) -> None:
@@ -127,7 +127,7 @@ class Refusals:
                 if len(found) != 1 or found[0].reason is not reason:
                     found = self._shown_first(found, reason, name)
                 found[0].nodes.append(name)
-                self._found.left_by_affinity += all(each.reason in OF_NODES for each in found)
+                self._found.left_by_affinity += False not in [e.rule.of_node for e in found]
                 for each in found:
                     each.hits += 1
                 # Nodes with the same causes share one value: the collector has less to look at.

@@ -185,6 +185,8 @@ def _nearest(refusals: Refusals) -> Generator[None, None, tuple[Sequence[Alike],
     while some := list(islice(every, AT_ONCE)):
         worst = nearest[-1] if len(nearest) == MOST_NEAR_MISSES else None
         for causes, nodes in some:
+            if not nodes:
+                continue
             number += 1
             first = causes[0]
             pods = first.count if len(causes) == 1 else NearMiss(causes).count
@@ -198,13 +200,13 @@ def _nearest(refusals: Refusals) -> Generator[None, None, tuple[Sequence[Alike],
 
 
 def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
-    """Yield what is all that keeps so many nodes: one rule, or the pods in the way."""
+    """Yield causes, with the nodes that one rule alone or pods in the way keep; 0 for others."""
     for causes in refusals.alike:
         if len(causes) > 1:
-            if all(each.rule.by_placed_pods for each in causes):
-                yield causes, len(refusals.together[causes])
-        elif causes[0].reason is not Reason.UNKNOWN_NODE:
-            yield causes, causes[0].alone
+            by_pods = all(each.rule.by_placed_pods for each in causes)
+            yield causes, len(refusals.together[causes]) if by_pods else 0
+        else:
+            yield causes, causes[0].alone if causes[0].reason is not Reason.UNKNOWN_NODE else 0
 
 
 def _only_where_it_helps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from extender.model.verdict import OF_NODES, Reason, Verdict
+from extender.model.verdict import Reason, Verdict
 from extender.model.wording import labels_of, plural, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal, event_of
@@ -45,7 +45,7 @@ def summary(explanation: Explanation) -> str:
     parts += [(each.nodes, f"{each.nodes:,} {each.cause}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])
     said = [said for _, said in parts] or ["there are none to go to"]
-    if any(group.refusals[0].reason in OF_NODES for group in explanation.groups):
+    if any(group.refusals[0].rule.of_node for group in explanation.groups):
         said.append(f"affinity leaves {explanation.left_by_affinity:,} of {nodes:,}")
     said += [each.text for each in explanation.unknown if fit]
     return f"{plural(nodes, 'node')}: {'; '.join(said)}"
@@ -132,13 +132,16 @@ def domain_of(refusal: Refusal) -> str:
     return refusal.domain if key == HOSTNAME else f"{key} {refusal.domain}"
 
 
-def other_rules(found: Explanation) -> Iterator[str]:
-    """Yield what is to say of rules that are not about placed pods."""
-    every = (each.rule.statement(each) for each in found.refusals)
-    said = [each for each in every if each is not None]
-    yield from said[:MOST_STATED]
-    if len(said) > MOST_STATED:
-        yield f"And {plural(len(said) - MOST_STATED, 'more cause')}"
+def is_stated(each: Refusal) -> bool:
+    """Return whether there is to say of a refusal what neither the summary nor a term says."""
+    return each.rule.statement(each) is not None
+
+
+def other_rules(refusals: Sequence[Refusal], count: int) -> Iterator[str]:
+    """Yield what is to say of refusals that are to be stated, the first of so many."""
+    yield from (str(each.rule.statement(each)) for each in refusals[:MOST_STATED])
+    if count > MOST_STATED:
+        yield f"And {plural(count - MOST_STATED, 'more cause')}"
 
 
 def nearest(found: Explanation) -> Sequence[str]:

@@ -21,6 +21,7 @@ from extender.verbs.explaining.telling import (
     headline,
     highest_first,
     is_by,
+    is_stated,
     most_nodes_first,
     nearest,
     node_row,
@@ -134,8 +135,9 @@ def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     if terms.found > MOST_TERMS:
         yield soft(f"And {terms.found - MOST_TERMS:,} more terms, which refuse fewer nodes.")
     yield None
+    others = yield from choosing(found.refusals, is_stated, most_nodes_first, 1)
     for title, said in (
-        ("Other rules", list(other_rules(found))),
+        ("Other rules", list(other_rules(others.rows, others.found))),
         ("Nearest: it would fit on", nearest(found)),
     ):
         if said:

@@ -120,8 +120,10 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             with_spec(pod("new"), topologySpreadConstraints=[SPREAD], volumes=[CLAIM]),
             [],
             4,
-            "default/new may fit on 3 of 3 nodes 3 nodes: 3 may fit; its volumes are not looked "
-            "at; its topologySpreadConstraints are not looked at",
+            "default/new may fit on 3 of 3 nodes 3 nodes: 3 may fit; whether its volumes allow "
+            "that is not known without persistentvolumeclaims, persistentvolumes, "
+            "storageclasses, csinodes: have them in the dump, or the right to list them; its "
+            "topologySpreadConstraints are not looked at",
             id="spread and volumes",
         ),
         pytest.param(

@@ -12,10 +12,10 @@ import (
 	registry "k8s.io/kubernetes/pkg/registry/core/pod"
 )
 
-// Create does to a pod's affinity what the API server does when the pod is created: it merges
-// label keys into the selectors, and refuses what it would not store.
+// Create does to a pod's affinity and spread what the API server does when the pod is created: it
+// merges label keys into the selectors, and refuses what it would not store.
 func Create(ctx context.Context, pod *v1.Pod) error {
-	if pod.Spec.Affinity == nil {
+	if pod.Spec.Affinity == nil && pod.Spec.TopologySpreadConstraints == nil {
 		return nil
 	}
 	created := new(core.Pod)
@@ -25,7 +25,8 @@ func Create(ctx context.Context, pod *v1.Pod) error {
 	registry.Strategy.PrepareForCreate(ctx, created)
 	for _, invalid := range registry.Strategy.Validate(ctx, created) {
 		// Other fields are left out of the questions, as far as the rules do not look at them.
-		if strings.HasPrefix(invalid.Field, "spec.affinity") {
+		if strings.HasPrefix(invalid.Field, "spec.affinity") ||
+			strings.HasPrefix(invalid.Field, "spec.topologySpreadConstraints") {
 			return fmt.Errorf("pod %s: %w", pod.Name, invalid)
 		}
 	}
@@ -34,5 +35,6 @@ func Create(ctx context.Context, pod *v1.Pod) error {
 		return err
 	}
 	pod.Spec.Affinity = stored.Spec.Affinity
+	pod.Spec.TopologySpreadConstraints = stored.Spec.TopologySpreadConstraints
 	return nil
 }

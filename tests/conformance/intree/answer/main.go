@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"intree"
 
@@ -21,6 +22,10 @@ import (
 type asked struct {
 	intree.Case
 	Preemptions preemptions `json:"preemptions"`
+	// Volumes belong to the cluster.
+	Volumes volumes `json:"volumes"`
+	// Judged are pods to be judged by all filter plugins of the default profile together.
+	Judged []*v1.Pod `json:"judged"`
 }
 
 // preemptions are pods to be scheduled, in a cluster with disruption budgets.
@@ -32,6 +37,7 @@ type preemptions struct {
 type reply struct {
 	Answers     []intree.Answers `json:"answers,omitempty"`
 	Preemptions []attempt        `json:"preemptions,omitempty"`
+	Judged      []verdicts       `json:"judged,omitempty"`
 	Error       string           `json:"error,omitempty"`
 }
 
@@ -76,7 +82,7 @@ func (a asked) answer(ctx context.Context) reply {
 	// What a framework starts ends with its case.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := a.Create(ctx, a.Preemptions.Pods); err != nil {
+	if err := a.Create(ctx, slices.Concat(a.Preemptions.Pods, a.Judged)); err != nil {
 		return reply{Error: err.Error()}
 	}
 	var said reply
@@ -85,7 +91,10 @@ func (a asked) answer(ctx context.Context) reply {
 		said.Answers, err = a.Answer(ctx)
 	}
 	if err == nil && len(a.Preemptions.Pods) > 0 {
-		said.Preemptions, err = preempt(ctx, a.Cluster, a.Preemptions)
+		said.Preemptions, err = preempt(ctx, a.Cluster, a.Volumes, a.Preemptions)
+	}
+	if err == nil && len(a.Judged) > 0 {
+		said.Judged, err = judge(ctx, a.Cluster, a.Volumes, a.Judged)
 	}
 	if err != nil {
 		return reply{Error: err.Error()}

@@ -32,8 +32,10 @@ type victims struct {
 }
 
 // preempt lets each pod be scheduled, one after the other, none of which is ever placed.
-func preempt(ctx context.Context, objects intree.Objects, asked preemptions) ([]attempt, error) {
-	scheduler, err := newScheduler(ctx, objects, asked.Budgets)
+func preempt(
+	ctx context.Context, objects intree.Objects, stored volumes, asked preemptions,
+) ([]attempt, error) {
+	scheduler, err := newScheduler(ctx, objects, stored, asked.Budgets)
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,23 @@ import (
 	"context"
 	"errors"
 
+	v1 "k8s.io/api/core/v1"
+
 	"intree"
 )
 
-type attempt struct{}
+type (
+	attempt  struct{}
+	verdicts struct{}
+	volumes  struct{}
+)
 
-func preempt(context.Context, intree.Objects, preemptions) ([]attempt, error) {
-	return nil, errors.New("preemption is asked of Kubernetes 1.37 alone")
+var errElsewhere = errors.New("whole schedulers are those of Kubernetes 1.37 alone")
+
+func preempt(context.Context, intree.Objects, volumes, preemptions) ([]attempt, error) {
+	return nil, errElsewhere
+}
+
+func judge(context.Context, intree.Objects, volumes, []*v1.Pod) ([]verdicts, error) {
+	return nil, errElsewhere
 }

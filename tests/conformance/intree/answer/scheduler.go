@@ -4,26 +4,26 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodename"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
@@ -31,12 +31,6 @@ import (
 )
 
 const interPodAffinity = interpodaffinity.Name
-
-// filters are those of the default profile, in its order, that need no volumes, devices or defaults.
-var filters = []string{
-	nodename.Name, nodeunschedulable.Name, tainttoleration.Name, nodeaffinity.Name, nodeports.Name,
-	noderesources.Name, interPodAffinity,
-}
 
 // scheduler is as much of one as chooses nodes and victims.
 type scheduler struct {
@@ -48,7 +42,7 @@ type scheduler struct {
 }
 
 func newScheduler(
-	ctx context.Context, objects intree.Objects, budgets []*policy.PodDisruptionBudget,
+	ctx context.Context, objects intree.Objects, stored volumes, budgets []*policy.PodDisruptionBudget,
 ) (*scheduler, error) {
 	metrics.Register()
 	factory, err := objects.Informers()
@@ -64,14 +58,23 @@ func newScheduler(
 	if err != nil {
 		return nil, err
 	}
-	found.framework, err = frameworkruntime.NewFramework(ctx, found.registry(), profile(),
+	profile, err := profile()
+	if err != nil {
+		return nil, err
+	}
+	found.framework, err = frameworkruntime.NewFramework(ctx, found.registry(), profile,
 		frameworkruntime.WithSnapshotSharedLister(found.snapshot),
 		frameworkruntime.WithMutableSnapshotLister(found.snapshot),
 		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSharedCSIManager(
+			nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithPodNominator(nominator),
 		frameworkruntime.WithParallelism(parallelize.DefaultParallelism),
 	)
 	if err != nil {
+		return nil, err
+	}
+	if err := stored.tell(factory); err != nil {
 		return nil, err
 	}
 	found.nodes, err = found.snapshot.NodeInfos().List()
@@ -80,55 +83,100 @@ func newScheduler(
 
 func (s *scheduler) registry() frameworkruntime.Registry {
 	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
-	return frameworkruntime.Registry{
-		queuesort.Name:         queuesort.New,
-		defaultbinder.Name:     defaultbinder.New,
-		nodename.Name:          frameworkruntime.FactoryAdapter(gates, nodename.New),
-		nodeunschedulable.Name: frameworkruntime.FactoryAdapter(gates, nodeunschedulable.New),
-		tainttoleration.Name:   frameworkruntime.FactoryAdapter(gates, tainttoleration.New),
-		nodeaffinity.Name:      frameworkruntime.FactoryAdapter(gates, nodeaffinity.New),
-		nodeports.Name:         frameworkruntime.FactoryAdapter(gates, nodeports.New),
-		noderesources.Name:     frameworkruntime.FactoryAdapter(gates, noderesources.NewFit),
-		interPodAffinity:       frameworkruntime.FactoryAdapter(gates, interpodaffinity.New),
-		defaultpreemption.Name: func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			var err error
-			s.preemption, err = defaultpreemption.New(ctx, args, handle, gates)
-			return s.preemption, err
-		},
+	registry := plugins.NewInTreeRegistry()
+	registry[defaultpreemption.Name] = func(
+		ctx context.Context, args runtime.Object, handle fwk.Handle,
+	) (fwk.Plugin, error) {
+		var err error
+		s.preemption, err = defaultpreemption.New(ctx, args, handle, gates)
+		return s.preemption, err
 	}
+	return registry
 }
 
-// profile is the default one without sampling, and without what nobody is asked about here.
-func profile() *config.KubeSchedulerProfile {
-	return &config.KubeSchedulerProfile{
-		SchedulerName: "dry-run",
-		Plugins: &config.Plugins{
-			QueueSort:  plugins(queuesort.Name),
-			PreFilter:  plugins(nodeaffinity.Name, nodeports.Name, noderesources.Name, interPodAffinity),
-			Filter:     plugins(filters...),
-			PostFilter: plugins(defaultpreemption.Name),
-			Bind:       plugins(defaultbinder.Name),
-		},
-		PluginConfig: []config.PluginConfig{
-			{Name: nodeaffinity.Name, Args: &config.NodeAffinityArgs{}},
-			{Name: interPodAffinity, Args: &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}},
-			{Name: noderesources.Name, Args: &config.NodeResourcesFitArgs{
-				ScoringStrategy: &config.ScoringStrategy{
-					Type:      config.LeastAllocated,
-					Resources: []config.ResourceSpec{{Name: "cpu", Weight: 1}},
-				},
-			}},
-			{Name: defaultpreemption.Name, Args: &config.DefaultPreemptionArgs{
-				MinCandidateNodesPercentage: 100,
-			}},
-		},
+// profile is the default one without devices, whose preemption looks at all nodes.
+func profile() (*config.KubeSchedulerProfile, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, err
 	}
+	found := defaults.Profiles[0]
+	found.Plugins.MultiPoint.Enabled = slices.DeleteFunc(
+		found.Plugins.MultiPoint.Enabled,
+		func(plugin config.Plugin) bool { return plugin.Name == dynamicresources.Name },
+	)
+	found.PluginConfig = slices.DeleteFunc(
+		found.PluginConfig,
+		func(each config.PluginConfig) bool { return each.Name == dynamicresources.Name },
+	)
+	for _, each := range found.PluginConfig {
+		if args, ok := each.Args.(*config.DefaultPreemptionArgs); ok {
+			args.MinCandidateNodesPercentage = 100
+		}
+	}
+	return &found, nil
 }
 
-func plugins(names ...string) config.PluginSet {
-	var set config.PluginSet
-	for _, name := range names {
-		set.Enabled = append(set.Enabled, config.Plugin{Name: name})
+// verdicts are those of all filter plugins together, about one pod.
+type verdicts struct {
+	// Refused has the nodes that do not fit.
+	Refused map[string]verdict `json:"refused"`
+	// NominatedIgnored is whether rules of nominated pods were left out of account.
+	NominatedIgnored bool `json:"nominatedIgnored,omitempty"`
+}
+
+// verdict is why a node is refused, as the event FailedScheduling would count it.
+type verdict struct {
+	Plugin  string   `json:"plugin"`
+	Code    string   `json:"code"`
+	Reasons []string `json:"reasons"`
+}
+
+// judge filters all nodes for each pod, none of which is ever placed.
+func judge(
+	ctx context.Context, objects intree.Objects, stored volumes, pods []*v1.Pod,
+) ([]verdicts, error) {
+	scheduler, err := newScheduler(ctx, objects, stored, nil)
+	if err != nil {
+		return nil, err
 	}
-	return set
+	found := make([]verdicts, len(pods))
+	for i, pod := range pods {
+		if found[i], err = scheduler.judge(ctx, pod); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// judge filters all nodes for a pod as Scheduler.findNodesThatFitPod does.
+func (s *scheduler) judge(ctx context.Context, pod *v1.Pod) (verdicts, error) {
+	state := framework.NewCycleState()
+	found := verdicts{Refused: make(map[string]verdict)}
+	allowed, status, narrowing := s.framework.RunPreFilterPlugins(ctx, state, pod)
+	found.NominatedIgnored = state.GetSkipFilterPlugins().Has(interPodAffinity)
+	for _, node := range s.nodes {
+		name, said := node.Node().Name, status
+		if status.IsSuccess() {
+			if !allowed.AllNodes() && !allowed.NodeNames.Has(name) {
+				found.Refused[name] = leftOut(narrowing.UnsortedList())
+				continue
+			}
+			said = s.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+		}
+		switch {
+		case said.IsRejected():
+			found.Refused[name] = verdict{said.Plugin(), said.Code().String(), said.Reasons()}
+		case !said.IsSuccess():
+			return found, said.AsError()
+		}
+	}
+	return found, nil
+}
+
+// leftOut is the verdict on nodes that PreFilter left out.
+func leftOut(plugins []string) verdict {
+	slices.Sort(plugins)
+	why := fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", plugins)
+	return verdict{strings.Join(plugins, ","), fwk.UnschedulableAndUnresolvable.String(), []string{why}}
 }

@@ -1,0 +1,34 @@
+"""Disruption budgets that let no pod go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from affinityctl.lint.budgets import Budget
+from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.patching import add, remove
+
+
+def _none_may_go(budget: Budget) -> Iterator[Spot]:
+    if not budget.pods or budget.wanted < budget.pods:
+        return
+    whose = ", ".join(budget.workloads)
+    given = budget.written.spec.max_unavailable is None
+    field = "spec.minAvailable" if given else "spec.maxUnavailable"
+    patch = (add("spec.maxUnavailable", 1), *([remove(field)] if given else ()))
+    # Of a single replica, whoever has it has to say whether it may be away at all.
+    message = f"all {budget.pods} pods of {whose} have to be there"
+    yield Spot(field, message, patch if budget.pods > 1 else ())
+
+
+RULES: Final = (
+    Rule(
+        "budget-allows-none",
+        Level.WARNING,
+        "A PodDisruptionBudget lets none of its pods go.",
+        "kubectl drain and autoscalers wait for ever on each node that has one of them.",
+        "Set maxUnavailable: 1 instead of minAvailable; of a single replica, first run a second.",
+        _none_may_go,
+    ),
+)

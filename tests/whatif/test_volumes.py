@@ -1,0 +1,170 @@
+"""Pods that are placed take their claims along: what a simulation makes of volumes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from affinityctl.applied import SimulationReader, read_applied
+from affinityctl.whatif.nodes import drain, lose
+from affinityctl.whatif.outcome import pending
+from affinityctl.whatif.scheduling import Scheduler
+from extender.model.stepping import at_once
+from tests.builders import HOST, ZONE, Json, Pod, node, workload
+from tests.volumes import (
+    BY_HAND,
+    IN_X,
+    WAIT,
+    bound,
+    claim,
+    limited,
+    put,
+    using,
+    volume,
+    with_volumes,
+)
+from tests.whatif.cases import ROOM, read, scheduler_of
+
+NODES = [
+    node(name, {HOST: name, ZONE: zone}, ROOM)
+    for name, zone in (("x1", "x"), ("x2", "x"), ("y1", "y"))
+]
+
+
+def drivers(*names: str, count: int | None = None) -> list[Json]:
+    """Build CSINodes whose driver has its volumes zone by zone."""
+    made = []
+    for name in names:
+        each = limited(name, count)
+        each["spec"]["drivers"][0]["topologyKeys"] = [ZONE]
+        made.append(each)
+    return made
+
+
+CLASS = {
+    **WAIT,
+    "metadata": {
+        "name": "wait",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+}
+
+
+def cluster(*objects: Json, pods: tuple[Pod, ...] = ()) -> Scheduler:
+    """Build two zones, with volumes that are known, and pods that are there already."""
+    scheduler = scheduler_of(NODES, [], pods)
+    put(scheduler.state, [*objects, *([] if BY_HAND in objects else [CLASS])])
+    return scheduler
+
+
+def of_set(number: int, on: str) -> Pod:
+    """Build a pod of a StatefulSet, with its claim."""
+    return using(f"data-{number}", name=f"db-{number}").owned_by("StatefulSet/db").on(on)
+
+
+def placed(scheduler: Scheduler, *pods: Json) -> list[str | None]:
+    """Place pods one after the other; return where."""
+    found = []
+    for raw in pods:
+        scheduler.add(read(raw))
+        settle(scheduler)
+        key = read(raw).key
+        found.append(scheduler.state.pods[key].node)
+    return found
+
+
+def settle(scheduler: Scheduler) -> None:
+    """Place what can be placed."""
+    for _ in scheduler.settle():
+        pass
+
+
+def why(scheduler: Scheduler) -> list[str]:
+    """Return what refuses nodes to the pods that wait."""
+    found = pending(scheduler.state, scheduler.waiting, scheduler.profile)
+    return [group.cause for each in found if each.explanation for group in each.explanation.groups]
+
+
+def test_a_pod_with_a_zonal_volume_is_drained_to_a_node_of_its_zone() -> None:
+    scheduler = cluster(bound("data-0", "v"), volume("v", IN_X), pods=(of_set(0, "x1"),))
+    at_once(drain(scheduler, ["x1"]))
+    assert scheduler.state.pods["default/db-0"].node == "x2"
+
+
+def test_with_its_zone_lost_it_waits_for_its_volume() -> None:
+    scheduler = cluster(bound("data-0", "v"), volume("v", IN_X), pods=(of_set(0, "x1"),))
+    at_once(lose(scheduler, ["x1", "x2"], "zone=x"))
+    assert scheduler.waits(read(of_set(0, "x1")).key)
+    assert why(scheduler) == ["volume: claim data-0 is bound to a volume in zone x"]
+
+
+def test_a_volume_that_is_made_stays_in_the_zone_of_its_node() -> None:
+    scheduler = cluster(claim("data-0"), *drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, using("data-0", name="db-0").owned_by("StatefulSet/db"))
+    zone = "x" if str(first).startswith("x") else "y"
+    at_once(
+        lose(
+            scheduler,
+            [
+                each["metadata"]["name"]
+                for each in NODES
+                if each["metadata"]["labels"][ZONE] == zone
+            ],
+            "zone",
+        )
+    )
+    assert why(scheduler) == [f"volume: claim data-0 is bound to a volume in zone {zone}"]
+
+
+def test_a_volume_made_by_hand_is_for_one_claim() -> None:
+    scheduler = cluster(claim("one"), claim("two"), BY_HAND, volume("v", IN_X))
+    first, second = placed(scheduler, using("one", name="p1"), using("two", name="p2"))
+    assert (str(first)[0], second) == ("x", None)
+    assert why(scheduler) == ["volume: no volume for claim two is or can be made there"]
+
+
+def test_a_claim_for_one_pod_alone_is_taken_by_the_first() -> None:
+    scheduler = cluster(bound("data", "v", accessModes=["ReadWriteOncePod"]), volume("v"))
+    first, second = placed(scheduler, using("data", name="p1"), using("data", name="p2"))
+    assert (first is None, second) == (False, None)
+
+
+def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
+    claims = [claim(f"data-{number}") for number in range(4)]
+    scheduler = cluster(*claims, *drivers("x1", "x2", "y1", count=1))
+    pods = [using(f"data-{number}", name=f"p{number}") for number in range(4)]
+    assert sorted(filter(None, placed(scheduler, *pods))) == ["x1", "x2", "y1"]
+    assert why(scheduler) == ["volume: as many volumes are attached as the node takes"]
+
+
+def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
+    spec: dict[str, Any] = {"resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    raw = workload("StatefulSet", "db", replicas=2, volumeClaimTemplates=templates)
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    for number in range(applied.wanted):
+        scheduler.add(applied.make(number))
+    settle(scheduler)
+    made = scheduler.state.volumes.claims
+    assert sorted(made) == ["default/data-db-0", "default/data-db-1"]
+    assert all(each.bound and each.storage_class == "wait" for each in made.values())
+
+
+def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
+    template = {"spec": {"storageClassName": "wait"}}
+    own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    placed(scheduler, own)
+    at_once(lose(scheduler, ["x1", "x2"], "zone=x"))
+    settle(scheduler)
+    assert scheduler.state.pods["default/new"].node == "y1"
+
+
+def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
+    scheduler = scheduler_of(NODES, [], ())
+    [node_of_it] = placed(scheduler, using("data"))
+    assert node_of_it is not None
+    assert scheduler.is_uncertain
+    assert [*scheduler.beyond] == ["volumes"]
