@@ -220,7 +220,7 @@ class Scheduler:
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
         placed, preempted = len(self.placements), len(self.preemptions)
-        take_back_claims = state.volumes.remembering()
+        take_back_claims = state.remembering_claims()
         touched = self._touched = {}
         try:
             yield
