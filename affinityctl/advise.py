@@ -61,7 +61,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
     """
     state = ClusterState()
     if not flags.cluster:
-        return state, asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects, state))
+        return state, asyncio.run(list_cluster(flags, objects, state))
     fill(
         flags,
         WorkloadFiles(state, PodReader()),

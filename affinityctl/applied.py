@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.whatif.scheduling import unplaced
+from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
-from extender.model.keys import key_of
+from extender.model.keys import Key, key_of
 from extender.model.objects import Pod
 from extender.model.workload import (
     DAEMON_SET,
@@ -23,7 +23,7 @@ from extender.model.workload import (
 )
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Int32, Json, decode, whole_number
-from extender.wire.objects import PodReader
+from extender.wire.objects import GenerateName, PodReader
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
@@ -62,11 +62,35 @@ class Applied:
         return replace(self.pod, key=key, uid=f"{key}, new")
 
 
-def reader(gates: Gates = EVERY_GATE_ON) -> PodReader:
-    """Build what reads pods with all that a simulation looks at."""
-    return PodReader(
-        gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
-    )
+class _Volumes(msgspec.Struct):
+    volumes: list[dict[str, msgspec.Raw]] | None = None
+
+
+class _WithVolumes(msgspec.Struct):
+    spec: _Volumes | None = None
+
+
+_WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
+_EMPTY_DIR: Final = "emptyDir"
+
+
+class SimulationReader(PodReader):
+    """Reads pods with all that a simulation looks at."""
+
+    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
+        super().__init__(
+            gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+        )
+        self.scratch: set[Key] = set()
+        """The pods with an emptyDir."""
+
+    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
+        """Read a v1.Pod; ObjectError names the field that is broken."""
+        pod = super().read(raw, generate)
+        spec = decode(_WITH_VOLUMES, raw).spec or _Volumes()
+        if any(_EMPTY_DIR in each for each in spec.volumes or ()):
+            self.scratch.add(pod.key)
+        return pod
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:
@@ -92,7 +116,7 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
 
 def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
     """Return a workload that nothing is known of but one of its pods."""
-    return Applied(identity, unplaced(pod), wanted)
+    return Applied(identity, as_made(pod), wanted)
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):

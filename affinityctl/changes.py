@@ -21,6 +21,8 @@ class ChangeKind(Enum):
     ROLL = "--roll"
     DRAIN = "--drain"
     LOSE = "--lose"
+    DRAIN_EACH = "--drain-each"
+    LOSE_EACH = "--lose-each"
     ADD = "--add-nodes"
 
 
@@ -113,18 +115,28 @@ def add_changes(of: Parser) -> None:
     )
     group.add_argument(
         "--drain",
-        metavar="SELECTOR",
+        metavar="SELECTOR|NODES",
         action=_Begin,
-        help="cordon and drain the nodes with these labels (pool=old,disk in (hdd)), or one node "
-        "by its name, within disruption budgets",
+        help="cordon and drain the nodes with these labels (pool=old,disk in (hdd)), or of these "
+        "names (n1,n2 or node/n1), within disruption budgets",
     )
     group.add_argument(
         "--lose",
-        metavar="KEY=VALUE",
+        metavar="KEY=VALUE|ZONE|NODES",
         action=_Begin,
-        help="lose all nodes of a topology domain at once, such as zone=b; the key may be its last "
-        "part",
+        help="lose all nodes of a topology domain at once, such as zone=b (the last part of a key "
+        "will do), those of a zone by its value alone, or those of these names (n1,n2 or node/n1)",
     )
+    for kind, verb in ((ChangeKind.DRAIN_EACH, "drain"), (ChangeKind.LOSE_EACH, "lose")):
+        group.add_argument(
+            kind.value,
+            metavar="KEY",
+            nargs="?",
+            const="node",
+            action=_Begin,
+            help=f"{verb} each node, or with zone or another key each topology domain, one at a "
+            "time from here on and without what comes of it: one table of what hurts",
+        )
     group.add_argument(
         "--add-nodes",
         metavar="N",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from affinityctl.commands import (
     advise,
     completion,
+    dump,
     explain,
     lint,
     quota,
@@ -42,6 +43,7 @@ COMMANDS: Final[Mapping[str, tuple[ModuleType, str]]] = {
     "lint": (lint, "affinityctl.lint.command"),
     "quota": (quota, "affinityctl.quota"),
     "violations": (violations, "affinityctl.violations"),
+    "dump": (dump, "affinityctl.dump"),
 }
 """Texts and flags of each command, and the module that carries it out, imported only then."""
 
@@ -70,6 +72,8 @@ examples:
       does the extender pay in this cluster, and in which mode?
   affinity-extender violations
       which placed pods break required rules by now
+  affinity-extender dump
+      what these commands read of a cluster, in a file, without environment variables
   affinity-extender serve --help
       the flags of a command; docs/reference/ has every flag and every field of the configuration
 

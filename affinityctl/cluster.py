@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Raw
 
+from affinityctl.api_server import api_server
 from affinityctl.judging import Judging
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
@@ -31,9 +30,6 @@ from extender.resources import (
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload, read_workload
-
-if TYPE_CHECKING:
-    from extender.kube.client import ApiClient
 
 FORBIDDEN: Final = 403
 
@@ -99,7 +95,7 @@ async def _list(
     from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
 
     lacking: dict[str, list[str]] = {}
-    async with await api_client(flags.kubeconfig, flags.context) as client:
+    async with api_server(flags) as client:
         for each in resources:
             try:
                 await list_resources(client, files.state, files.pods, each)
@@ -124,31 +120,9 @@ async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
     from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     found: list[tuple[str, Json]] = []
-    async with await api_client(flags.kubeconfig, flags.context) as client:
+    async with api_server(flags) as client:
         for kind in ("Deployment", "StatefulSet", "DaemonSet"):
             name = f"{kind.lower()}s"
             raws = await list_raw(client, name, f"/apis/apps/v1/{name}", {})
             found += ((kind, raw) for raw in raws)
     return found
-
-
-async def api_client(kubeconfig: str | None, context: str | None) -> ApiClient:
-    """Return a client, to be entered, of the API server that flags name; ConfigError for none."""
-    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
-
-    try:
-        credentials = await load_credentials(kubeconfig or _usual_kubeconfig(), context)
-    except ConfigError as error:
-        raise type(error)("--kubeconfig", error.message) from error
-    return ApiClient(credentials)
-
-
-def _usual_kubeconfig() -> str | None:
-    """Return the file, or files, that kubectl would take; None when there is none."""
-    if named := os.environ.get("KUBECONFIG"):
-        return named
-    with contextlib.suppress(RuntimeError):  # a user without a home
-        usual = Path.home() / ".kube" / "config"
-        return str(usual) if usual.is_file() else None
-    return None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from affinityctl.api_server import namespace_of
+from affinityctl.chosen_pods import chosen, in_namespace, similar, where
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import EXIT, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.progress import Progress
+from affinityctl.waiting import MOST_KINDS, AgeReader, Waiting, alike
+from affinityctl.waiting import write as write_waiting
 from extender.cluster.state import ClusterState
-from extender.command_line import complain, say, worst
+from extender.command_line import DONE, complain, say, worst
 from extender.errors import ConfigError
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
@@ -43,30 +48,63 @@ from extender.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
+from extender.verbs.plugins import ScorePlugins
 from extender.wire.explanation import KINDS, read_manifest, write_explanation
 from extender.wire.objects import PodReader
-
-SIMILAR = 3
-"""Names that an error proposes."""
 
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    if (flags.pod is None) is (flags.filename is None):
-        raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
+    named = bool(flags.pods or flags.selector is not None)
+    if sum((bool(flags.pods), flags.selector is not None, flags.filename is not None)) > 1:
+        raise ConfigError("POD", "name pods, or give a selector with -l or a manifest with -f")
+    if flags.all_namespaces and (flags.pods or flags.namespace):
+        raise ConfigError("--all-namespaces", "has no use beside a pod's name or -n")
+    flags.namespace = namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True, requirements=True, volumes=True)
+    pods = AgeReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
-    asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    by_what = by.profile.filters, by.profile.scoring, by.max_score
-    questions = (Question(each, names, *by_what) for each in asked)
-    found = [at_once(explaining(state, each)) for each in questions]
+
+    def explained(pod: Pod, scoring: ScorePlugins) -> Explanation:
+        question = Question(pod, names, by.profile.filters, scoring, by.max_score)
+        return at_once(explaining(state, question))
+
+    if not (given or named):
+        return _survey(state, flags, pods, explained)
+    found = [explained(each, by.profile.scoring) for each in given or chosen(state, flags)]
     say(write(state, found, flags.output))
     return worst(EXIT[each.verdict] for each in found)
+
+
+def _survey(
+    state: ClusterState,
+    flags: argparse.Namespace,
+    pods: AgeReader,
+    explained: Callable[[Pod, ScorePlugins], Explanation],
+) -> int:
+    """Explain all pods that wait, one of each kind."""
+    waiting = [each for each in in_namespace(state, flags) if each.node is None]
+    progress = Progress(things="kinds of pods")
+    progress.begin()
+    found = []
+    kinds = alike(waiting, pods.created)
+    for number, each in enumerate(kinds):
+        why = explained(each[0], ()) if number < MOST_KINDS else None
+        found.append(Waiting([pod.key for pod in each], why))
+        progress.show("pods that wait", number + 1, len(kinds))
+    progress.wipe()
+    if not found and flags.output in {"text", "wide"}:
+        elsewhere = sum(each.node is None for each in state.pods.values())
+        more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
+        say(f"No pod waits {where(flags)}{more}.")
+        return DONE
+    say(write_waiting(found, pods.created, datetime.now(UTC), flags.output))
+    verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
+    return worst(EXIT[each] for each in verdicts)
 
 
 def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
@@ -81,31 +119,10 @@ def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
     return found
 
 
-def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
-    """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
-    name = name.removeprefix("pod/").removeprefix("pods/")
-    for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
-        if key in state.pods:
-            return state.pods[key]
-    elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
-    if elsewhere:
-        spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
-        raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
-    mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
-    made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
-    similar = f"; did you mean {made[0]}?" if made else _similar(name, mine)
-    raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{similar}")
-
-
 def _node(state: ClusterState, name: str) -> str:
     if name in state.nodes:
         return name
-    raise ConfigError("--node", f"no node {name}{_similar(name, state.nodes)}")
-
-
-def _similar(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=SIMILAR)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    raise ConfigError("--node", f"no node {name}{similar(name, state.nodes)}")
 
 
 def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:

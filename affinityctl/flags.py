@@ -35,7 +35,21 @@ def cluster_group(of: Parser, default: str = KUBECONFIG_DEFAULT) -> Group:
 
 def whole_cluster_group(of: Parser) -> None:
     """Add the flags that name a cluster: an API server, or files instead of it."""
-    cluster_group(of).add_argument(
+    group = cluster_group(of)
+    group.add_argument(
+        "--as",
+        dest="as_user",
+        metavar="USER",
+        help="ask as this user, as kubectl does; you need the right to impersonate",
+    )
+    group.add_argument(
+        "--as-group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="ask as a member of this group; may be repeated",
+    )
+    group.add_argument(
         "--cluster",
         action="append",
         default=[],
@@ -43,6 +57,15 @@ def whole_cluster_group(of: Parser) -> None:
         type=Path,
         help="take the cluster from this file (JSON List or YAML, plain or gzip) or, with -, from "
         "standard input, instead of a live one; may be repeated",
+    )
+
+
+def namespace_flag(of: Parser, whose: str) -> None:
+    """Add the flag for one namespace; `api_server.namespace_of` says which is meant without it."""
+    of.add_argument(
+        *("-n", "--namespace"),
+        metavar="NAME",
+        help=f"namespace {whose} (default: that of the context; with --cluster, default)",
     )
 
 

@@ -117,9 +117,15 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
 
 def _refuse_two_sources(flags: argparse.Namespace) -> None:
     """Stop a command line that names a file and a live cluster; across layers --cluster wins."""
-    for name in ("kubeconfig", "context") if getattr(flags, "cluster", None) else ():
-        if getattr(flags, name, None) is not None:
-            raise ConfigError(f"--{name}", "has no use beside --cluster; leave one of them out")
+    live = {
+        "kubeconfig": "kubeconfig",
+        "context": "context",
+        "as_user": "as",
+        "as_group": "as-group",
+    }
+    for name, flag in live.items() if getattr(flags, "cluster", None) else ():
+        if getattr(flags, name, None):
+            raise ConfigError(f"--{flag}", "has no use beside --cluster; leave one of them out")
 
 
 def _code(error: ExtenderError) -> int:

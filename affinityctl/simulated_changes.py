@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied, reader, rollout
+from affinityctl.applied import (
+    ROLLING,
+    Applied,
+    SimulationReader,
+    apply,
+    as_applied,
+    read_applied,
+    rollout,
+)
 from affinityctl.changes import Change, ChangeKind
+from affinityctl.chosen_pods import is_of
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
-from affinityctl.whatif.nodes import Allowances, add_nodes, drain, lose, names_in
-from affinityctl.whatif.outcome import Looks
+from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose, names_in
+from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
+from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.rolling import Version, roll, scale
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.trials import try_each
+from affinityctl.workloads import SHORT_NAMES
 from extender.errors import ConfigError, ObjectError
-from extender.model.labels import TEMPLATE_HASH
+from extender.model.labels import ZONE
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, Identity, controller_by_name
+from extender.model.workload import DAEMON_SET, Identity
 from extender.offline import ClusterFileError
 from extender.wire.explanation import KINDS
-from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workload, read_workload
 
-SHORT_NAMES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
-    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
-    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
-    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
-    **dict.fromkeys(
-        ("replicationcontroller", "replicationcontrollers", "rc"), "ReplicationController"
-    ),
-    **dict.fromkeys(("job", "jobs"), "Job"),
-}
-"""Kinds as kubectl takes them."""
+NODE_KINDS: Final = frozenset(("node", "nodes", "no"))
+_KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Give
 
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
-    check = reader()
+    check = SimulationReader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
         read_applied(kind, raw, check, 1, "")
@@ -78,7 +81,7 @@ class Carrier:
     def __init__(
         self,
         scheduler: Scheduler,
-        pods: PodReader,
+        pods: SimulationReader,
         files: Mapping[str, Sequence[GivenManifest]],
         workloads: Mapping[Identity, Workload],
         namespace: str,
@@ -108,13 +111,22 @@ class Carrier:
                 yield 0, self._roll(self._workload(self._identity(change)))
             case ChangeKind.SCALE:
                 yield self._scale(change)
+            case _:
+                yield 0, self._nodes(change)
+
+    def _nodes(self, change: Change) -> Looks:
+        match change.kind:
             case ChangeKind.DRAIN:
-                names = self._chosen(change.value)
-                yield 0, drain(self._scheduler, names, change.value, self._allowances)
+                preflight = Preflight(self._state, self._pods.scratch)
+                nodes = self._chosen(change.value)
+                return drain(self._scheduler, nodes, change.value, self._allowances, preflight)
             case ChangeKind.LOSE:
-                yield 0, lose(self._scheduler, self._lost(change.value), change.value)
+                nodes = self._lost(change.value)
+                return lose(self._scheduler, nodes, change.value, self._allowances)
             case ChangeKind.ADD:
-                yield 0, add_nodes(self._scheduler, int(change.value), self._like(change.like))
+                return add_nodes(self._scheduler, int(change.value), self._like(change.like))
+            case _:
+                return self._each(change)
 
     def _place(self, manifest: GivenManifest, change: Change) -> tuple[int, Looks]:
         applied = read_applied(
@@ -177,7 +189,7 @@ class Carrier:
 
     def _members(self, identity: Identity) -> list[Pod]:
         """Return the pods of a workload, by the controllers that they name; in order of name."""
-        members = (pod for pod in self._state.pods.values() if _belongs(pod, identity))
+        members = (pod for pod in self._state.pods.values() if is_of(pod, identity))
         return sorted(members, key=lambda pod: pod.key)
 
     def _identity(self, change: Change) -> Identity:
@@ -197,9 +209,19 @@ class Carrier:
             )
         return found
 
+    def _each(self, change: Change) -> Looks:
+        key = change.value
+        found = {name: [name] for name in sorted(self._state.nodes)}
+        if key not in NODE_KINDS:
+            found = domains(self._state, key)
+            _some([*found], change.kind, f"no node has a label {key}")
+        verb, act = ("drain", drain) if change.kind is ChangeKind.DRAIN_EACH else ("lose", lose)
+        step = Step(f"{verb} each {'node' if key in NODE_KINDS else key} alone")
+        return try_each(self._scheduler, step, found, act, self._allowances)
+
     def _chosen(self, text: str) -> list[str]:
-        if text in self._state.nodes:
-            return [text]
+        if named := self._named(text, ChangeKind.DRAIN):
+            return named
         try:
             selector = parse_selector(text)
         except ObjectError as error:
@@ -209,9 +231,21 @@ class Carrier:
         return _some(found, ChangeKind.DRAIN, f"no node is called {text} or has such labels")
 
     def _lost(self, text: str) -> list[str]:
-        key, _, value = text.partition("=")
-        found = list(names_in(self._state, key, value))
-        return _some(found, ChangeKind.LOSE, f"no node has {text}")
+        if named := self._named(text, ChangeKind.LOSE):
+            return named
+        key, _, value = text.partition("=") if "=" in text else (ZONE, "", text)
+        what = text if "=" in text else f"this name, or is in a zone {text}"
+        return _some([*names_in(self._state, key, value)], ChangeKind.LOSE, f"no node has {what}")
+
+    def _named(self, text: str, kind: ChangeKind) -> list[str]:
+        """Return the nodes that a text lists, as n1,node/n2; none where it is something else."""
+        parts = text.split(",")
+        names = [_KIND_OF_NODE.sub("", each) for each in parts]
+        known = [each for each in names if each in self._state.nodes]
+        if (known or names != parts) and len(known) < len(names):
+            unknown = next(each for each in names if each not in self._state.nodes)
+            raise ConfigError(kind.value, f"there is no node {unknown}")
+        return list(dict.fromkeys(known))
 
     def _like(self, name: str | None) -> str:
         if name is None:
@@ -225,12 +259,3 @@ def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:
     if not found:
         raise ConfigError(kind.value, why)
     return found
-
-
-def _belongs(pod: Pod, identity: Identity) -> bool:
-    owner = pod.owner
-    if owner is None or pod.pod_class.namespace != identity.namespace:
-        return False
-    direct = Identity(identity.namespace, owner.kind, owner.name)
-    above = controller_by_name(direct, pod.pod_class.labels.get(TEMPLATE_HASH, ""))
-    return identity in {direct, above}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
+from textwrap import indent
 from typing import Any, Final
 
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
@@ -15,12 +17,14 @@ from affinityctl.whatif.outcome import (
     Removal,
     Simulation,
     Step,
+    Trial,
     Update,
     UpdateStep,
     is_cordoned,
 )
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
+from extender.model.labels import ZONE
 from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
@@ -30,7 +34,6 @@ from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
-ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def write(found: Simulation, output: str) -> str:
@@ -82,6 +85,8 @@ def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
         told["full"] = _told_pending(state, step.full)
     if step.update is not None:
         told["update"] = _told_update(step.update)
+    if step.trials is not None:
+        told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
     return told
 
 
@@ -129,6 +134,8 @@ def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
     if step.update is not None:
         lines += _update(step.update, wide=wide)
     lines += [wrapped(f"Note: {each}", INDENT) for each in step.notes]
+    if step.trials is not None:
+        lines += _trials(step.trials, wide=wide)
     if wide and step.placed:
         rows = [(each.pod, each.node, each.before or "") for each in step.placed]
         lines.append(columns(("POD", "NODE", "FROM"), rows))
@@ -143,7 +150,26 @@ def _happened(state: ClusterState, step: Step) -> Iterator[str]:
         yield f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions"
 
 
+def _trials(trials: Sequence[Trial], *, wide: bool) -> Iterator[str]:
+    shown = [each for each in trials if wide or each.hurts or each.gone]
+    if shown:
+        header = ("ALONE", "NODES", "PLACED", "PENDING", "BLOCKED", "GONE", "WHY")
+        yield indent(columns(header, map(_trial_row, shown)), INDENT)
+    if left := len(trials) - len(shown):
+        yield wrapped(f"{'the other ' if shown else ''}{left:,} hurt nobody", INDENT)
+
+
+def _trial_row(trial: Trial) -> Sequence[str]:
+    counts = (trial.nodes, trial.placed, len(trial.waiting), len(trial.blocked), len(trial.gone))
+    pods = [*trial.waiting, *(each.pod for each in trial.blocked), *trial.gone]
+    why = f"{some(pods, len(pods))}{trial.why and f': {trial.why}'}"
+    return (trial.name, *(f"{each:,}" for each in counts), why)
+
+
 def _result(step: Step) -> str:
+    if step.trials is not None:
+        hurting = sum(each.hurts for each in step.trials)
+        return f"{hurting:,} of {len(step.trials):,} {'hurts' if hurting == 1 else 'hurt'}"
     said = [f"{len(step.placed):,} placed"] if step.placed or not step.removed else []
     if step.removed:
         said.append(f"{len(step.removed):,} removed")

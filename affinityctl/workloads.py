@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import ClassVar, Final
 
 import msgspec
@@ -30,6 +30,19 @@ from extender.wire.workloads import (
 MOST_PODS: Final = 200_000
 """Pods made of templates, all together: more than the largest clusters have, little to hold."""
 
+SHORT_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(
+        ("replicationcontroller", "replicationcontrollers", "rc"), "ReplicationController"
+    ),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
+}
+"""Kinds as kubectl takes them."""
+
 _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
 
@@ -38,12 +51,14 @@ class _PodPhase(msgspec.Struct):
     phase: str | None = None
 
 
-class _OwnedPod(msgspec.Struct):
+class OwnedPod(msgspec.Struct):
+    """Who made a pod, and whether it has ended."""
+
     metadata: OwnedMetadata
     status: _PodPhase | None = None
 
 
-_OWNED_POD = msgspec.json.Decoder(_OwnedPod)
+_OWNED_POD = msgspec.json.Decoder(OwnedPod)
 
 
 class Workloads:
@@ -93,7 +108,7 @@ class Workloads:
             revisions.setdefault(top, set()).add(template_hash)
         made = 0
         for identity, workload in self.found.items():
-            if self._top(identity, "") != identity:
+            if self._top(identity, "") != identity or workload.has_run:
                 continue
             missing = wanted(workload, nodes) - there[identity]
             made += max(0, missing)

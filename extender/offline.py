@@ -56,7 +56,16 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
 _HEADER = msgspec.json.Decoder(_Header)
+_NAMED = msgspec.json.Decoder(_Named)
 _LIST = msgspec.json.Decoder(_List)
 
 
@@ -204,7 +213,7 @@ def _header(document: Json) -> _Header:
 def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield an object, or those of a list, which may have lists in it."""
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
-    if header.kind is not None and header.kind.endswith("List"):
+    if _may_be_list(header, raw):
         items = decode(_LIST, raw).items
     if header.kind is None or items is msgspec.UNSET:  # a custom resource called AllowList, say
         yield _kind(header), msgspec.Raw(raw)
@@ -218,6 +227,14 @@ def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[s
         if own.kind is None:
             own = _Header(default, own.apiVersion or header.apiVersion)
         yield from _taken_apart(own, item, depth + 1)
+
+
+def _may_be_list(header: _Header, raw: Json) -> bool:
+    """Return whether it may be a list: these have no name, and custom resources as AllowList do."""
+    if header.kind is None or not header.kind.endswith("List"):
+        return False
+    metadata = None if header.kind == "List" else decode(_NAMED, raw).metadata
+    return metadata is None or not metadata.name
 
 
 def _kind(header: _Header) -> str:

@@ -50,7 +50,7 @@ security: callbacks listen on 127.0.0.1. Any other --bind-address needs --tls-ce
 
 examples:
   affinity-extender serve --cluster dump.json.gz --mode replace
-  kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json   # what --cluster reads
+  affinity-extender dump -o dump.json   # what --cluster reads
   affinity-extender serve --config extender.yaml --validate-only
   affinity-extender serve --config extender.yaml --port 10290 --write-config-to effective.yaml
   curl localhost:10281/readyz?verbose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.simulate import Progress
+from affinityctl.progress import Progress
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 
 WEB = selector(app="web")
@@ -152,7 +153,8 @@ def test_nodes_that_are_drained(simulate: Simulate, chosen: str) -> None:
         assert code == 2
         return
     assert code == 0
-    assert said.startswith(f"Drain {selected.replace(' ', '')} (1 node): 1 removed, 1 placed\n")
+    title = selected if selected == "a1" else f"{selected} (1 node)"
+    assert said.startswith(f"Drain {title}: 1 removed, 1 placed\n")
 
 
 def test_one_drain_after_another_keeps_to_the_budget_of_both(simulate: Simulate) -> None:
@@ -165,9 +167,62 @@ def test_one_drain_after_another_keeps_to_the_budget_of_both(simulate: Simulate)
     keeps = budget("keeps", WEB, allowed=1)
     code, said = simulate("--drain a2 --drain b1", *there, keeps)
     assert code == 1
-    assert "Drain a2 (1 node): 1 removed, 1 pod pending" in said
-    assert "Drain b1 (1 node): 0 placed, 1 blocked" in said
+    assert "Drain a2: 1 removed, 1 pod pending" in said
+    assert "Drain b1: 0 placed, 1 blocked" in said
     assert "default/on-b1 stays on b1: budget default/keeps allows no more evictions" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        ("--drain a1,b1", 1, "Drain a1,b1 (2 nodes): "),
+        ("--drain node/a1", 1, "Drain node/a1 (1 node): "),
+        ("--drain a1,a9", 2, "--drain: there is no node a9"),
+        ("--drain node/a9", 2, "--drain: there is no node a9"),
+        ("--lose a1,node/b1", 1, "Lose a1,node/b1 (2 nodes): "),
+        ("--lose a", 1, "Lose a ("),
+        ("--lose q", 2, "--lose: no node has this name, or is in a zone q"),
+        ("--lose-each zone", 1, "Lose each zone alone: "),
+        ("--lose-each", 1, "Lose each node alone: "),
+        ("--drain-each node", 1, "Drain each node alone: "),
+        ("--lose-each rack", 2, "--lose-each: no node has a label rack"),
+    ],
+)
+def test_nodes_are_named_as_kubectl_does(
+    changes: str, code: int, said: str, simulate: Simulate
+) -> None:
+    ended, told = simulate(changes, *RUNNING)
+    assert (ended, said in told) == (code, True), told
+
+
+EACH = """\
+Lose each zone alone: 1 of 3 hurts
+  ALONE NODES PLACED PENDING BLOCKED GONE WHY
+  a 2 1 1 0 0 default/web-5d-1: your anti-affinity on hostname
+  the other 2 hurt nobody
+"""
+
+
+def test_what_hurts_is_one_table(simulate: Simulate) -> None:
+    spare = node("c1", {HOST: "c1", ZONE: "c"}, ROOM)
+    code, said = simulate("--lose-each zone", *RUNNING, spare)
+    assert (code, re.sub(r"\b +", " ", said)) == (1, EACH)
+    code, said = simulate("--lose-each zone -o json", *RUNNING, spare)
+    told = json.loads(said)
+    assert (code, told["fine"], told["pending"]) == (1, False, [])
+    (trials,) = (step["trials"] for step in told["steps"])
+    assert [(each["name"], each["hurts"]) for each in trials] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+    ]
+
+
+def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:
+    scratch = pod("scratch").owned_by("ReplicaSet/s").on("a1")
+    scratch["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
+    _, said = simulate("--drain a1", scratch)
+    assert "kubectl drain stops without --delete-emptydir-data: 1 pod" in said
 
 
 def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:

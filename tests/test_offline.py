@@ -269,6 +269,15 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
     assert isinstance(caught.value, UnreadableError)
 
 
+def test_a_custom_resource_that_is_called_a_list_is_none(tmp_path: Path) -> None:
+    allowed = {"apiVersion": "acl.example.com/v1", "kind": "AllowList", "items": ["10.0.0.0/8"]}
+    named = allowed | {"metadata": {"name": "office"}}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"kind": "List", "items": [node("n"), named]}))
+    found = ClusterFiles(ClusterState(), PodReader()).load(path)
+    assert (found.read, found.ignored) == ({"Node": 1}, {"AllowList": 1})
+
+
 @pytest.mark.parametrize(
     ("objects", "unknown"),
     [

@@ -20,7 +20,7 @@ EPILOG = f"""\
 examples:
   affinity-extender advise
       of the cluster of kubectl's current context
-  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender advise --cluster dump.json
       of a dump that somebody has sent you
 

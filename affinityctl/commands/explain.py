@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
@@ -24,7 +24,7 @@ EPILOG = f"""\
 output:
   text   a summary, then each rule with the pods in the way, and what can be done about it
   wide   the same, and a line for each node
-  json   one object; what GET /explain of a running extender answers
+  json   one object; what GET /explain of a running extender answers; for several pods a list
   yaml   the same
 
 cluster:
@@ -35,6 +35,10 @@ cluster:
   volumeattachments are listed as well. --cluster reads a file instead.
 
 examples:
+  affinity-extender explain -A
+      which pods wait, since when and for what?
+  affinity-extender explain deployment/web -n shop
+      why do its replicas wait?
   affinity-extender explain web-7f9c-x2x4z -n shop
       why does this pod wait?
   affinity-extender explain web-7f9c-x2x4z -n shop --node node-17
@@ -43,8 +47,7 @@ examples:
       and with the addedAffinity, hardPodAffinityWeight ... of that extender?
   affinity-extender explain -f deployment.yaml
       would this fit, before it is applied?
-  kubectl get nodes,namespaces,pods,resourcequotas,pvc,pv,storageclasses,csinodes,csidrivers \
-    -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
 
 {
@@ -57,7 +60,24 @@ examples:
 
 def add_flags(of: Parser) -> None:
     """Add the flags."""
-    of.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
+    of.add_argument(
+        "pods",
+        nargs="*",
+        metavar="POD",
+        help="pods of the cluster: NAME, NAMESPACE/NAME, or a workload as deployment/NAME, of "
+        "which one pod of each kind is looked at, of those that wait if any does (default: all "
+        "pods that wait, by cause)",
+    )
+    of.add_argument(
+        *("-l", "--selector"),
+        metavar="SELECTOR",
+        help="the pods with these labels instead, likewise",
+    )
+    of.add_argument(
+        *("-A", "--all-namespaces"),
+        action="store_true",
+        help="in all namespaces, with -l or for all pods that wait",
+    )
     of.add_argument(
         *("-f", "--filename"),
         metavar="FILE",
@@ -65,12 +85,7 @@ def add_flags(of: Parser) -> None:
         help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
         "standard input",
     )
-    of.add_argument(
-        *("-n", "--namespace"),
-        default="default",
-        metavar="NAME",
-        help="namespace of the pod, and of manifests that name none (default: %(default)s)",
-    )
+    namespace_flag(of, "of the pod, and of manifests that name none")
     of.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )

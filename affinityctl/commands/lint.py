@@ -36,7 +36,7 @@ examples:
       do the two files belong together?
   affinity-extender lint deploy/ --cluster dump.json
       would these workloads work in the cluster that the dump is of?
-  kubectl get nodes,namespaces,pods,deploy,sts,ds,pdb -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender lint --cluster dump.json
       all workloads of a cluster, without access to it
   affinity-extender lint --cluster dump.json --fix

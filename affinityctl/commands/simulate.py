@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affinityctl.changes import add_changes
-from affinityctl.flags import config_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say what would happen if pods came, nodes went or a workload was updated"
@@ -42,13 +42,15 @@ examples:
       how many of them does this cluster take?
   affinity-extender simulate --lose zone=b
       where would the pods of zone b go, and who would wait?
+  affinity-extender simulate --lose-each zone
+      which zone must not fail? With --drain-each: which node cannot be drained?
   affinity-extender simulate --drain pool=old --add-nodes 3 --like node-17
       is there room for what is on the old nodes, and do three more nodes help?
   affinity-extender simulate --roll web.yaml -n shop
       would this update get stuck?
   affinity-extender simulate --roll web.yaml -n shop --config extender.yaml
       and with the addedAffinity, hardPodAffinityWeight ... of that extender?
-  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets,pdb -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender simulate --restart deployment/web -n shop --cluster dump.json
 
 {
@@ -62,13 +64,7 @@ examples:
 def add_flags(of: Parser) -> None:
     """Add the flags."""
     add_changes(of)
-    of.add_argument(
-        *("-n", "--namespace"),
-        default="default",
-        metavar="NAME",
-        help="namespace of workloads that are named, and of manifests that name none (default: "
-        "%(default)s)",
-    )
+    namespace_flag(of, "of workloads that are named, and of manifests that name none")
     of.add_argument(
         "--seed",
         type=int,

@@ -40,7 +40,7 @@ examples:
       what breaks which rule?
   affinity-extender violations --plain-rules team=shop -n shop
       who would be evicted there, if ordinary rules held during execution?
-  kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json
+  affinity-extender dump -o dump.json
   affinity-extender violations --cluster dump.json --plain-rules '' -o json
 
 {exit_codes("at least one pod breaks a rule, or has rules that cannot be read")}"""

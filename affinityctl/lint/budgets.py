@@ -29,14 +29,14 @@ class _BudgetSpec(msgspec.Struct, rename="camel"):
     max_unavailable: Int32 | str | None = None
 
 
-class _BudgetManifest(msgspec.Struct):
+class BudgetManifest(msgspec.Struct):
     """policy/v1 PodDisruptionBudget."""
 
     metadata: _Metadata
     spec: _BudgetSpec | None = None
 
 
-_BUDGET = msgspec.json.Decoder(_BudgetManifest)
+_BUDGET = msgspec.json.Decoder(BudgetManifest)
 
 
 class WrittenBudget(NamedTuple):

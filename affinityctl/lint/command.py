@@ -53,7 +53,7 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     if flags.cluster and not (cluster.nodes or cluster.workloads):
         raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
     if live:
-        minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, cluster))
+        minor = asyncio.run(list_cluster(flags, cluster))
     subject = files if flags.files else cluster
     configs = [_named_config(flags.config)] if flags.config else read_configs(subject.configs)
     configured = configs[0].config.scheduler_version if len(configs) == 1 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from affinityctl.cluster import api_client
+from affinityctl.api_server import api_server
 from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
@@ -232,7 +233,9 @@ class _Version(msgspec.Struct):
     minor: str = ""
 
 
-class _Resource(NamedTuple):
+class ListedResource(NamedTuple):
+    """What is listed, and no state has a place for."""
+
     kind: str
     group: str
     name: str
@@ -240,24 +243,22 @@ class _Resource(NamedTuple):
 
     @property
     def path(self) -> str:
+        """Return where the API server has all of them."""
         return f"/apis/{self.group}/v1/{self.name}"
 
 
-_WORKLOADS: Final = (
-    _Resource("Deployment", "apps", "deployments"),
-    _Resource("StatefulSet", "apps", "statefulsets"),
-    _Resource("DaemonSet", "apps", "daemonsets"),
-    _Resource("CronJob", "batch", "cronjobs"),
-    _Resource("Job", "batch", "jobs"),
+LISTED_WORKLOADS: Final = (
+    ListedResource("Deployment", "apps", "deployments"),
+    ListedResource("StatefulSet", "apps", "statefulsets"),
+    ListedResource("DaemonSet", "apps", "daemonsets"),
+    ListedResource("CronJob", "batch", "cronjobs"),
+    ListedResource("Job", "batch", "jobs"),
 )
 """ReplicaSets repeat the templates of Deployments, and are many."""
 
 
 async def list_cluster(
-    kubeconfig: str | None,
-    context: str | None,
-    objects: Objects,
-    state: ClusterState | None = None,
+    flags: argparse.Namespace, objects: Objects, state: ClusterState | None = None
 ) -> int | None:
     """Add a cluster's nodes, namespaces, pods and workloads; return its minor version.
 
@@ -266,8 +267,8 @@ async def list_cluster(
     from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     pods = PodReader()
-    async with await api_client(kubeconfig, context) as client:
-        for each in (NODES, NAMESPACES, *_WORKLOADS, BUDGETS, PODS):
+    async with api_server(flags) as client:
+        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, PODS):
             raws = await list_raw(client, each.name, each.path, each.query)
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
             if state is not None and isinstance(each, WatchedResource):

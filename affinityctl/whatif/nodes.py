@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count, islice
 
 from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
+from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, successor
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
@@ -23,21 +24,23 @@ def drain(
     names: Sequence[str],
     what: str = "",
     allowances: Allowances | None = None,
+    preflight: Preflight | None = None,
 ) -> Looks:
     """Cordon nodes and evict their pods, as far as disruption budgets allow.
 
-    An evicted pod counts as disrupted until its successor has a node, in later drains with the same
-    allowances as well.
+    An evicted pod counts as disrupted until its successor has a node, also when the next nodes are
+    drained with the same allowances.
     """
     state = scheduler.state
+    allowances = allowances or Allowances(scheduler)
     for name in names:
         _cordon(state, name)
     scheduler.nodes_changed()
-    number = plural(len(names), "node")
-    step = Step(f"drain {what} ({number})" if what else f"drain {number}")
+    step = Step(f"drain {_titled(what, names)}")
     before = len(scheduler.placements)
     left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
-    allowances = allowances or Allowances(scheduler)
+    if preflight is not None:
+        step.notes += preflight.notes(pod for name in names for pod in _pods_of(state, name))
     moved = True
     while left and moved:
         moved = False
@@ -53,13 +56,18 @@ def drain(
     return ended(scheduler, step, before, [each.pod for each in step.removed])
 
 
-def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
+def lose(
+    scheduler: Scheduler, names: Sequence[str], what: str, allowances: Allowances | None = None
+) -> Looks:
     """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
     state = scheduler.state
-    step = Step(f"lose {what} ({plural(len(names), 'node')})")
+    step = Step(f"lose {_titled(what, names)}")
     before = len(scheduler.placements)
     for name in names:
-        step.removed += [_evict(scheduler, pod) for pod in _pods_of(state, name)]
+        for pod in _pods_of(state, name):
+            step.removed.append(_evict(scheduler, pod))
+            if allowances is not None:
+                allowances.charge(step.removed[-1], pod)
         state.remove_node(name)
     scheduler.nodes_changed()
     yield from scheduler.settle()
@@ -119,11 +127,16 @@ def _pods_of(state: ClusterState, node: str) -> list[Pod]:
 
 def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
     scheduler.remove(pod)
-    new = successor(pod)
+    new = successor(pod, scheduler.templates)
     if new is not None:
         scheduler.add(new, pod.node)
         return Removal(pod.key, pod.node, After.MADE_ANEW)
     return Removal(pod.key, pod.node, After.WITH_NODE if belongs_to_node(pod) else After.GONE)
+
+
+def _titled(what: str, names: Sequence[str]) -> str:
+    nodes = plural(len(names), "node")
+    return nodes if not what else what if [what] == [*names] else f"{what} ({nodes})"
 
 
 class Allowances:
@@ -135,6 +148,12 @@ class Allowances:
         self._away: dict[Key, list[Key]] = {}
         """The budgets of evicted pods whose successors wait."""
         self._lost: Counter[str] = Counter()
+
+    def copy(self) -> Allowances:
+        """Return a copy, to be charged on."""
+        copied = Allowances(self._scheduler)
+        copied._away, copied._lost = dict(self._away), Counter(self._lost)
+        return copied
 
     def blocks(self, pod: Pod) -> str | None:
         """Return a budget that does not allow a pod to go; None when all do."""
@@ -155,12 +174,18 @@ class Allowances:
             self._lost.update(keys)
 
 
-def names_in(state: ClusterState, key: str, value: str) -> Iterator[str]:
-    """Yield the nodes in a topology domain; the key may be its last part: zone."""
-    for name in state.nodes:
+def domains(state: ClusterState, key: str) -> dict[str, list[str]]:
+    """Return the nodes of each topology domain of a key, which may be its last part: zone."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(state.nodes):
         labels = state.nodes.labels(name)
-        if any(
-            found == value and key in {label, label.rpartition("/")[2]}
-            for label, found in labels.items()
-        ):
-            yield name
+        for value in {
+            labels[label] for label in labels if key in {label, label.rpartition("/")[2]}
+        }:
+            found.setdefault(value, []).append(name)
+    return dict(sorted(found.items()))
+
+
+def names_in(state: ClusterState, key: str, value: str) -> Iterator[str]:
+    """Yield the nodes in a topology domain, likewise."""
+    yield from domains(state, key).get(value, ())

@@ -173,6 +173,27 @@ class Update:
     """Old pods that stay until these run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What would come of one node or topology domain that goes alone."""
+
+    name: str
+    nodes: int
+    placed: int
+    """Pods that were on these nodes and have another."""
+    waiting: Sequence[Key]
+    blocked: Sequence[Blocked]
+    gone: Sequence[Key]
+    """Pods that nobody makes anew."""
+    why: str = ""
+    """What keeps most nodes from the first that waits, or which budget does not let one go."""
+
+    @property
+    def hurts(self) -> bool:
+        """Return whether pods would wait, or a drain would not end."""
+        return bool(self.waiting or self.blocked)
+
+
 @dataclass(slots=True)
 class Step:
     """One change, and what came of it."""
@@ -187,7 +208,14 @@ class Step:
     full: PendingPods | None = None
     """The first pod that found no node any more, of those that were placed until then."""
     update: Update | None = None
+    trials: Sequence[Trial] | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def hurts(self) -> bool:
+        """Return whether a drain is blocked, an update is stuck, or a trial hurts."""
+        stuck = self.update is not None and self.update.stuck is not None
+        return bool(self.blocked) or stuck or any(each.hurts for each in self.trials or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +236,7 @@ class Simulation:
     @property
     def verdict(self) -> Verdict:
         """Return whether every pod has a node, no drain is blocked and no update is stuck."""
-        if self.pending or any(
-            each.blocked or (each.update is not None and each.update.stuck is not None)
-            for each in self.steps
-        ):
+        if self.pending or any(each.hurts for each in self.steps):
             return Verdict.REFUSED
         return Verdict.FITS if self.is_certain else Verdict.UNKNOWN
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import add
 from typing import Final, TypeAlias
@@ -13,10 +14,11 @@ from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.keys import Key
+from extender.model.labels import WRITTEN_AT_BIND
 from extender.model.node_affinity import NO_NODE_AFFINITY
-from extender.model.objects import Pod
+from extender.model.objects import Node, Pod, PodClass
 from extender.model.verdict import NODE_AFFINITY
-from extender.model.workload import DAEMON_SET, STATIC
+from extender.model.workload import DAEMON_SET, STATIC, Identity
 from extender.verbs.filtering import judge
 from extender.verbs.filters import OF_ROOM, filters, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -29,6 +31,9 @@ from extender.verbs.volumes.claims import LOOKED_AT
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
+Templates: TypeAlias = Mapping[Identity, Collection[str]]
+"""The labels of templates that are known."""
+NO_TEMPLATES: Final[Templates] = {}
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
 
@@ -81,26 +86,41 @@ def belongs_to_node(pod: Pod) -> bool:
     return pod.owner is not None and pod.owner.kind in STAYING
 
 
-def successor(pod: Pod) -> Pod | None:
+def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
     """Return the pod that a controller makes in place of another; None where none does.
 
     It has the other's name here, so that one can tell where it was.
     """
     if pod.owner is None or belongs_to_node(pod) or pod.deleting:
         return None
-    return replace(unplaced(pod), uid=f"{pod.uid}'")
+    return replace(as_made(pod, own), uid=f"{pod.uid}'")
 
 
-def unplaced(pod: Pod) -> Pod:
-    """Return a pod as its controller made it, without what came of its placing."""
+def as_made(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod:
+    """Return a pod as its controller made it, before it had a node."""
+    kept = own.get(pod.workload, ()) if pod.workload is not None else ()
+    labels = pod.pod_class.labels
+    written = {each for each in WRITTEN_AT_BIND if each in labels and each not in kept}
     return replace(
         pod,
-        pod_class=pod.pod_class.before_placement,
+        pod_class=_without(pod.pod_class, written) if written else pod.pod_class,
         node=None,
         deleting=False,
         preempted=False,
         victim_of=None,
         started=None,
+    )
+
+
+def _without(of: PodClass, labels: Collection[str]) -> PodClass:
+    return PodClass(
+        of.namespace,
+        {key: value for key, value in of.labels.items() if key not in labels},
+        of.affinity,
+        of.written,
+        of.size,
+        annotated=of.annotated,
+        of_spec=None if of.of_spec is of else _without(of.of_spec, labels),
     )
 
 
@@ -127,11 +147,16 @@ class Scheduler:
     """The pods that wait, and the cluster that they are placed in."""
 
     def __init__(
-        self, state: ClusterState, chance: Callable[[], float], profile: Profile = BY_DEFAULT
+        self,
+        state: ClusterState,
+        chance: Callable[[], float],
+        profile: Profile = BY_DEFAULT,
+        templates: Templates = NO_TEMPLATES,
     ) -> None:
         """`chance` draws from [0, 1): which of the best nodes is taken."""
         self.state = state
         self.profile = profile
+        self.templates = templates
         self.placements: list[Placement] = []
         """In order; whoever reports them takes them away."""
         self.beyond: dict[str, dict[Key, None]] = {}
@@ -143,6 +168,8 @@ class Scheduler:
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
         self._waiting: dict[Key, Pod] = {}
+        self._touched: dict[Key, Pod | None] | None = None
+        """The pods that a trial has changed, as they were; None when there is none."""
         self._unschedulable: dict[Hashable, int] = {}
         """The version of the state at which pods of such a kind found no node."""
         waiting = (pod for pod in state.pods.values() if pod.node is None and not pod.deleting)
@@ -165,6 +192,7 @@ class Scheduler:
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
         pod = replace(self.state.in_force(pod), node=None, nominated=None)
+        self._touch(pod.key)
         self.state.make_claims(pod)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
@@ -173,6 +201,7 @@ class Scheduler:
 
     def remove(self, pod: Pod) -> None:
         """Take a pod away, wherever it is."""
+        self._touch(pod.key)
         self._waiting.pop(pod.key, None)
         self._before.pop(pod.key, None)
         known = self.state.pod(pod.key, pod.uid)
@@ -183,6 +212,37 @@ class Scheduler:
     def nodes_changed(self) -> None:
         """Take up that nodes came, went or changed."""
         self._rooms.renew()
+
+    @contextmanager
+    def trial(self, nodes: Sequence[str]) -> Iterator[None]:
+        """Take back in the end what has become of all pods, and of some nodes."""
+        state = self.state
+        labels, has = state.nodes.labels, state.node_resources.allocatable
+        before = [Node(name, labels(name), has(name)) for name in nodes]
+        waiting, origins = dict(self._waiting), dict(self._before)
+        placed, preempted = len(self.placements), len(self.preemptions)
+        take_back_claims = state.remembering_claims()
+        touched = self._touched = {}
+        try:
+            yield
+        finally:
+            self._touched = None
+            for node in before:
+                state.upsert_node(node)
+            for key in touched:
+                if (now := state.pods.get(key)) is not None:
+                    self.remove(now)
+            take_back_claims()
+            for pod in filter(None, touched.values()):
+                state.upsert_pod(pod)
+                self._rooms.moved(pod, 1)
+            self._waiting, self._before = waiting, origins
+            del self.placements[placed:], self.preemptions[preempted:]
+            self.nodes_changed()
+
+    def _touch(self, key: Key) -> None:
+        if self._touched is not None:
+            self._touched.setdefault(key, self.state.pods.get(key))
 
     def settle(self) -> Ticks:
         """Place waiting pods until no more of them can be placed; a tick for each look.
@@ -235,13 +295,14 @@ class Scheduler:
             return None
         for victim in found.victims:
             self.remove(victim)
-            new = successor(victim)
+            new = successor(victim, self.templates)
             if new is not None:
                 self.add(new, victim.node)
             self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key))
         return found.node
 
     def _bind(self, pod: Pod, node: str) -> None:
+        self._touch(pod.key)
         del self._waiting[pod.key]
         doubts = [each.field for each in unknown(self.state, pod, self.profile.filters)]
         self.is_uncertain |= bool(doubts)

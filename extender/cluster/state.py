@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -365,6 +365,10 @@ class ClusterState(ClusterView):
     def files_read(self, kinds: Container[str]) -> None:
         """Note that all files were read that are to be, in which there were these kinds."""
         self._volumes.files_read(kinds)
+
+    def remembering_claims(self) -> Callable[[], None]:
+        """Return what takes back all claims and volumes that are made and bound from now on."""
+        return self._volumes.remembering()
 
     def make_claims(self, pod: Pod) -> None:
         """Make the claims of a pod that a controller makes for it."""

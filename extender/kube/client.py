@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, Self
 
@@ -54,7 +54,7 @@ class ApiClient:
     ) -> None:
         """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
-        self._open = session or _open_session
+        self._open = session or open_session
         self._observer = observer or Unobserved()
         self._limit = limit
         self._clock, self._sleep = timing.clock, timing.sleep
@@ -227,15 +227,17 @@ class ApiClient:
             raise
 
 
-def _open_session() -> aiohttp.ClientSession:
+def open_session(further: Sequence[tuple[str, str]] = ()) -> aiohttp.ClientSession:
+    """Open a session with the network, with further headers of each request."""
+    headers = {
+        "User-Agent": USER_AGENT,
+        "Accept": JSON,
+        # Packing costs the API server more than the wire inside a cluster does.
+        "Accept-Encoding": "identity",
+    }
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
-        headers={
-            "User-Agent": USER_AGENT,
-            "Accept": JSON,
-            # Packing costs the API server more than the wire inside a cluster does.
-            "Accept-Encoding": "identity",
-        },
+        headers=[*headers.items(), *further],
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=MOST.read_ahead,
         # Its proxies come with ~/.netrc, whose passwords have no place here: see `proxy_for`.

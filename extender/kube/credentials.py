@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import yaml
 from kubernetes_asyncio.client import Configuration
@@ -24,6 +24,7 @@ from kubernetes_asyncio.config.incluster_config import (
     SERVICE_HOST_ENV_NAME,
     SERVICE_TOKEN_FILENAME,
 )
+from kubernetes_asyncio.config.kube_config import KubeConfigMerger
 
 from extender import files, plain_yaml
 from extender.certificates import not_after
@@ -177,6 +178,24 @@ async def load_credentials(
     return await kubeconfig_credentials(
         kubeconfig or environ.get("KUBECONFIG") or _USUAL, context, clock=clock
     )
+
+
+def namespace_of_context(
+    kubeconfig: str | None, context: str | None, environ: Mapping[str, str] = os.environ
+) -> str | None:
+    """Return the namespace of a context, or of the service account; None where none is named.
+
+    Files that cannot be read are left to whoever loads credentials from them.
+    """
+    with contextlib.suppress(*_READ_FAILURES):
+        if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
+            return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
+        found = KubeConfigMerger(kubeconfig or _USUAL).config
+        if found is not None:
+            contexts: Any = found["contexts"]
+            named = contexts.get_with_name(context or found["current-context"])["context"]
+            return named.safe_get("namespace") or None
+    return None
 
 
 async def in_cluster_credentials(

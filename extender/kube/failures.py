@@ -5,10 +5,13 @@ No exception of aiohttp, msgspec or kubernetes_asyncio leaves this package.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
+from errno import errorcode
 from http import HTTPStatus
 
+import aiohttp
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, UnreadableError
@@ -138,6 +141,18 @@ def _seconds(header: str | None) -> float | None:
 
 def words(failure: BaseException) -> str:
     """Put an exception of a library into words."""
+    match failure:
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {failure.host} cannot be resolved"
+        case aiohttp.ClientConnectorCertificateError():
+            why = getattr(failure.certificate_error, "verify_message", "")
+            return f"the certificate of the server is not trusted: {why or 'no reason is given'}"
+        case aiohttp.ClientConnectorError():
+            system = failure.os_error.errno or 0
+            why = os.strerror(system) if system in errorcode else failure.os_error.strerror
+            return f"no connection to {failure.host}:{failure.port}: {why}"
+        case aiohttp.ConnectionTimeoutError():
+            return "no connection within the time for that"
     # Some of these exceptions have no text of their own.
     return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
 

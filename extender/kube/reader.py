@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -15,6 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ApiError
 from extender.kube.calls import namespace_path, node_path, pod_path
 from extender.kube.client import ApiClient
+from extender.kube.failures import BrokenAnswerError
 from extender.kube.frames import Resource, read_page, read_version
 from extender.kube.limits import MOST, WITHIN
 from extender.kube.observers import RepeatingLog
@@ -131,3 +132,22 @@ async def _list(
     snapshot = await Lister(client, resource, log.left_out).latest()
     for obj in snapshot.objects.values():
         watched.upsert(state, obj)
+
+
+async def list_pages(
+    client: ApiClient, path: str, query: Mapping[str, str]
+) -> AsyncIterator[Sequence[msgspec.Raw]]:
+    """Yield all objects of a resource page by page, so that one page at a time is in memory.
+
+    ExtenderError when the API server refuses or cannot be reached; a StatusError that has `expired`
+    when it took too long to take the pages.
+    """
+    limit, token = {**query, "limit": str(MOST.page)}, ""
+    while True:
+        page = read_page(await client.get(path, {**limit, "continue": token} if token else limit))
+        yield page.items or ()
+        if not page.metadata.continue_:
+            return
+        if page.metadata.continue_ == token:
+            raise BrokenAnswerError("the pages of the list repeat")
+        token = page.metadata.continue_

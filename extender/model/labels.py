@@ -14,9 +14,9 @@ NO_LABELS: Labels = {}
 HOSTNAME: Final = "kubernetes.io/hostname"
 """The topology key whose domains are single nodes."""
 
-OF_PLACE: Final = frozenset(("topology.kubernetes.io/zone", "topology.kubernetes.io/region"))
-"""What the API server copies from the node to a pod when it is bound (PodTopologyLabels, 1.35)."""
-
+ZONE: Final = "topology.kubernetes.io/zone"
+WRITTEN_AT_BIND: Final = (ZONE, "topology.kubernetes.io/region")
+"""Labels that an API server since 1.35 copies from its node to a pod (PodTopologyLabels)."""
 TEMPLATE_HASH: Final = "pod-template-hash"
 """Tells the pods of one version of a Deployment's template from those of another."""
 

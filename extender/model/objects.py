@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
 from extender.model.keys import Key
-from extender.model.labels import OF_PLACE, Labels
+from extender.model.labels import TEMPLATE_HASH, Labels
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import (
     JUST_A_POD,
@@ -27,7 +27,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
-from extender.model.workload import Owner
+from extender.model.workload import Identity, Owner, controller_by_name
 
 
 class Controller(NamedTuple):
@@ -161,22 +161,6 @@ class PodClass:
     def without_rules(self) -> PodClass:
         """Return the class as if it had no rules."""
         return PodClass(self.namespace, self.labels, size=self.size)
-
-    @property
-    def before_placement(self) -> PodClass:
-        """Return the class as if its pods had never been bound: without the labels of a place."""
-        if OF_PLACE.isdisjoint(self.labels):
-            return self
-        return PodClass(
-            self.namespace,
-            {key: value for key, value in self.labels.items() if key not in OF_PLACE},
-            self.affinity,
-            self.written,
-            self.size,
-            annotated=self.annotated,
-            of_spec=None if self._of_spec is None else self._of_spec.before_placement,
-            standing=self.standing,
-        )
 
     @property
     def by_annotation(self) -> PodClass:
@@ -333,6 +317,15 @@ class Pod:
         """Return who made it and would replace it; None when nobody would, or nobody asks."""
         owner = self.owner
         return None if owner is None else Controller(self.pod_class.namespace, owner.uid)
+
+    @property
+    def workload(self) -> Identity | None:
+        """Return what it is a replica of, as names tell; None where nobody would replace it."""
+        if self.owner is None:
+            return None
+        direct = Identity(self.pod_class.namespace, self.owner.kind, self.owner.name)
+        template_hash = self.pod_class.labels.get(TEMPLATE_HASH, "")
+        return controller_by_name(direct, template_hash) or direct
 
     def after(self, old: Pod) -> Pod:
         """Return the pod as an update of an older one, with what no update changes left as it was.

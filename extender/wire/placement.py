@@ -38,6 +38,8 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
 """The type of our own condition: its message is the digest of the rules in annotations that the pod
 was placed by. Whoever may edit a pod may not edit its status."""
+CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
+"""Those that are read."""
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 
@@ -45,7 +47,7 @@ _EXISTS = "Exists"
 _EQUAL = "Equal"
 _TCP = "TCP"
 _MENTION = b"hostPort"
-_ANYWHERE = frozenset(
+ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
 """Volumes that no node is refused for."""
@@ -77,7 +79,7 @@ def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
 def _volumes(spec: PodSpec) -> Sequence[Fields]:
     """Return the volumes of a pod if nodes may be refused for some of them."""
     volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes") or ()
-    return () if all(map(_ANYWHERE.issuperset, volumes)) else volumes
+    return () if all(map(ANYWHERE.issuperset, volumes)) else volumes
 
 
 def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:
             yield Toleration(each.key or "", value, each.effect or "")
 
 
-class _Reference(msgspec.Struct, gc=False):
+class OwnerReference(msgspec.Struct, gc=False):
     """metav1.OwnerReference."""
 
     kind: str = ""
@@ -154,8 +156,8 @@ class _Reference(msgspec.Struct, gc=False):
     controller: bool | None = None
 
 
-_REFERENCES: msgspec.json.Decoder[list[_Reference] | None] = msgspec.json.Decoder(
-    list[_Reference] | None
+_REFERENCES: msgspec.json.Decoder[list[OwnerReference] | None] = msgspec.json.Decoder(
+    list[OwnerReference] | None
 )
 
 
@@ -177,14 +179,14 @@ class OwnerReader:
         return known
 
 
-def _controllers(references: list[_Reference] | tuple[()]) -> Iterator[Owner]:
+def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner]:
     for each in references:
         if each.controller:
             # In manifests there is no uid; there the name is as good.
             yield Owner(each.kind, each.name, each.uid or f"{each.kind}/{each.name}")
 
 
-class _Port(msgspec.Struct, gc=False):
+class ContainerPort(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
     hostPort: Int32 | None = None
@@ -192,7 +194,7 @@ class _Port(msgspec.Struct, gc=False):
     protocol: str | None = None
 
 
-_PORTS = msgspec.json.Decoder(list[_Port] | None)
+_PORTS = msgspec.json.Decoder(list[ContainerPort] | None)
 
 
 class HostPortsReader:

@@ -6,6 +6,7 @@ available, a class binds at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -199,6 +200,19 @@ _CSI_NODE = msgspec.json.Decoder(_CSINodeManifest)
 _DRIVER = msgspec.json.Decoder(_DriverManifest)
 _CAPACITY = msgspec.json.Decoder(_CapacityManifest)
 _ATTACHMENT = msgspec.json.Decoder(_AttachmentManifest)
+
+MANIFESTS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "PersistentVolumeClaim": _ClaimManifest,
+    "PersistentVolume": _VolumeManifest,
+    "StorageClass": _ClassManifest,
+    "CSINode": _CSINodeManifest,
+    "CSIDriver": _DriverManifest,
+    "CSIStorageCapacity": _CapacityManifest,
+    "VolumeAttachment": _AttachmentManifest,
+}
+"""What each kind is read as."""
+ANNOTATIONS: Final = (BETA_CLASS, BIND_COMPLETED, SELECTED_NODE, DEFAULT_CLASS)
+"""Those that are read."""
 
 
 def read_claim(raw: Json) -> PersistentVolumeClaim:

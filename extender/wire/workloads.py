@@ -28,6 +28,8 @@ WORKLOADS: Final = frozenset(
 )
 """Kinds that have a template for pods."""
 
+_JOBS: Final = frozenset(("Job", "CronJob"))
+
 NEW_REVISION: Final = "new"
 """What the pods of a template have as their hash where none of them is there: no pod has it."""
 
@@ -48,6 +50,7 @@ class OwnedMetadata(msgspec.Struct):
     namespace: str | None = None
     labels: dict[str, str] | None = None
     ownerReferences: list[_Owner] | None = None
+    resourceVersion: str | None = None
 
     @property
     def space(self) -> str:
@@ -104,13 +107,15 @@ class WorkloadStatus(msgspec.Struct):
     completionTime: str | None = None
 
 
-class _WorkloadManifest(msgspec.Struct):
+class WorkloadManifest(msgspec.Struct):
+    """Any of the kinds; what one lacks stays unset."""
+
     metadata: OwnedMetadata
     spec: WorkloadSpec | None = None
     status: WorkloadStatus | None = None
 
 
-_MANIFEST = msgspec.json.Decoder(_WorkloadManifest)
+_MANIFEST = msgspec.json.Decoder(WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
@@ -129,6 +134,16 @@ class Workload:
     def run(self) -> WorkloadSpec | None:
         """Return what a CronJob starts."""
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
+
+    @property
+    def template_labels(self) -> Mapping[str, str]:
+        """Return the labels of its template."""
+        return decode(_LABELS, self._template.metadata.labels, "metadata.labels") or {}
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether it is a Job or CronJob of a cluster: its pods are those that there are."""
+        return self.metadata.resourceVersion is not None and self.identity.kind in _JOBS
 
     def __str__(self) -> str:
         namespace, kind, name = self.identity
@@ -149,7 +164,7 @@ class Workload:
         template = self._template
         own: object = template.metadata.labels
         if labels:
-            own = (decode(_LABELS, template.metadata.labels, "metadata.labels") or {}) | {**labels}
+            own = {**self.template_labels, **labels}
         _, kind, name = self.identity
         metadata = {
             "name": f"{kind.lower()}/{name}",

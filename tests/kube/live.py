@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from extender.resources import VOLUME_RESOURCES
 from tests.kube.test_quota_command import pointing_to
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def made_current(
     rig: Rig, objects: Iterable[Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Put the objects into the API server of a rig, and make it the current context's."""
-    for path in PATHS.values():
+    for path in (*PATHS.values(), *(each.path for each in VOLUME_RESOURCES)):
         rig.api.collection(path)
     for each in objects:
         metadata = each["metadata"]

@@ -25,8 +25,7 @@ OBJECTS = [
 
 
 def test_no_command_is_left_out() -> None:
-    dumping = "kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets -A -o json"
-    assert PAGE.asked == [LIVE, DUMPED, f"{dumping} > dump.json"]
+    assert PAGE.asked == [LIVE, DUMPED, "affinity-extender dump -o dump.json"]
 
 
 async def test_a_live_cluster_is_listed_once_and_is_advised_as_a_dump_of_it(

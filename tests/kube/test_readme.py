@@ -12,7 +12,6 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from extender.offline import READS
 from tests.deploy.places import ROOT, SAMPLES, read_objects
 from tests.deploy.starting import started
 from tests.kube.live import made_current
@@ -20,15 +19,16 @@ from tests.kube.rig import Rig
 from tests.pages import OF_THE_CHECKOUT, Page, run, write_dump
 
 PAGE = Page("README.md")
-MAKE, CURL, DUMPING = (PAGE.asked_of(program) for program in ("make", "curl", "kubectl"))
+MAKE, CURL = (PAGE.asked_of(program) for program in ("make", "curl"))
+DUMPING = f"{OF_THE_CHECKOUT}affinity-extender dump -o dump.json"
 OURS = [line for line in PAGE.asked if line.startswith(f"{OF_THE_CHECKOUT}affinity-extender ")]
 SERVING = [line for line in OURS if " serve " in line]
-LIVE = [line for line in OURS if "--cluster" not in line]
-OFFLINE = [line for line in OURS if line not in (*SERVING, *LIVE)]
+LIVE = [line for line in OURS if "--cluster" not in line and line != DUMPING]
+OFFLINE = [line for line in OURS if line not in (*SERVING, *LIVE, DUMPING)]
 SAMPLE = SAMPLES / "cluster.yaml"
 SAID = {
     "explain": (1, "data/db-3 fits on no node"),
-    "simulate": (1, "Drain a2 (1 node): 1 removed"),
+    "simulate": (1, "Drain a2: 1 removed"),
     "lint": (0, "nothing found in 11 objects"),
     "advise": (0, "11 of 11 pods on 9 nodes carry affinity rules."),
 }
@@ -46,21 +46,14 @@ def expected(line: str) -> tuple[int, str]:
 
 
 def test_no_command_is_left_out() -> None:
-    assert sorted(PAGE.asked) == sorted([*MAKE, *CURL, *DUMPING, *SERVING, *LIVE, *OFFLINE])
-    assert (len(CURL), len(DUMPING), len(SERVING), len(LIVE), len(OFFLINE)) == (1, 1, 1, 1, 5)
+    assert sorted(PAGE.asked) == sorted([*MAKE, *CURL, DUMPING, *SERVING, *LIVE, *OFFLINE])
+    assert (len(CURL), len(SERVING), len(LIVE), len(OFFLINE)) == (1, 1, 1, 5)
 
 
 def test_every_target_of_make_is_there() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = [*MAKE, *Page("docs/development/README.md").asked_of("make")]
     assert {line.split()[1] for line in named} <= {*targets}
-
-
-def test_a_dump_has_what_is_looked_at() -> None:
-    (line,) = DUMPING
-    kinds = {f"{kind.lower()}s" for kind in READS} | {"pdb"}
-    resources = set(line.split()[2].split(","))
-    assert {"nodes", "namespaces", "pods"} <= resources <= kinds
 
 
 @pytest.fixture

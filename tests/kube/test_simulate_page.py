@@ -40,6 +40,9 @@ SAID = {
     "-f web.yaml --until-full": (0, "Place pods of deployment default/shop until none fits: 3"),
     "--lose zone=b": (1, "Lose zone=b (2 nodes): 2 removed, 1 placed, 1 pod pending"),
     "--drain pool=old": (0, "Drain pool=old (1 node): 1 removed, 1 placed"),
+    "--drain node-17,node-18": (1, "Drain node-17,node-18 (2 nodes): 2 removed"),
+    "--lose-each zone": (1, "Lose each zone alone: 1 of 2 hurts"),
+    "--drain-each": (0, "Drain each node alone: 0 of 3 hurt"),
     "--scale deployment/web=30 -n shop": (
         1,
         "Scale deployment shop/web from 2 to 30 pods: 1 placed",
@@ -51,10 +54,7 @@ SAID = {
 
 
 def test_no_command_is_left_out() -> None:
-    dumping = (
-        "kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets,pdb,resourcequotas "
-        "-A -o json > dump.json"
-    )
+    dumping = "affinity-extender dump -o dump.json"
     assert sorted(PAGE.asked) == sorted([*LIVE, *DUMPED, dumping])
     simulate = "affinity-extender simulate "
     assert {line.removeprefix(simulate) for line in (*LIVE, *DUMPED)} == SAID.keys()

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from affinityctl.applied import reader
+from affinityctl.applied import SimulationReader
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Selector
@@ -25,7 +25,7 @@ TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 def read(raw: Json) -> ModelPod:
     """Read a pod as simulate does."""
-    return reader().read(json.dumps(raw).encode())
+    return SimulationReader().read(json.dumps(raw).encode())
 
 
 def scheduler_of(

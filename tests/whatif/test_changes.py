@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from affinityctl.applied import as_applied, read_applied, reader
+from affinityctl.applied import SimulationReader, as_applied, read_applied
 from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
@@ -120,7 +120,7 @@ def test_new_nodes_are_like_the_old_one_with_its_daemons() -> None:
 
 def applied(kind: str, template: Pod, **spec: Any) -> Any:
     raw = json.dumps(workload(kind, "new", template, **spec)).encode()
-    return read_applied(kind, raw, reader(), len(NODES), "r1")
+    return read_applied(kind, raw, SimulationReader(), len(NODES), "r1")
 
 
 def test_a_daemon_set_has_a_pod_on_each_node_that_its_template_may_go_to() -> None:

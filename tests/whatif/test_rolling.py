@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.applied import apply, reader, rollout
+from affinityctl.applied import SimulationReader, apply, rollout
 from affinityctl.whatif.outcome import Update
 from affinityctl.whatif.rolling import Version, roll
 from affinityctl.whatif.scheduling import Scheduler
@@ -47,7 +47,7 @@ def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
     raw = json.dumps(workload(kind, "web", made, **spec)).encode()
     old = [*scheduler.state.pods.values()]
     asked = read_workload(kind, raw)
-    make = apply(asked, reader(), 3, "new").make
+    make = apply(asked, SimulationReader(), 3, "new").make
     looks = roll(scheduler, Version("web", kind, make, rollout(asked, len(old))), old)
     update = at_once(looks).update
     assert isinstance(update, Update)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from affinityctl.applied import read_applied, reader
+from affinityctl.applied import SimulationReader, read_applied
 from affinityctl.whatif.nodes import drain, lose
 from affinityctl.whatif.outcome import pending
 from affinityctl.whatif.scheduling import Scheduler
@@ -143,7 +143,7 @@ def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
     raw = workload("StatefulSet", "db", replicas=2, volumeClaimTemplates=templates)
     scheduler = cluster(*drivers("x1", "x2", "y1"))
 
-    applied = read_applied("StatefulSet", json.dumps(raw).encode(), reader(), 3, "")
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
     for number in range(applied.wanted):
         scheduler.add(applied.make(number))
     settle(scheduler)

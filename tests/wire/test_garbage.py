@@ -55,8 +55,8 @@ NODE_AFFINITY = {
             alike({"key": "a", "effect": "NoSchedule"}),
             id="tolerations",
         ),
-        pytest.param(list[placement._Port], alike({"hostPort": 80}), id="host ports"),
-        pytest.param(list[placement._Reference], alike({"kind": "ReplicaSet"}), id="owners"),
+        pytest.param(list[placement.ContainerPort], alike({"hostPort": 80}), id="host ports"),
+        pytest.param(list[placement.OwnerReference], alike({"kind": "ReplicaSet"}), id="owners"),
         pytest.param(list[placement._Condition], alike({"type": "Ready"}), id="status"),
         pytest.param(
             PodManifest,

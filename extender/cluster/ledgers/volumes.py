@@ -5,7 +5,7 @@ Empty in a server, which reads neither volumes nor what pods say of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -199,6 +199,16 @@ class VolumeLedger(Volumes):
             shift(disks, disk, sign)
 
     # In a simulation, what controllers and provisioners do
+
+    def remembering(self) -> Callable[[], None]:
+        """Return what takes back all that is made and bound from now on; O(claims + volumes)."""
+        claims, volumes = dict(self.claims), dict(self.volumes)
+        of_class = {name: dict(each) for name, each in self._of_class.items()}
+
+        def take_back() -> None:
+            self.claims, self.volumes, self._of_class = claims, volumes, of_class
+
+        return take_back
 
     def make_claims(self, pod: Pod) -> None:
         """Make the claims that a controller makes for a pod; an ephemeral one begins anew."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
-from extender.model.labels import OF_PLACE, TEMPLATE_HASH
+from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
@@ -20,6 +20,9 @@ from extender.verbs.rules import MOST_LOOKED_AT, Refusal
 
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
+
+_NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND), "")
+"""Labels in which replicas differ."""
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -53,7 +56,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
         *_annotations(state, explanation),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
-        *_older_revision(own, explanation),
+        *_older_revision(explanation),
         *_going(explanation),
         *_preempted(explanation),
         *_beyond(explanation),
@@ -171,13 +174,13 @@ def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
     yield Note("noPod", text)
 
 
-def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
+def _older_revision(explanation: Explanation) -> Iterator[Note]:
     """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
     for reason, advice in _ADVICE.items():
         older = {
             pod.key: pod.pod_class.labels[TEMPLATE_HASH]
             for each, pod in _in_the_way(explanation)
-            if each.reason is reason and _is_other_revision(pod.pod_class, own)
+            if each.reason is reason and _is_other_revision(pod, explanation.pod)
         }
         if older:
             names = sorted(older)
@@ -197,14 +200,16 @@ def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
                 yield each, pod
 
 
-def _is_other_revision(other: PodClass, own: PodClass) -> bool:
-    there, here = (
-        {key: value for key, value in each.labels.items() if key not in OF_PLACE}
-        for each in (other, own)
-    )
-    before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
-    same = other.namespace == own.namespace and there == here
-    return bool(here) and same and before is not None and before != now
+def _is_other_revision(other: Pod, own: Pod) -> bool:
+    before = other.pod_class.labels.get(TEMPLATE_HASH)
+    if before is None or before == own.pod_class.labels.get(TEMPLATE_HASH):
+        return False
+    if other.workload is not None and own.workload is not None:
+        return other.workload == own.workload
+    # Nobody has read who made them. Labels tell as well, but for those that a bind adds.
+    (there, here) = ({**each.pod_class.labels, **_NOT_TOLD} for each in (other, own))
+    same = other.pod_class.namespace == own.pod_class.namespace and there == here
+    return same and here.keys() > _NOT_TOLD.keys()
 
 
 def _going(explanation: Explanation) -> Iterator[Note]:

@@ -82,7 +82,7 @@ def test_a_replica_of_a_workload_in_the_dump(explain: Explain) -> None:
             id="a slip",
         ),
         pytest.param("new -n shop", 2, "no pod new in namespace shop, but in default", id="where?"),
-        pytest.param("", 2, "name a pod, or give a manifest with -f", id="nothing asked"),
+        pytest.param("", 0, "1 pod waits, for 1 cause", id="nothing asked"),
     ],
 )
 def test_names(line: str, code: int, said: str, explain: Explain) -> None:

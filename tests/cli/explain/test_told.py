@@ -337,3 +337,26 @@ def test_json_and_yaml_are_the_same(explain: Explain) -> None:
     new = pod("new").anti_affinity(term(HOST, WEB))
     as_json, as_yaml = explain("new -o json", new)[1], explain("new -o yaml", new)[1]
     assert json.loads(as_json) == yaml.safe_load(as_yaml)
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "told"),
+    [
+        pytest.param("ReplicaSet/web-5d", {"team": "old"}, True, id="of one Deployment"),
+        pytest.param("ReplicaSet/other-5d", {}, False, id="of two Deployments"),
+        pytest.param("", {}, True, id="as their labels tell"),
+        pytest.param("", {"team": "other"}, False, id="labels that differ"),
+    ],
+)
+def test_another_revision_is_recognised_where_binds_write_zones(
+    owner: str, labels: dict[str, str], told: bool, explain: Explain
+) -> None:
+    new = pod("new").labels({"app": "web", HASH: "7f"}).anti_affinity(term(HOST, WEB))
+    old = [
+        pod(f"old-{name}").labels({"app": "web", HASH: "5d", ZONE: name[0], **labels}).on(name)
+        for name in ("a1", "a2", "b1")
+    ]
+    if owner:
+        new, old = new.owned_by("ReplicaSet/web-7f"), [each.owned_by(owner) for each in old]
+    code, said = explain("new", new, *old)
+    assert (code, "belong to another revision" in " ".join(said.split())) == (1, told)

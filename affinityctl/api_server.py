@@ -1,0 +1,74 @@
+"""The API server that a command's flags name, and its failures in the words of an operator."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import ssl
+from collections.abc import AsyncIterator
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extender.errors import ApiError, ConfigError, UnreadableError
+
+if TYPE_CHECKING:
+    from extender.kube.client import ApiClient
+
+
+@contextlib.asynccontextmanager
+async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
+    """Open a client of the API server that flags name; ConfigError for none.
+
+    UnreadableError says what to do where the server refuses or does not answer.
+    """
+    from extender.kube.client import ApiClient, open_session  # noqa: PLC0415 - 40 MB come along
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+
+    try:
+        credentials = await load_credentials(_usual_kubeconfig(flags.kubeconfig), flags.context)
+    except ConfigError as error:
+        raise type(error)("--kubeconfig", error.message) from error
+    headers = [("Impersonate-User", flags.as_user)] if flags.as_user else []
+    headers += [("Impersonate-Group", each) for each in flags.as_group]
+    try:
+        async with ApiClient(credentials, session=partial(open_session, headers)) as client:
+            yield client
+    except UnreadableError as error:
+        raise UnreadableError(f"{credentials.host}: {error}; {_advice(error)}") from error
+
+
+def _advice(error: UnreadableError) -> str:
+    """Say what an operator can do."""
+    if isinstance(error.__cause__, ssl.CertificateError):
+        return "the kubeconfig has to have the certificate-authority-data of this cluster"
+    match error:
+        case ApiError(status=HTTPStatus.UNAUTHORIZED):
+            return "the token or certificate has expired, or is another cluster's: log in again"
+        case ApiError(status=HTTPStatus.FORBIDDEN):
+            return "ask for that right; `kubectl auth can-i --list` has those that you have"
+        case ApiError():
+            return "is that the address of an API server?"
+        case _:
+            return "does `kubectl get nodes` work? The address is that of the kubeconfig"
+
+
+def namespace_of(flags: argparse.Namespace) -> str:
+    """Return the namespace that is meant: that of -n, else the context's as kubectl has it."""
+    if flags.namespace or flags.cluster:
+        return flags.namespace or "default"
+    from extender.kube.credentials import namespace_of_context  # noqa: PLC0415 - 40 MB come along
+
+    return namespace_of_context(_usual_kubeconfig(flags.kubeconfig), flags.context) or "default"
+
+
+def _usual_kubeconfig(named: str | None = None) -> str | None:
+    """Return the file, or files, that kubectl would take; None when there is none."""
+    if named := named or os.environ.get("KUBECONFIG"):
+        return named
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        usual = Path.home() / ".kube" / "config"
+        return str(usual) if usual.is_file() else None
+    return None

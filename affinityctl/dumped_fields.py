@@ -1,0 +1,149 @@
+"""The fields of each kind that the commands read, found in the types that they read them with.
+
+So a dump has what is read and nothing else, and what such a type gains is in the next dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from affinityctl.lint.budgets import BudgetManifest
+from affinityctl.lint.reading import IGNORE, Manifest
+from affinityctl.waiting import CreatedPod
+from affinityctl.workloads import OwnedPod
+from extender.offline import READS
+from extender.wire import manifests, volumes
+from extender.wire.decoding import Json, decode
+from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.wire.pod_volumes import ClaimTemplate
+from extender.wire.workloads import WORKLOADS, WorkloadManifest
+
+Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""What fields, by name, are read as whose outer types leave them as they are; () drops one."""
+
+
+class _Conditions:
+    """The conditions that are read."""
+
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self.kept = [each for each in found if each.get("type") in CONDITIONS]
+
+
+class _Volumes:
+    """Volumes, without what is in those that any node has: the names of Secrets, say."""
+
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self.kept = [{name: _emptied(name, each[name]) for name in each} for each in found]
+
+
+def _emptied(name: str, source: Any) -> Any:
+    return {} if name in ANYWHERE and isinstance(source, dict) else source
+
+
+_OURS: Final[Sequence[Any]] = [
+    (f"annotation{number}", Raw, UNSET) for number, _ in enumerate((IGNORE, *volumes.ANNOTATIONS))
+]
+_FURTHER: Final = msgspec.defstruct(
+    "Further",
+    _OURS,
+    rename=dict(zip((name for name, *_ in _OURS), (IGNORE, *volumes.ANNOTATIONS), strict=True)),
+)
+"""Annotations that lint and volumes have."""
+
+
+_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest, CreatedPod)
+_OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
+
+READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
+    "Node": (manifests.NodeManifest,),
+    "Namespace": (manifests.LabelledManifest,),
+    "Pod": _OF_POD,
+    "PodDisruptionBudget": (manifests.BudgetManifest, BudgetManifest),
+    "ResourceQuota": (manifests.QuotaManifest,),
+    **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
+    **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
+}
+"""The types that the commands read each kind with."""
+
+_INNER: Final[Inner] = {
+    "annotations": (manifests.PodAnnotations, _FURTHER),
+    "conditions": (_Conditions,),
+    "jobTemplate": (Manifest,),
+    "ownerReferences": (list[OwnerReference],),
+    "ports": (list[ContainerPort],),
+    "template": _OF_POD,
+    "volumeClaimTemplates": (list[ClaimTemplate],),
+    "volumes": (_Volumes,),
+}
+
+
+class Pruner:
+    """Leaves the fields of one kind that are read."""
+
+    def __init__(self, kind: str) -> None:
+        group = min(READS[kind])
+        # Objects in lists do not say what they are.
+        version = f"{group}/v1" if group else "v1"
+        type_ = kept(READ_AS[kind], _INNER, kind=kind, apiVersion=version)
+        self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
+        self._encode = msgspec.json.Encoder(enc_hook=lambda each: each.kept).encode
+
+    def prune(self, raw: Json) -> bytes:
+        """Return an object with these fields; ObjectError names what is broken."""
+        return self._encode(decode(self._decoder, raw))
+
+
+def kept(types: Iterable[Any], inner: Inner, **further: str) -> type[Struct]:
+    """Return a type with the fields of all of these, and so of what is in them.
+
+    What has no type of its own is left as it is. `further` fields are added, with their values.
+    """
+    found: dict[str, list[Any]] = {}
+    for each in chain.from_iterable(map(msgspec.structs.fields, types)):
+        found.setdefault(each.encode_name, []).append(each.type)
+    fields: list[Any] = [(name, str, value) for name, value in further.items()]
+    names = {}
+    for number, (name, here) in enumerate(found.items()):
+        if inner.get(name) != ():
+            names[f"field{number}"] = name
+            fields.append((f"field{number}", _field(here, name, inner), UNSET))
+    return msgspec.defstruct("Kept", fields, rename=names)
+
+
+def _field(types: list[Any], name: str, inner: Inner) -> Any:
+    every = [each for type_ in types for each in _alternatives(type_)]
+    if name in inner:
+        every += inner[name]
+        # Once: a template in a template is none.
+        inner = {**inner, name: ()}
+    for each in (_Conditions, _Volumes):
+        if each in every:
+            return each | None
+    # What some reader takes as it is, another takes apart.
+    if structs := [each for each in every if _is_struct(each)]:
+        return kept(structs, inner) | None
+    elements = [get_args(each)[0] for each in every if get_origin(each) in {list, tuple}]
+    if structs := [each for each in elements if _is_struct(each)]:
+        element: Any = kept(structs, inner)
+        return list[element] | None
+    return Raw
+
+
+def _alternatives(type_: Any) -> Iterator[Any]:
+    """Yield what a value may be besides null."""
+    if get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if get_origin(type_) in {Union, UnionType}:
+        yield from chain.from_iterable(map(_alternatives, get_args(type_)))
+    elif type_ is not NoneType:
+        yield type_
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, Struct)

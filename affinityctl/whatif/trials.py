@@ -1,0 +1,53 @@
+"""Nodes and topology domains that go one at a time, each as if the others had not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
+
+from affinityctl.whatif.nodes import Allowances
+from affinityctl.whatif.outcome import After, Looks, Step, Trial, bottleneck, explain
+from affinityctl.whatif.scheduling import Scheduler
+from extender.model.keys import Key
+
+CarryOut: TypeAlias = Callable[[Scheduler, Sequence[str], str, Allowances], Looks]
+"""Drains or loses nodes, which have a name as a whole."""
+
+
+def try_each(
+    scheduler: Scheduler,
+    step: Step,
+    domains: Mapping[str, Sequence[str]],
+    carry_out: CarryOut,
+    allowances: Allowances,
+) -> Looks:
+    """Carry out each and take it back; the step gets what came of each."""
+    waited = frozenset(pod.key for pod in scheduler.waiting)
+    trials = []
+    for name, nodes in domains.items():
+        with scheduler.trial(nodes):
+            done = yield from carry_out(scheduler, nodes, name, allowances.copy())
+            trials.append(_trial(scheduler, name, len(nodes), done, waited))
+    step.trials = trials
+    return step
+
+
+def _trial(
+    scheduler: Scheduler, name: str, nodes: int, done: Step, waited: Collection[Key]
+) -> Trial:
+    waiting = [pod for pod in scheduler.waiting if pod.key not in waited]
+    why = ""
+    if done.blocked:
+        why = f"budget {done.blocked[0].budget}"
+    elif waiting:
+        limit = bottleneck(explain(scheduler.state, waiting[0], scheduler.profile))
+        why = "" if limit is None else limit.what
+    return Trial(
+        name,
+        nodes,
+        len(done.placed),
+        [pod.key for pod in waiting],
+        done.blocked,
+        [each.pod for each in done.removed if each.after is After.GONE],
+        why,
+    )

@@ -1,0 +1,126 @@
+"""Nodes that go one after the other, or one at a time; what is said before; labels of a bind."""
+
+from __future__ import annotations
+
+import json
+
+from affinityctl.whatif.nodes import Allowances, domains, drain, lose
+from affinityctl.whatif.outcome import Step
+from affinityctl.whatif.preflight import Preflight
+from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.trials import try_each
+from extender.model.stepping import at_once
+from extender.model.workload import Identity
+from extender.wire.objects import read_budget
+from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term
+from tests.whatif.cases import scheduler_of
+from tests.whatif.test_changes import WEB, apart, web, where
+
+ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
+NODES = [
+    node(name, {HOST: name, ZONE: zone}, ROOM)
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"))
+]
+
+
+def limited(scheduler: Scheduler, allowed: int) -> Scheduler:
+    scheduler.state.upsert_budget(read_budget(json.dumps(budget("b", WEB, allowed)).encode()))
+    return scheduler
+
+
+def spread() -> list[Pod]:
+    return [apart(web(f"w-{name}")).on(name) for name in ("a1", "a2", "b1")]
+
+
+def test_the_next_drain_knows_what_is_away_since_the_one_before() -> None:
+    scheduler = limited(scheduler_of(NODES, [], spread()), 1)
+    allowances = Allowances(scheduler)
+    first = at_once(drain(scheduler, ["a1"], "a1", allowances))
+    second = at_once(drain(scheduler, ["a2"], "node/a2", allowances))
+    assert (first.waiting, first.blocked) == (["default/w-a1"], [])
+    assert [each.pod for each in second.blocked] == ["default/w-a2"]
+    assert (first.change, second.change) == ("drain a1", "drain node/a2 (1 node)")
+
+
+def test_pods_that_were_lost_count_against_a_budget() -> None:
+    scheduler = limited(scheduler_of(NODES, [], spread()), 1)
+    allowances = Allowances(scheduler)
+    at_once(lose(scheduler, ["a1"], "a1", allowances))
+    assert at_once(drain(scheduler, ["a2"], "a2", allowances)).blocked
+
+
+def test_each_is_tried_as_if_the_others_had_not_been() -> None:
+    there = [*spread(), pod("bare").on("b1"), pod("waits").selects(disk="ssd")]
+    scheduler = scheduler_of(NODES, [], there)
+    before, labels = where(scheduler), {n: scheduler.state.nodes.labels(n) for n in ("a1", "b1")}
+    waiting, found = scheduler.waiting, domains(scheduler.state, "zone")
+    step = Step("lose each zone alone")
+    again = at_once(try_each(scheduler, step, found, lose, Allowances(scheduler))).trials
+    assert again is not None
+    assert [(each.name, each.nodes, [*each.waiting], [*each.gone]) for each in again] == [
+        ("a", 2, ["default/w-a1", "default/w-a2"], []),
+        ("b", 1, ["default/w-b1"], ["default/bare"]),
+    ]
+    assert again[0].why == "your anti-affinity on hostname"
+    assert where(scheduler) == before
+    assert {n: scheduler.state.nodes.labels(n) for n in ("a1", "b1")} == labels
+    assert (scheduler.waiting, scheduler.placements) == (waiting, [])
+    # Room counts as before as well: the same once more, and then for good.
+    repeated = at_once(try_each(scheduler, step, found, lose, Allowances(scheduler))).trials
+    assert repeated == again
+    assert at_once(lose(scheduler, found["b"], "b")).waiting == again[1].waiting
+
+
+def test_a_trial_takes_back_cordons_and_victims() -> None:
+    small = [node(name, {HOST: name}, ROOM | {"pods": "1"}) for name in ("a1", "b1")]
+    important = web("vip").priority(9).on("a1")
+    scheduler = scheduler_of(small, [], [important, web("low").on("b1")])
+    before = where(scheduler)
+    found = {"a1": ["a1"]}
+    step = at_once(try_each(scheduler, Step("each"), found, drain, Allowances(scheduler)))
+    assert step.trials is not None
+    assert [*step.trials[0].waiting] == ["default/low"]
+    assert (where(scheduler), scheduler.preemptions) == (before, [])
+    assert not scheduler.state.node_resources.allocatable("a1").taints
+
+
+def test_what_kubectl_drain_stops_at_and_what_it_does_not_see() -> None:
+    there = [
+        pod("agent").owned_by("DaemonSet/agent").on("a1"),
+        pod("bare").on("a1"),
+        web("w0").on("a1"),
+        web("w1").on("a1"),
+        pod("single").owned_by("ReplicaSet/single").on("a1"),
+        pod("guarded").labels(app="db").owned_by("ReplicaSet/guarded").on("a1"),
+    ]
+    scheduler = scheduler_of(NODES, [], there)
+    guarding = budget("db", selector(app="db"), 1)
+    scheduler.state.upsert_budget(read_budget(json.dumps(guarding).encode()))
+    preflight = Preflight(scheduler.state, {"default/w0", "default/elsewhere"})
+    assert at_once(drain(scheduler, ["a1"], "a1", preflight=preflight)).notes == [
+        "kubectl drain stops without --ignore-daemonsets: 1 pod, default/agent",
+        "kubectl drain stops without --delete-emptydir-data: 1 pod, default/w0",
+        "kubectl drain stops without --force: 1 pod, default/bare",
+        (
+            "the only replica of its controller and in no budget, so away until the next one runs: "
+            "1 pod, default/single"
+        ),
+    ]
+
+
+def test_a_successor_does_not_have_the_zone_that_a_bind_wrote() -> None:
+    away = term(ZONE, selector(**{ZONE: "a"}))
+    keeper = pod("keeper").anti_affinity(away).on("a2")
+    scheduler = scheduler_of(NODES[:2], [], [web("w").labels({ZONE: "a"}).on("a1"), keeper])
+    at_once(lose(scheduler, ["a1"], "a1"))
+    assert ZONE not in scheduler.state.pods["default/w"].pod_class.labels
+    assert where(scheduler)["w"] == "a2", "the pod that is there keeps those of zone a away"
+
+
+def test_a_successor_has_what_its_template_says() -> None:
+    scheduler = scheduler_of(NODES, [], [web("w").labels({ZONE: "a"}).on("a1")])
+    workload = scheduler.state.pods["default/w"].workload
+    assert workload is not None
+    scheduler.templates = {Identity(*workload): {"app", ZONE}}
+    at_once(lose(scheduler, ["a1"], "a1"))
+    assert scheduler.state.pods["default/w"].pod_class.labels[ZONE] == "a"
