@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[1]
         pytest.param(
             "manifests/overlays/sidecar/kustomization.yaml", "newTag: v{}\n", id="sidecar"
         ),
-        pytest.param("charts/affinity-extender/values.yaml", "tag: v{}\n", id="chart"),
         pytest.param("docs/compatibility.md", "tested with Kubernetes {}.", id="compatibility"),
         # make matrix RELEASE=...
         pytest.param("tests/e2e/matrix.md", " | {} |\n", id="matrix"),

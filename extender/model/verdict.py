@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import cached_property
 from typing import Final
 
 INTER_POD_AFFINITY = "InterPodAffinity"
@@ -74,7 +75,7 @@ class Reason(Enum):
         """Return whether taking pods away from the node could cure the refusal."""
         return self in _RESOLVABLE
 
-    @property
+    @cached_property
     def plugin(self) -> str:
         """Return the name of the plugin that refuses for it."""
         return _PLUGINS.get(self, INTER_POD_AFFINITY)

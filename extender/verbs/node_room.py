@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import methodcaller
 from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
@@ -362,7 +363,7 @@ def _knows_tolerations(pod: Pod) -> bool:
 
 
 def _covers(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    return any(each.covers(taint) for each in tolerations)
+    return any(map(methodcaller("covers", taint), tolerations))
 
 
 def _said(taint: Taint) -> str:

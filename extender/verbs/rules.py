@@ -184,7 +184,7 @@ def event_of(refusals: Sequence[Refusal]) -> str:
     plugin = first.reason.plugin
     if plugin not in SEVERAL_REASONS:
         return first.event
-    same = (each.rule.event for each in refusals if each.rule.reason.plugin == plugin)
+    same = [each.rule.event for each in refusals if each.rule.reason.plugin == plugin]
     return ", ".join(dict.fromkeys(same))
 
 

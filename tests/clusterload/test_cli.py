@@ -79,14 +79,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param(
             "check --testconfig test.yaml --kubeconfig away.kubeconfig",
             3,
-            "Cannot connect to host 127.0.0.1:9",
+            "no connection to 127.0.0.1:9",
             id="check, no such server",
         ),
         pytest.param("run --testconfig test.yaml", 3, "kubeconfig", id="run, no kubeconfig"),
         pytest.param(
             "run --testconfig test.yaml --kubeconfig away.kubeconfig",
             3,
-            "Cannot connect to host 127.0.0.1:9",
+            "no connection to 127.0.0.1:9",
             id="run, no such server",
         ),
     ],
