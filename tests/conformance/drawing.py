@@ -52,6 +52,25 @@ def look_at_each(
     each()
 
 
+ROUNDS = 3
+"""In which what is drawn has to be of use: rare causes are not in every one."""
+
+
+def look_until(
+    enough: Callable[[], bool],
+    cases: SearchStrategy[Case],
+    look: Callable[[Case], None],
+    *,
+    start: int,
+    examples: int,
+) -> None:
+    """Draw so many cases, and as many again while they are not enough, for some rounds."""
+    for number in range(ROUNDS):
+        look_at_each(cases, look, start=start + number, examples=examples)
+        if enough():
+            return
+
+
 def file_for(folder: Path, release: Release, start: int) -> Path:
     """Return where the case of a run is kept that was answered differently."""
     return folder / f"{datetime.now(UTC):%Y-%m-%d}-{release}-{start}.json"

@@ -13,7 +13,7 @@ from tests import builders
 from tests.builders import ZONE
 from tests.conformance.asking import InTree, Release, in_tree
 from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
-from tests.conformance.drawing import file_for, keep, look_at_each
+from tests.conformance.drawing import file_for, keep, look_until
 from tests.conformance.programs import ANSWER, answering
 from tests.conformance.verdicts import Refused, differences
 from tests.e2e.controlplane.binaries import KUBERNETES
@@ -51,7 +51,8 @@ def test_verdicts_equal_the_schedulers(
         check(case, scheduler, file)
         refused.add(case)
 
-    look_at_each(cases(), ask, start=start, examples=pods // PREEMPTORS_PER_CASE)
+    examples = pods // PREEMPTORS_PER_CASE
+    look_until(lambda: not refused.never, cases(), ask, start=start, examples=examples)
     say(f"all filter plugins of {scheduler.release}: {refused}")
     assert refused.never == []
 
