@@ -18,7 +18,8 @@ JUST_A_POD: Requests = ((PODS, 1),)
 """A pod without requests still takes one of the places that a node has for pods."""
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
+SPREAD: Final = "topologySpreadConstraints"
+HARD: Final = ("resourceClaims", SPREAD, "volumes")
 """Fields of a pod for which the scheduler may refuse nodes, and which are not looked at here:
 topology spread constraints, only those that cannot be read."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
+from extender.model.node_resources import SPREAD
 from extender.model.objects import Pod
 from extender.model.verdict import (
     NODE_NAME,
@@ -38,7 +39,7 @@ from extender.verbs.volumes.limits import NodeVolumeLimits
 from extender.verbs.volumes.restrictions import VolumeRestrictions
 from extender.verbs.volumes.zone import VolumeZone
 
-NOT_MODELLED: Final = ("topologySpreadConstraints", "resourceClaims")
+NOT_MODELLED: Final = (SPREAD, "resourceClaims")
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
 cannot be read."""
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())

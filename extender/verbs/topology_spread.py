@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.labels import Selector
+from extender.model.node_resources import SPREAD, Taint
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector
 from extender.model.stepping import at_once
@@ -17,10 +18,13 @@ from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import POD_TOPOLOGY_SPREAD, Reason
 from extender.model.wording import MOST_NAMED, plural, short
 from extender.verbs.filtering import CountingPlugin
+from extender.verbs.plugins import Unknown
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
-LOOKS: Final = 500
-"""At a node, at a class of pods or at a pod in one step of counting."""
+LOOKS: Final = 150
+"""At a node for a constraint, at a class of pods or at a pod in one step of counting."""
+MOST_CONSTRAINTS: Final = 16
+"""Of a pod: whoever writes it makes none wait longer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +71,7 @@ class LabelRule(Rule):
     what: str
     number: int
     reason: Reason = Reason.SPREAD_LABEL
+    looks = 9
 
     @property
     def key(self) -> str:
@@ -104,6 +109,7 @@ class SkewRule(Rule):
     what: str
     number: int
     reason: Reason = Reason.SPREAD
+    looks = 9
 
     @property
     def key(self) -> str:
@@ -195,19 +201,27 @@ class PodTopologySpread(CountingPlugin):
     compares_pods: ClassVar[bool] = True
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Return whether the pod has such constraints."""
+        """Return whether the pod has such constraints that are looked at."""
         del state
-        return bool(pod.requirements.spread)
+        return 0 < len(pod.requirements.spread) <= MOST_CONSTRAINTS
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say that there are more than are looked at."""
+        del state
+        number = len(pod.requirements.spread)
+        if number > MOST_CONSTRAINTS:
+            text = f"its {number:,} {SPREAD}, more than {MOST_CONSTRAINTS}, are not looked at"
+            yield Unknown(SPREAD, text)
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:
         """Return the plugin with what a pod's constraints count, in steps of LOOKS."""
-        if not pod.requirements.spread:
+        if not self.concerns(state, pod):
             return self
         return replace(self, counted=(yield from counting(state, pod)))
 
     def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
         """Yield what each constraint refuses, in its order; O(nodes) if nothing was counted yet."""
-        if not pod.requirements.spread:
+        if not self.concerns(state, pod):
             return
         counted = at_once(counting(state, pod)) if self.counted is None else self.counted
         namespace = pod.pod_class.namespace
@@ -230,15 +244,21 @@ def counting(state: ClusterState, pod: Pod) -> Generator[None, None, Sequence[Sp
     constraints, labels = pod.requirements.spread, pod.pod_class.labels
     eligible: list[dict[str, str]] = [{} for _ in constraints]
     suits = _eligible(state, pod)
-    for number, name in enumerate(list(state.nodes), 1):
-        for found, each in zip(eligible, constraints, strict=True):
-            domain = suits(name, each)
-            if domain is not None:
-                found[name] = domain
-        if number % LOOKS == 0:
+    looks, keys = 0, frozenset(each.topology_key for each in constraints)
+    for name in list(state.nodes):
+        looks += 1
+        if keys.issubset(state.nodes.labels(name)):
+            for found, each in zip(eligible, constraints, strict=True):
+                domain = suits(name, each)
+                if domain is not None:
+                    found[name] = domain
+            looks += len(constraints)
+        if looks >= LOOKS:
+            looks = 0
             yield
     counted = []
     for found, each in zip(eligible, constraints, strict=True):
+        yield
         selector = each.selector_for(labels)
         pods = Counter(dict.fromkeys(found.values(), 0))
         if selector.requirements:
@@ -250,27 +270,27 @@ def counting(state: ClusterState, pod: Pod) -> Generator[None, None, Sequence[Sp
 
 
 def _eligible(state: ClusterState, pod: Pod) -> Callable[[str, SpreadConstraint], str | None]:
-    """Return what tells the domain in which a node's pods count, None for a node that is left out.
+    """Return what tells the domain of a node with all keys, None for one whose pods do not count.
 
-    A node needs all topology keys. The pod's own node affinity is what its spec says, for the
-    scheduler does not know of another.
+    The pod's own node affinity is what its spec says, for the scheduler does not know of another.
     """
-    keys = [each.topology_key for each in pod.requirements.spread]
     own = pod.node_affinity
     rule = None if own is None else own.required or own.replaced
     judged = None if rule is None else state.node_rules.judge(rule)
-    covers = pod.requirements.covers
+    covers, known = pod.requirements.covers, dict[tuple[Taint, ...], bool]()
+
+    def tolerates(name: str) -> bool:
+        taints = state.node_resources.allocatable(name).taints
+        if taints not in known:
+            known[taints] = all(map(covers, taints))
+        return known[taints]
 
     def suits(name: str, constraint: SpreadConstraint) -> str | None:
-        labels = state.nodes.labels(name)
-        if not all(key in labels for key in keys):
-            return None
         if constraint.honors_node_affinity and judged is not None and not judged.of(name):
             return None
-        taints = state.node_resources.allocatable(name).taints
-        if constraint.honors_taints and not all(map(covers, taints)):
+        if constraint.honors_taints and not tolerates(name):
             return None
-        return labels[constraint.topology_key]
+        return state.nodes.labels(name)[constraint.topology_key]
 
     return suits
 
@@ -300,13 +320,27 @@ def _count(
         if looks >= LOOKS:
             looks = 0
             yield
-    for each in list(state.terminating_pods):
-        mine = each.pod_class.namespace == namespace and each.uid != pod.uid
-        domain = eligible.get(each.node or "")
-        if domain is not None and mine and selector.matches(each.pod_class.labels):
-            pods[domain] -= 1
+    yield from _count_terminating(state, pod, selector, eligible, pods)
     for each in state.left_out:
         domain = eligible.get(each.node or "")
         mine = each.pod_class.namespace == namespace
         if domain is not None and mine and selector.matches(each.pod_class.labels):
             pods[domain] += 1
+
+
+def _count_terminating(
+    state: ClusterState,
+    pod: Pod,
+    selector: Selector,
+    eligible: Mapping[str, str],
+    pods: Counter[str],
+) -> Iterator[None]:
+    """Take back the pods that are on their way out, in steps."""
+    namespace = pod.pod_class.namespace
+    for number, each in enumerate(list(state.terminating_pods), 1):
+        if number % LOOKS == 0:
+            yield
+        mine = each.pod_class.namespace == namespace and each.uid != pod.uid
+        domain = eligible.get(each.node or "")
+        if domain is not None and mine and selector.matches(each.pod_class.labels):
+            pods[domain] -= 1

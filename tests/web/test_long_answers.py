@@ -42,6 +42,21 @@ def seen() -> Any:
     placed = [Pod({**big, "spec": {**big["spec"], "tolerations": tolerations}})]
     for number in range(30):
         big = big.host_port(8000 + number)
+    spread = [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector(app=f"a{number}"),
+            "nodeTaintsPolicy": "Honor",
+        }
+        for number in range(8)
+        for key in (HOST, ZONE)
+    ]
+    spreading = pod("spreading").labels(app="a1")
+    placed.append(
+        Pod({**spreading, "spec": {**spreading["spec"], "topologySpreadConstraints": spread}})
+    )
     placed.append(Pod({**big, "metadata": {**big["metadata"], "name": "ports", "uid": "ports"}}))
     for number in range(APPS):
         labels = selector(app=f"a{number}")
@@ -111,6 +126,7 @@ def measured() -> Iterator[Longest]:
         "/explain?pod=p0",
         "/page/explain?pod=p0",
         "/explain?pod=big",
+        "/explain?pod=spreading",
         "/explain?pod=ports",
         "/page/explain?pod=ports",
     ],
