@@ -164,6 +164,7 @@ class Scheduler:
         self.is_uncertain = False
         """What is not looked at may refuse some of them."""
         self.preemptions: list[PreemptedPod] = []
+        self._filters, self._beyond_rooms = profile.filters, profile.rules_beyond_own
         self._chance = chance
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
@@ -304,7 +305,7 @@ class Scheduler:
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
-        doubts = [each.field for each in unknown(self.state, pod, self.profile.filters)]
+        doubts = [each.field for each in unknown(self.state, pod, self._filters)]
         self.is_uncertain |= bool(doubts)
         said = (each for each in pod.requirements.unmodelled if each not in LOOKED_AT)
         for field in (*doubts, *said):
@@ -337,7 +338,7 @@ class Scheduler:
         """
         state = self.state
         names, scores = self._rooms.ask(pod)
-        plugins = self.profile.filters if state.nominated else self.profile.rules_beyond_own
+        plugins = self._filters if state.nominated else self._beyond_rooms
         fits = judge(state, pod, state.nodes.asked(names), plugins).fits
         if fits.names and len(fits.names) < len(names):
             scores = picker(fits.names)(dict(zip(names, scores, strict=True)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
@@ -108,7 +109,7 @@ class Requirements:
 
     def covers(self, taint: Taint) -> bool:
         """Return whether the pod tolerates a taint."""
-        return any(each.covers(taint) for each in self.tolerations)
+        return any(map(methodcaller("covers", taint), self.tolerations))
 
 
 NO_REQUIREMENTS = Requirements()

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import methodcaller
 from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
@@ -22,8 +21,8 @@ from extender.model.node_resources import (
     NO_REQUIREMENTS,
     PODS,
     HostPort,
+    Requirements,
     Taint,
-    Toleration,
 )
 from extender.model.objects import Pod
 from extender.model.verdict import (
@@ -67,7 +66,8 @@ class RoomRule(Rule):
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that have it, and the names of those that lack it."""
         lacks = self.lacks
-        return _without(asked, [name for name in asked.names if lacks(name) is not None])
+        hit = [name for name in asked.names if lacks(name) is not None]
+        return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
         """Return the nodes that lack it, each with the way in which it does."""
@@ -98,13 +98,6 @@ class RoomRule(Rule):
 def _says_more(refusal: Refusal) -> bool:
     """Return whether more nodes are refused than show the reason."""
     return refusal.hits > len(refusal.nodes)
-
-
-def _without(asked: NodeList, hit: Sequence[str]) -> tuple[NodeList, Sequence[str]]:
-    if not hit:
-        return asked, hit
-    refused = {*hit}
-    return asked.only([name for name in asked.names if name not in refused]), hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +136,7 @@ class NodeUnschedulable(FilterPlugin):
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield the one rule, unless the pod tolerates the taint that cordoned nodes get."""
         resources = state.node_resources
-        if _knows_tolerations(pod) and not _covers(pod.requirements.tolerations, CORDONED):
+        if _knows_tolerations(pod) and not pod.requirements.covers(CORDONED):
             yield RoomRule(
                 Reason.UNSCHEDULABLE,
                 lambda node: PLAIN if resources.allocatable(node).unschedulable else None,
@@ -158,7 +151,7 @@ class TaintRule(Rule):
     """Taints that a pod does not tolerate; nodes with the same ones are a domain of it."""
 
     state: ClusterState
-    tolerations: Sequence[Toleration]
+    requirements: Requirements
     reason = Reason.TAINT
     of_node = True
     looks: int
@@ -166,7 +159,8 @@ class TaintRule(Rule):
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes whose taints are tolerated, and the names of the others; O(nodes)."""
-        return _without(asked, [*self.hits(asked)])
+        hit = [*self.hits(asked)]
+        return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
         """Return the nodes that it refuses, each with the taints that are not tolerated."""
@@ -182,7 +176,7 @@ class TaintRule(Rule):
         if not taints:
             return None
         if taints not in self._known:
-            hard = [_said(each) for each in taints if not _covers(self.tolerations, each)]
+            hard = [_said(each) for each in taints if not self.requirements.covers(each)]
             self._known[taints] = " and ".join(hard) or None
         return self._known[taints]
 
@@ -212,8 +206,8 @@ class TaintToleration(FilterPlugin):
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[TaintRule]:
         """Yield the one rule."""
         if _knows_tolerations(pod) and len(pod.requirements.tolerations) <= MOST_ASKED:
-            tolerations = pod.requirements.tolerations
-            yield TaintRule(state, tolerations, 4 + len(tolerations))
+            looks = 4 + len(pod.requirements.tolerations)
+            yield TaintRule(state, pod.requirements, looks)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
@@ -360,10 +354,6 @@ def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
 def _knows_tolerations(pod: Pod) -> bool:
     """Return whether somebody has read what a pod tolerates; of a placed one, not all do."""
     return pod.node is None or pod.requirements is not NO_REQUIREMENTS
-
-
-def _covers(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    return any(map(methodcaller("covers", taint), tolerations))
 
 
 def _said(taint: Taint) -> str:

@@ -155,10 +155,7 @@ class Neighbours(Rule):
         """Return the nodes that it leaves, and the names of those that it refuses."""
         labels, keys = self.nodes.labels, self.keys
         hit = [each for each in asked.names if not keys.isdisjoint(labels(each))]
-        if not hit:
-            return asked, hit
-        refused = {*hit}
-        return asked.only([name for name in asked.names if name not in refused]), hit
+        return asked.without(hit), hit
 
 
 def united_rules(

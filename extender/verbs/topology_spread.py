@@ -80,7 +80,9 @@ class LabelRule(Rule):
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that have the label, and the names of those that have not."""
-        return _split(asked, lambda name: self.key not in self.state.nodes.labels(name))
+        labels, key = self.state.nodes.labels, self.key
+        hit = [name for name in asked.names if key not in labels(name)]
+        return asked.without(hit), hit
 
     def cause(self, group: RefusalGroup) -> str:
         """Say which label is missing."""
@@ -124,8 +126,8 @@ class SkewRule(Rule):
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes in domains that may have one more, and the names of the others."""
-        hits = self.hits(asked)
-        return _split(asked, hits.__contains__)
+        hit = [*self.hits(asked)]
+        return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
         """Return the nodes that it refuses, each with its domain; O(nodes)."""
@@ -177,14 +179,6 @@ class SkewRule(Rule):
         """Say how many pods are too many there."""
         del nodes
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
-
-
-def _split(asked: NodeList, refuses: Callable[[str], bool]) -> tuple[NodeList, Sequence[str]]:
-    hit = [name for name in asked.names if refuses(name)]
-    if not hit:
-        return asked, hit
-    refused = {*hit}
-    return asked.only([name for name in asked.names if name not in refused]), hit
 
 
 @dataclass(frozen=True, slots=True)

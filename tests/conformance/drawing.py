@@ -64,7 +64,7 @@ def look_until(
     start: int,
     examples: int,
 ) -> None:
-    """Draw so many cases, and as many again while they are not enough, for some rounds."""
+    """Draw so many cases, and as many again while they are not `enough`, for some rounds."""
     for number in range(ROUNDS):
         look_at_each(cases, look, start=start + number, examples=examples)
         if enough():

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.programs import FAST_PATH, RELEASES
+from tests.conformance.asking import InTree, Release, in_tree
+from tests.conformance.programs import ANSWER, FAST_PATH, RELEASES, answering
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
@@ -108,6 +109,13 @@ def built(say: Callable[[str], None]) -> Callable[[Build], Binaries]:
             pytest.skip(str(missing))
 
     return run
+
+
+@pytest.fixture(scope="module")
+def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
+    """Return the newest scheduler's own plugins, built on the first run."""
+    with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
+        yield asked
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.builders import namespace, node, pod, requirement, selector, term
 from tests.conformance.asking import INTER_POD_AFFINITY, InTree, Release, in_tree
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.comparing import differences
-from tests.conformance.drawing import file_for, keep, look_at_each
+from tests.conformance.drawing import file_for, keep, look_until
 from tests.conformance.ours import Ours
 from tests.conformance.programs import ANSWER, answering
 from tests.conformance.questions import QUESTIONS_PER_CASE, cases
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches"
 """Where a case stays that was answered differently, to be asked in each run from then on."""
-MOST_ROUNDS = 3
-"""Of questions, until all rules but one have decided some."""
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +65,12 @@ def test_answers_equal_the_schedulers(
         reached.add(case)
         check(case, plugins, file)
 
-    for further in range(MOST_ROUNDS):
-        look_at_each(cases(), ask, start=start + further, examples=examples)
+    def enough() -> bool:
         say(f"{plugins.release}: {reached}")
         # One of the rarest may be missed; with the fewest questions it is more now and then.
-        if len(reached.unreached) <= 1:
-            break
+        return len(reached.unreached) <= 1
+
+    look_until(enough, cases(), ask, start=start, examples=examples)
     assert len(reached.unreached) <= 1, reached.unreached
 
 

@@ -6,40 +6,25 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import InTree, Release, in_tree
+from tests.conformance.asking import InTree
 from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
 from tests.conformance.decisive import Decided
-from tests.conformance.drawing import file_for, keep, look_at_each
+from tests.conformance.drawing import file_for, keep, look_until
 from tests.conformance.preempting import differences
-from tests.conformance.programs import ANSWER, answering
-from tests.e2e.controlplane.binaries import KUBERNETES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tests.e2e.controlplane.binaries import Binaries
-
-    Build = Callable[[Callable[[str], None]], Binaries]
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "preemptions"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
 FEWEST = 2_000
 """Preemptors of a run, whatever is asked for."""
-MOST_ROUNDS = 3
-"""Of so many preemptors, until each part of a cluster has decided about some."""
-
-
-@pytest.fixture(scope="module")
-def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
-    """Return the scheduler's own preemption, built on the first run."""
-    with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
-        yield asked
 
 
 def test_victims_equal_the_schedulers(
@@ -53,12 +38,11 @@ def test_victims_equal_the_schedulers(
         check(case, scheduler, file)
         decided.add(case)
 
-    for further in range(MOST_ROUNDS):
-        examples = preemptors // PREEMPTORS_PER_CASE
-        look_at_each(cases(), ask, start=start + further, examples=examples)
+    def enough() -> bool:
         say(f"preemption in {scheduler.release}: {decided}")
-        if not decided.never:
-            break
+        return not decided.never
+
+    look_until(enough, cases(), ask, start=start, examples=preemptors // PREEMPTORS_PER_CASE)
     assert decided.never == []
 
 

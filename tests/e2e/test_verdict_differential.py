@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,32 +10,19 @@ import pytest
 
 from tests import builders
 from tests.builders import ZONE
-from tests.conformance.asking import InTree, Release, in_tree
+from tests.conformance.asking import InTree
 from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
 from tests.conformance.drawing import file_for, keep, look_until
-from tests.conformance.programs import ANSWER, answering
 from tests.conformance.verdicts import Refused, differences
-from tests.e2e.controlplane.binaries import KUBERNETES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.e2e.controlplane.binaries import Binaries
-
-    Build = Callable[[Callable[[str], None]], Binaries]
+    from collections.abc import Callable
 
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "verdicts"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
 FEWEST = 2_000
 """Pods of a run, whatever is asked for."""
-
-
-@pytest.fixture(scope="module")
-def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
-    """Return the scheduler's own plugins, built on the first run."""
-    with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
-        yield asked
 
 
 def test_verdicts_equal_the_schedulers(

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from extender.model.verdict import OF_VOLUMES, Reason
-from tests.conformance.asking import InTree, Release, in_tree
+from tests.conformance.asking import InTree
 from tests.conformance.drawing import file_for, keep, look_until
-from tests.conformance.programs import ANSWER, answering
 from tests.conformance.stored import PODS_PER_CASE, cases
 from tests.conformance.storing import differences
-from tests.e2e.controlplane.binaries import KUBERNETES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tests.e2e.controlplane.binaries import Binaries
-
-    Build = Callable[[Callable[[str], None]], Binaries]
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "volumes"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
@@ -35,13 +29,6 @@ SAID = {
     Reason.NO_VOLUME: "not found",
 }
 """What stands in the event, of reasons whose text is another in each."""
-
-
-@pytest.fixture(scope="module")
-def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
-    """Return the scheduler's own plugins, built on the first run."""
-    with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
-        yield asked
 
 
 def test_verdicts_on_pods_with_volumes_equal_the_schedulers(

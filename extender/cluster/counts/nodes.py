@@ -64,6 +64,13 @@ class NodeList:
         """Return the question about some of its known nodes."""
         return NodeList(names, (), self._known, self.version)
 
+    def without(self, names: Sequence[str]) -> NodeList:
+        """Return the question about its known nodes but these."""
+        if not names:
+            return self
+        left_out = {*names}
+        return self.only([name for name in self.names if name not in left_out])
+
     def where(self, hits: Sequence[int]) -> NodeList:
         """Return the question about the known nodes that are hit, by position."""
         some = NodeList(list(compress(self.names, hits)), (), self._known, self.version)

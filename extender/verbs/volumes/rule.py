@@ -34,10 +34,7 @@ class VolumeRule(Rule):
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that have it, and the names of those that lack it."""
         hit = [name for name in asked.names if not self.allows(name)]
-        if not hit:
-            return asked, hit
-        refused = {*hit}
-        return asked.only([name for name in asked.names if name not in refused]), hit
+        return asked.without(hit), hit
 
 
 def nowhere(node: str) -> bool:
