@@ -12,9 +12,9 @@ WORKDIR /src
 COPY requirements.txt requirements-build.txt ./
 RUN python -m venv /opt/build \
  && python -m venv --without-pip /opt/affinity-extender \
- && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-build.txt \
- && /opt/build/bin/pip --python /opt/affinity-extender install --require-hashes --only-binary :all: \
-    -r requirements.txt
+ && /opt/build/bin/pip install --no-deps --require-hashes --only-binary :all: -r requirements-build.txt \
+ && /opt/build/bin/pip --python /opt/affinity-extender install --no-deps --require-hashes \
+    --only-binary :all: -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY affinityctl affinityctl

@@ -16,22 +16,27 @@ help: ## list the targets
 deps: $(STAMP) ## install everything, pinned by hash, into .venv
 
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check
+# Without --no-deps, pip looks on the index for what the files pin already, and for a requirement with an extra it
+# may want a version that is newer than the pinned one.
+PIP_PINNED = $(PIP_INSTALL) --no-deps --require-hashes
 
 $(RUN_STAMP): requirements.txt requirements-build.txt pyproject.toml clusterload/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
 	@echo "installing into $(VENV) (less than a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP_INSTALL) --require-hashes -r requirements.txt -r requirements-build.txt
+	@$(PIP_PINNED) -r requirements.txt -r requirements-build.txt
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e . -e ./clusterload
+	@$(BIN)/pip check --quiet
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) requirements-dev.txt
 	@echo "installing the tools for development into $(VENV) (about a minute the first time)"
-	@$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
+	@$(PIP_PINNED) -r requirements-dev.txt
+	@$(BIN)/pip check --quiet
 	@touch $@
 
 $(RELEASE_STAMP): $(STAMP) requirements-release.txt
-	@$(PIP_INSTALL) --require-hashes -r requirements-release.txt
+	@$(PIP_PINNED) -r requirements-release.txt
 	@touch $@
 
 .PHONY: install

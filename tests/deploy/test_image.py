@@ -58,7 +58,7 @@ def test_every_download_is_checked_by_hash() -> None:
     (dependencies, build) = instructions("RUN")
     installs = re.findall(r"pip (?:--python \S+ )?install ([^&]*)", dependencies)
     assert len(installs) == 2
-    assert all("--require-hashes" in install for install in installs)
+    assert all("--no-deps --require-hashes" in install for install in installs)
     assert "--no-index" in build
 
 
