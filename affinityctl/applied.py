@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from affinityctl.volumes.pod_volumes import read_pod_volumes
 from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
@@ -79,7 +80,12 @@ class SimulationReader(PodReader):
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
         super().__init__(
-            gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+            gates,
+            charges=True,
+            node_affinity=True,
+            owners=True,
+            requirements=True,
+            read_volumes=read_pod_volumes,
         )
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""

@@ -12,6 +12,8 @@ from msgspec import Raw
 
 from affinityctl.api_server import api_server
 from affinityctl.judging import Judging
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
@@ -24,7 +26,6 @@ from extender.resources import (
     NODES,
     PODS,
     QUOTAS,
-    VOLUME_RESOURCES,
     WatchedResource,
 )
 from extender.wire.decoding import Json
@@ -75,7 +76,7 @@ def cluster_with_nodes(
     """
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
-    resources += VOLUME_RESOURCES if pods.volumes else ()
+    resources += VOLUME_RESOURCES if pods.read_volumes else ()
     dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}
     dispensable |= {QUOTAS.name: "quotas are not looked at"}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
@@ -105,7 +106,7 @@ async def _list(
                 lacking.setdefault(dispensable[each.name], []).append(each.name)
             else:
                 if each in VOLUME_RESOURCES:
-                    files.state.know_volumes(each.kind)
+                    ledger_of(files.state).known.add(each.kind)
     for what, names in lacking.items():
         complain(f"note: no right to list {', '.join(names)}, so {what}")
 

@@ -16,10 +16,11 @@ from affinityctl.cluster import FORBIDDEN
 from affinityctl.dumped_fields import READ_AS, Pruner
 from affinityctl.lint.objects import LISTED_WORKLOADS, ListedResource
 from affinityctl.progress import Progress
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
 from extender.offline import EXPECTED, ClusterFileError, listed, objects_in
-from extender.resources import RESOURCES, VITAL, VOLUME_RESOURCES, WatchedResource
+from extender.resources import RESOURCES, VITAL, WatchedResource
 
 if TYPE_CHECKING:
     from msgspec import Raw

@@ -15,13 +15,14 @@ from msgspec import UNSET, Raw, Struct
 
 from affinityctl.lint.budgets import BudgetManifest
 from affinityctl.lint.reading import IGNORE, Manifest
+from affinityctl.volumes import manifests as volumes
+from affinityctl.volumes.pod_volumes import ClaimTemplate
 from affinityctl.waiting import CreatedPod
 from affinityctl.workloads import OwnedPod
 from extender.offline import READS
-from extender.wire import manifests, volumes
+from extender.wire import manifests
 from extender.wire.decoding import Json, decode
 from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
-from extender.wire.pod_volumes import ClaimTemplate
 from extender.wire.workloads import WORKLOADS, WorkloadManifest
 
 Inner: TypeAlias = Mapping[str, tuple[Any, ...]]

@@ -10,6 +10,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
     After,
     Bottleneck,
@@ -25,11 +26,11 @@ from affinityctl.whatif.outcome import (
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
+from extender.model.node_resources import VOLUMES
 from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
-from extender.verbs.volumes.claims import VOLUMES
 from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
@@ -266,7 +267,7 @@ def _bottleneck(limit: Bottleneck) -> str:
 
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who, missing = some(list(pods), len(pods)), found.state.volumes.missing
+        who, missing = some(list(pods), len(pods)), ledger_of(found.state).missing
         more = f" without {', '.join(missing)}" if missing and field == VOLUMES else ""
         yield wrapped(f"Warning: {field} of {who} are not looked at{more}", "", 2)
     if found.unmeasured:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from affinityctl.printing import INDENT, printed, section, wrapped
+from affinityctl.volumes.pod_volumes import read_pod_volumes
 from affinityctl.whatif.outcome import bottleneck
 from affinityctl.whatif.rooms import shape_of
 from extender.model.keys import Key
@@ -44,7 +45,12 @@ class AgeReader(PodReader):
 
     def __init__(self, gates: Gates) -> None:
         super().__init__(
-            gates, charges=True, node_affinity=True, owners=True, requirements=True, volumes=True
+            gates,
+            charges=True,
+            node_affinity=True,
+            owners=True,
+            requirements=True,
+            read_volumes=read_pod_volumes,
         )
         self.created: dict[Key, datetime] = {}
 

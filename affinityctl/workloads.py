@@ -9,6 +9,8 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.keys import Key
@@ -187,7 +189,7 @@ class WorkloadFiles(ClusterFiles):
     wanted: ClassVar = "node, pod or workload"
 
     def __init__(self, state: ClusterState, pods: PodReader) -> None:
-        super().__init__(state, pods)
+        super().__init__(state, pods, VOLUME_RESOURCES if pods.read_volumes else ())
         self.workloads = Workloads()
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
@@ -203,6 +205,8 @@ class WorkloadFiles(ClusterFiles):
     def finish(self) -> None:
         """Add the pods of workloads, once all files are there; ClusterFileError without pods."""
         super().finish()
+        if self.pods.read_volumes:
+            ledger_of(self.state).files_read(self.found)
         try:
             for pod in self.workloads.missing_pods(self.pods, len(self.state.nodes)):
                 self.state.upsert_pod(pod)

@@ -7,19 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.files import json_documents, read_content, yaml_documents
-from extender.resources import PODS, QUOTAS, RESOURCES, VOLUME_RESOURCES
+from extender.resources import PODS, QUOTAS, RESOURCES, WatchedResource
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
 
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **{each.kind: frozenset((each.group,)) for each in (*RESOURCES, *VOLUME_RESOURCES)},
+    **{each.kind: frozenset((each.group,)) for each in RESOURCES},
+    **dict.fromkeys(("PersistentVolume", "PersistentVolumeClaim"), frozenset(("",))),
+    **dict.fromkeys(
+        ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
+        frozenset(("storage.k8s.io",)),
+    ),
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
@@ -87,21 +92,25 @@ class ClusterFiles:
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, what is about volumes unless it says what these are, workloads always.
+    are charged for, workloads always.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
     """Kinds of which there has to be one: nodes alone make a cluster as well, an empty one."""
     wanted: ClassVar = "node or pod"
 
-    def __init__(self, state: ClusterState, pods: PodReader) -> None:
+    def __init__(
+        self, state: ClusterState, pods: PodReader, further: Iterable[WatchedResource[Any]] = ()
+    ) -> None:
+        """`further` resources are read beside those that a server watches."""
         self.state = state
         self.pods = pods
         self._generated: Counter[str] = Counter()
-        self._found: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
+        """How many objects of each kind were read."""
         self._others = {
             each.kind: each.storing(state, pods)
-            for each in (*RESOURCES, *(VOLUME_RESOURCES if pods.volumes else ()))
+            for each in (*RESOURCES, *further)
             if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
@@ -121,14 +130,13 @@ class ClusterFiles:
             (content.read if known else content.ignored)[kind] += 1
         if not content.read:
             raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
-        self._found.update(content.read)
+        self.found.update(content.read)
         return content
 
     def finish(self) -> None:
         """Check that there is something, once all files are there; ClusterFileError if not."""
-        if not any(self._found[kind] for kind in self.needs):
-            raise ClusterFileError(f"no {self.wanted}, only {listed(self._found)}; {EXPECTED}")
-        self.state.files_read([kind for kind, count in self._found.items() if count])
+        if not any(self.found[kind] for kind in self.needs):
+            raise ClusterFileError(f"no {self.wanted}, only {listed(self.found)}; {EXPECTED}")
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; return whether it is of a kind that is looked at."""

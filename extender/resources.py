@@ -10,25 +10,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from extender.cluster.ledgers.volumes import Volumes
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
-from extender.model.volumes import VolumeObject
 from extender.wire.decoding import Json
 from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from extender.wire.quotas import read_quota
-from extender.wire.volumes import (
-    read_attachment,
-    read_capacity,
-    read_claim,
-    read_csi_driver,
-    read_csi_node,
-    read_storage_class,
-    read_volume,
-)
 
 T = TypeVar("T")
 
@@ -159,46 +148,6 @@ QUOTAS: Final[WatchedResource[ResourceQuota]] = WatchedResource(
     needed=lambda config: config.looks_at_quotas,
 )
 
-
-def _of_volumes(
-    name: str,
-    kind: str,
-    read: Callable[[Json], VolumeObject],
-    keys: Callable[[Volumes], AbstractSet[str]],
-    group: str = "storage.k8s.io",
-) -> WatchedResource[VolumeObject]:
-    """Return a resource that is listed once and never watched, so that nothing of it goes."""
-    return WatchedResource(
-        name,
-        kind,
-        group=group,
-        reader=lambda _: read,
-        keys=lambda state: keys(state.volumes),
-        upsert=ClusterState.upsert_volume_object,
-        remove=lambda *_: None,
-        needed=lambda _: False,
-    )
-
-
-CLAIMS: Final = _of_volumes(
-    "persistentvolumeclaims", "PersistentVolumeClaim", read_claim, lambda v: v.claims.keys(), ""
-)
-VOLUME_RESOURCES: Final = (
-    CLAIMS,
-    _of_volumes(
-        "persistentvolumes", "PersistentVolume", read_volume, lambda v: v.volumes.keys(), ""
-    ),
-    _of_volumes("storageclasses", "StorageClass", read_storage_class, lambda v: v.classes.keys()),
-    _of_volumes("csinodes", "CSINode", read_csi_node, lambda v: v.csi_nodes.keys()),
-    _of_volumes("csidrivers", "CSIDriver", read_csi_driver, lambda v: v.csi_drivers.keys()),
-    _of_volumes(
-        "csistoragecapacities", "CSIStorageCapacity", read_capacity, lambda v: v.capacities.keys()
-    ),
-    _of_volumes(
-        "volumeattachments", "VolumeAttachment", read_attachment, lambda v: v.attachments.keys()
-    ),
-)
-"""What only people's commands look at, who read what the volumes of pods are."""
 
 RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
 VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)

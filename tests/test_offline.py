@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from affinityctl.volumes.ledger import ledger_of
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.audits.recount import live
 from extender.cluster.state import ClusterState
@@ -34,7 +35,7 @@ from tests.builders import (
     term,
     workload,
 )
-from tests.volumes import bound, claim, limited, storage_class
+from tests.volumes import READER, bound, claim, limited, storage_class
 
 
 def listed(objects: Sequence[Json], *more: bytes) -> bytes:
@@ -302,10 +303,10 @@ def test_what_files_leave_out_of_volumes_is_not_known(
 ) -> None:
     file = tmp_path / "dump.json"
     file.write_bytes(listed([node("n"), *objects]))
-    files = ClusterFiles(ClusterState(), PodReader(requirements=True, volumes=True))
+    files = WorkloadFiles(ClusterState(), READER)
     files.load(file)
     files.finish()
-    assert files.state.volumes.missing == unknown
+    assert ledger_of(files.state).missing == unknown
 
 
 def test_volumes_are_nothing_to_those_who_do_not_read_any(tmp_path: Path) -> None:

@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from extender.cluster.ledgers.volumes import KINDS
+from affinityctl.volumes.ledger import KINDS, ledger_of
+from affinityctl.volumes.pod_volumes import read_pod_volumes
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
-from extender.resources import VOLUME_RESOURCES
 from extender.wire.objects import PodReader
 from tests.builders import ZONE, Json, Pod, pod, requirement
 
 DRIVER = "csi.example.com"
-READER = PodReader(requirements=True, volumes=True)
+READER = PodReader(requirements=True, read_volumes=read_pod_volumes)
 
 
 def using(*claims: str, name: str = "new") -> Pod:
@@ -89,5 +90,4 @@ def put(state: ClusterState, objects: Iterable[Json], kinds: Iterable[str] = KIN
     readers = {each.kind: each.storing(state, READER) for each in VOLUME_RESOURCES}
     for each in objects:
         readers[each["kind"]](json.dumps(each).encode())
-    for kind in kinds:
-        state.know_volumes(kind)
+    ledger_of(state).known.update(kinds)

@@ -8,6 +8,11 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import Final, TypeAlias
 
+from affinityctl.volumes.binding import VolumeBinding, VolumeZone, bindings
+from affinityctl.volumes.claims import VolumeClaims
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
+from affinityctl.volumes.objects import volumes_in
 from affinityctl.whatif.rooms import Rooms, shape_of
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
@@ -16,6 +21,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.labels import WRITTEN_AT_BIND
 from extender.model.node_affinity import NO_NODE_AFFINITY
+from extender.model.node_resources import VOLUMES
 from extender.model.objects import Node, Pod, PodClass
 from extender.model.verdict import NODE_AFFINITY
 from extender.model.workload import DAEMON_SET, STATIC, Identity
@@ -26,9 +32,8 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose
-from extender.verbs.volumes.binding import bindings
-from extender.verbs.volumes.claims import LOOKED_AT
 
+OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
 Templates: TypeAlias = Mapping[Identity, Collection[str]]
@@ -49,7 +54,7 @@ class Profile:
     @property
     def filters(self) -> Plugins:
         """Return all that keeps a pod from a node, in the scheduler's order."""
-        return filters(self.nodes, self.affinity, self.quota)
+        return filters(self.nodes, self.affinity, self.quota, VolumeClaims(), OF_VOLUMES)
 
     @property
     def rules(self) -> Plugins:
@@ -77,7 +82,7 @@ BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePod
 
 def claims_of(pod: Pod) -> tuple[Key, ...]:
     """Return the claims that a pod uses, each of which may have its own place."""
-    volumes = pod.requirements.volumes
+    volumes = volumes_in(pod)
     return () if volumes is None else tuple(volumes.keys_for(pod.key))
 
 
@@ -194,7 +199,7 @@ class Scheduler:
         """Have a pod wait; `before` is the node that it was on."""
         pod = replace(self.state.in_force(pod), node=None, nominated=None)
         self._touch(pod.key)
-        self.state.make_claims(pod)
+        ledger_of(self.state).make_claims(pod)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
         if before is not None:
@@ -222,7 +227,7 @@ class Scheduler:
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
         placed, preempted = len(self.placements), len(self.preemptions)
-        take_back_claims = state.remembering_claims()
+        take_back_claims = ledger_of(state).remembering()
         touched = self._touched = {}
         try:
             yield
@@ -307,11 +312,12 @@ class Scheduler:
         del self._waiting[pod.key]
         doubts = [each.field for each in unknown(self.state, pod, self._filters)]
         self.is_uncertain |= bool(doubts)
-        said = (each for each in pod.requirements.unmodelled if each not in LOOKED_AT)
+        said = (each for each in pod.requirements.unmodelled if each != VOLUMES)
         for field in (*doubts, *said):
             self.beyond.setdefault(field, {})[pod.key] = None
+        labels = self.state.nodes.labels(node)
         for claim, volume in bindings(self.state, pod, node):
-            self.state.bind_claim(claim, volume, node)
+            ledger_of(self.state).bind(claim, volume, node, labels)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
         bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from extender.cluster.ledgers.reservations import Claim, Reservation
-from extender.cluster.view import ClusterView
+from extender.cluster.view import ClusterView, PodLedger
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
-from extender.model.volumes import PersistentVolume, PersistentVolumeClaim, VolumeObject
 
 
 class ClusterState(ClusterView):
@@ -162,8 +161,8 @@ class ClusterState(ClusterView):
         if pod.node is not None:
             self._counters.shift(pod.pod_class, pod.node, pods)
             self._quotas.count(pod, pods)
-            if pod.requirements.volumes is not None:
-                self._volumes.use(pod, pod.node, pods)
+            if self.pod_ledger is not None:
+                self.pod_ledger.use(pod, pod.node, pods)
 
     def _place(self, pod: Pod) -> Pod:
         if pod.node is None:
@@ -180,8 +179,8 @@ class ClusterState(ClusterView):
     def _book(self, pod: Pod, node: str, pods: int) -> None:
         self._node_resources.use(node, pod.requests, pods)
         self._node_resources.use_ports(node, pod.ports, pods)
-        if pod.requirements.volumes is not None:
-            self._volumes.use(pod, node, pods)
+        if self.pod_ledger is not None:
+            self.pod_ledger.use(pod, node, pods)
         if pod.charge is not None:
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)
@@ -351,35 +350,9 @@ class ClusterState(ClusterView):
             self.version += 1
             self._settle_quotas(namespace_of(key))
 
-    # Volumes
-
-    def upsert_volume_object(self, each: VolumeObject) -> None:
-        """Add a claim, a volume or what is about them, or take over what changed."""
-        self._volumes.put(each)
-        self.version += 1
-
-    def know_volumes(self, kind: str) -> None:
-        """Note that all objects of a kind are known that has to do with volumes."""
-        self._volumes.known.add(kind)
-
-    def files_read(self, kinds: Container[str]) -> None:
-        """Note that all files were read that are to be, in which there were these kinds."""
-        self._volumes.files_read(kinds)
-
-    def remembering_claims(self) -> Callable[[], None]:
-        """Return what takes back all claims and volumes that are made and bound from now on."""
-        return self._volumes.remembering()
-
-    def make_claims(self, pod: Pod) -> None:
-        """Make the claims of a pod that a controller makes for it."""
-        self._volumes.make_claims(pod)
-
-    def bind_claim(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume | None, node: str
-    ) -> None:
-        """Bind a claim of a pod that gets a node, to a volume that is made for it without one."""
-        if volume is None:
-            self._volumes.provision(claim, node, self._nodes.labels(node))
-        else:
-            self._volumes.bind(claim, volume)
-        self.version += 1
+    def book_with(self, ledger: PodLedger) -> None:
+        """Have a ledger book what placed pods use, those that there are and those to come."""
+        self.pod_ledger = ledger
+        for pod in self.placed_pods:
+            if pod.node is not None and pod not in self.left_out:
+                ledger.use(pod, pod.node, 1)

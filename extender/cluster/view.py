@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.counters import Counters
@@ -31,7 +31,6 @@ from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLed
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
-from extender.cluster.ledgers.volumes import VolumeLedger, Volumes
 from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
@@ -48,6 +47,13 @@ MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
 """Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
+
+
+class PodLedger(Protocol):
+    """Counts something of the pods of each node."""
+
+    def use(self, pod: Pod, node: str, sign: int) -> None:
+        """Count what a pod uses on a node (1), or take it back (-1)."""
 
 
 class ClusterView:
@@ -87,8 +93,6 @@ class ClusterView:
     """The places that are promised to pods."""
     nominated: Final[NominatedPods]
     """The waiting pods that are nominated to a node."""
-    volumes: Final[Volumes]
-    """The volumes, and who uses them; empty where nobody reads any."""
     rule_watch: Final[RuleWatch]
     """What is known of rules that hold during execution; empty when nobody asks."""
 
@@ -124,6 +128,8 @@ class ClusterView:
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
         self.placement_observers: list[Callable[[Pod], None]] = []
         """Hear of each pod that was placed by rules in its annotation of which it has no record."""
+        self.pod_ledger: PodLedger | None = None
+        """What else is booked of placed pods, where somebody asks for that."""
         self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
         self.pods = MappingProxyType(self._pods)
@@ -146,7 +152,6 @@ class ClusterView:
         )
         self.quotas = self._quotas = QuotaLedger(self.annotations.covers)
         self.reservations = self._reservations = ReservationLedger()
-        self.volumes = self._volumes = VolumeLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
         self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)

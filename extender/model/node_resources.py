@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
 from extender.model.topology_spread import SpreadConstraint
-from extender.model.volumes import PodVolumes
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
 """Amounts by resource, sorted; thousandths for cpu, whole units for the rest, rounded up."""
@@ -20,7 +19,8 @@ JUST_A_POD: Requests = ((PODS, 1),)
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 SPREAD: Final = "topologySpreadConstraints"
-HARD: Final = ("resourceClaims", SPREAD, "volumes")
+VOLUMES: Final = "volumes"
+HARD: Final = ("resourceClaims", SPREAD, VOLUMES)
 """Fields of a pod for which the scheduler may refuse nodes, and which are not looked at here:
 topology spread constraints, only those that cannot be read."""
 
@@ -71,6 +71,12 @@ class Allocatable:
 
 
 NOTHING_ALLOCATABLE = Allocatable({})
+
+
+class PodVolumes:
+    """What somebody who asks for it reads of the volumes of a pod; a value that can be hashed."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

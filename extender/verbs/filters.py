@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import SPREAD
+from extender.model.node_resources import SPREAD, VOLUMES
 from extender.model.objects import Pod
 from extender.model.verdict import (
     NODE_NAME,
@@ -33,16 +33,10 @@ from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
 from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.volumes.binding import VolumeBinding
-from extender.verbs.volumes.claims import VolumeClaims
-from extender.verbs.volumes.limits import NodeVolumeLimits
-from extender.verbs.volumes.restrictions import VolumeRestrictions
-from extender.verbs.volumes.zone import VolumeZone
 
 NOT_MODELLED: Final = (SPREAD, "resourceClaims")
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
 cannot be read."""
-OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
@@ -53,17 +47,22 @@ def filters(
     nodes: NodeAffinityPlugin,
     affinity: InterPodAffinity,
     quota: CrossNamespacePodAffinity | None = None,
+    claims: FilterPlugin | None = None,
+    volumes: Plugins = (),
 ) -> Plugins:
-    """Return all of them; three have arguments, and without quotas nobody looks at these."""
+    """Return all of them; without quotas nobody looks at these.
+
+    `claims` and `volumes` are what the commands have about volumes, and a server has not.
+    """
     return (
-        VolumeClaims(),
+        NotModelledVolumes() if claims is None else claims,
         NodeName(),
         NodeUnschedulable(),
         TaintToleration(),
         replace(nodes, for_anybody=True),
         NodePorts(),
         NodeResourcesFit(),
-        *OF_VOLUMES,
+        *volumes,
         PodTopologySpread(),
         affinity,
         NotModelled(),
@@ -90,6 +89,23 @@ class NotModelled(FilterPlugin):
                 yield Unknown(field, f"its {field} are not looked at")
         if pod.group is not None:
             yield Unknown("schedulingGroup", "whether its whole pod group fits is not looked at")
+
+
+@dataclass(frozen=True, slots=True)
+class NotModelledVolumes(NotModelled):
+    """Volumes, where only the scheduler judges them."""
+
+    name: ClassVar[str] = "NotModelledVolumes"
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        """Say who looks at them."""
+        del state
+        if VOLUMES in pod.requirements.unmodelled:
+            text = (
+                "its volumes are not looked at by a running extender; "
+                "`affinity-extender explain` from the command line does"
+            )
+            yield Unknown(VOLUMES, text)
 
 
 def unknown(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Unknown]:

@@ -31,6 +31,7 @@ from extender.wire.placement import (
     HostPortsReader,
     OwnerReader,
     RequirementsReader,
+    VolumesReader,
     preemption_message,
     recorded_rules,
 )
@@ -75,8 +76,8 @@ class PodReader:
     """Say who would replace a pod."""
     requirements: bool = False
     """Say of pods that have a node, too, what else they ask of their placing."""
-    volumes: bool = False
-    """Say what the volumes are of those of which requirements are said."""
+    read_volumes: VolumesReader | None = None
+    """Says what the volumes are of those of which requirements are said."""
     most_entries: int | None = None
     """Longer affinity rules are an ObjectError."""
     stored: bool = False
@@ -96,7 +97,7 @@ class PodReader:
         self._node_affinity = NodeAffinityReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
-        self._requirements = RequirementsReader(volumes=self.volumes)
+        self._requirements = RequirementsReader(self.read_volumes)
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""

@@ -5,7 +5,7 @@ And what the conditions in its status say: of its end, and of the rules that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -17,19 +17,19 @@ from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import (
     DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
+    VOLUMES,
     HostPort,
     HostPorts,
+    PodVolumes,
     Requirements,
     Toleration,
 )
 from extender.model.topology_spread import SpreadConstraint
-from extender.model.volumes import PodVolumes
 from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
 from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
-from extender.wire.pod_volumes import Fields, read_pod_volumes
 from extender.wire.topology_spread import FIELD as SPREAD
 from extender.wire.topology_spread import SOFT, read_spread
 
@@ -67,6 +67,10 @@ _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Deco
 _VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
     list[dict[str, msgspec.Raw]] | None
 )
+Fields: TypeAlias = Mapping[str, msgspec.Raw]
+"""A volume, by the names of its fields."""
+VolumesReader: TypeAlias = Callable[[Sequence[Fields]], PodVolumes]
+"""Reads the volumes of a pod; ObjectError names the field that is broken."""
 _Key: TypeAlias = tuple[bytes, str, tuple[str, ...], PodVolumes | None, str | None, bytes]
 
 
@@ -88,7 +92,7 @@ def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
     if spec.resourceClaims:
         found.append("resourceClaims")
     if volumes:
-        found.append("volumes")
+        found.append(VOLUMES)
     if spec.schedulingGates:
         found.append("schedulingGates")
     if spec.schedulerName and spec.schedulerName != DEFAULT_SCHEDULER:
@@ -99,9 +103,9 @@ def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
 class RequirementsReader:
     """Reads what pods ask of their placing; those that ask for the same share it."""
 
-    def __init__(self, *, volumes: bool = False) -> None:
-        """With `volumes`, say what they are; otherwise only that there are some that matter."""
-        self._says_volumes = volumes
+    def __init__(self, read_volumes: VolumesReader | None = None) -> None:
+        """Without what reads volumes, say only that there are some that matter."""
+        self._read_volumes = read_volumes
         self._known: LruCache[_Key, Requirements] = LruCache(memory.REQUIREMENTS)
 
     def read(self, spec: PodSpec, annotations: PodAnnotations | None) -> Requirements:
@@ -109,7 +113,7 @@ class RequirementsReader:
         scheduler, tolerations = spec.schedulerName or DEFAULT_SCHEDULER, bytes(spec.tolerations)
         keep = None if annotations is None else annotations.keep
         volumes = _volumes(spec)
-        claimed = read_pod_volumes(volumes) if volumes and self._says_volumes else None
+        claimed = self._read_volumes(volumes) if volumes and self._read_volumes else None
         spread = bytes(spec.topologySpreadConstraints)
         key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, spread)
         known = self._known.peek(key)

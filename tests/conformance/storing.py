@@ -6,10 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.pod_volumes import read_pod_volumes
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from affinityctl.whatif.scheduling import BY_DEFAULT
 from extender.cluster.state import ClusterState
 from extender.model.verdict import OF_VOLUMES
-from extender.resources import NAMESPACES, NODES, PODS, VOLUME_RESOURCES
+from extender.resources import NAMESPACES, NODES, PODS
 from extender.verbs.filtering import judge
 from extender.wire.objects import PodReader
 
@@ -63,9 +66,9 @@ def _theirs(said: Mapping[str, Any]) -> tuple[str, ...]:
 def read(case: Case) -> tuple[ClusterState, list[Pod]]:
     """Read the cluster of a case, and the pods that are judged."""
     state = ClusterState()
-    reader = PodReader(node_affinity=True, requirements=True, volumes=True)
+    reader = PodReader(node_affinity=True, requirements=True, read_volumes=read_pod_volumes)
     for each in VOLUME_RESOURCES:
-        state.know_volumes(each.kind)
+        ledger_of(state).known.add(each.kind)
     by_kind = {
         each.kind: each.storing(state, reader) for each in (*VOLUME_RESOURCES, NODES, NAMESPACES)
     }

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from extender.resources import VOLUME_RESOURCES
+from affinityctl.volumes.resources import VOLUME_RESOURCES
 from tests.builders import node, pod
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig

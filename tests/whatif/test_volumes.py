@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from affinityctl.applied import SimulationReader, read_applied
+from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.nodes import drain, lose
 from affinityctl.whatif.outcome import pending
 from affinityctl.whatif.scheduling import Scheduler
@@ -147,7 +148,7 @@ def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
     for number in range(applied.wanted):
         scheduler.add(applied.make(number))
     settle(scheduler)
-    made = scheduler.state.volumes.claims
+    made = ledger_of(scheduler.state).claims
     assert sorted(made) == ["default/data-db-0", "default/data-db-1"]
     assert all(each.bound and each.storage_class == "wait" for each in made.values())
 

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from affinityctl.volumes.objects import MIGRATED, ClaimsAndDisks, ClaimSpec, ClaimUse, Disk
 from extender.errors import ObjectError
-from extender.model.volumes import MIGRATED, ClaimSpec, ClaimUse, Disk, PodVolumes
 from extender.wire.affinity import read_selector
 from extender.wire.decoding import decode
 from extender.wire.manifests import LabelSelector
@@ -100,7 +100,7 @@ _NEVER_SHARED: Final = "awsElasticBlockStore"
 _NOTHING: Final = b"null"
 
 
-def read_pod_volumes(volumes: Iterable[Fields]) -> PodVolumes:
+def read_pod_volumes(volumes: Iterable[Fields]) -> ClaimsAndDisks:
     """Read the volumes of a pod; ObjectError names the field that is broken."""
     claims: list[ClaimUse] = []
     disks: list[Disk] = []
@@ -108,7 +108,7 @@ def read_pod_volumes(volumes: Iterable[Fields]) -> PodVolumes:
         path = f"spec.volumes[{index}]"
         claims += _claims(each, path)
         disks += _disks(each, path)
-    return PodVolumes(tuple(claims), tuple(disks))
+    return ClaimsAndDisks(tuple(claims), tuple(disks))
 
 
 def _claims(volume: Fields, path: str) -> Iterator[ClaimUse]:

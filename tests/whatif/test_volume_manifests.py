@@ -7,28 +7,27 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model.keys import Key
-from extender.model.volumes import ClaimUse, PodVolumes
-from extender.wire.objects import PodReader
-from extender.wire.volumes import (
+from affinityctl.volumes.manifests import (
     read_attachment,
     read_claim,
     read_csi_node,
     read_storage_class,
     read_volume,
 )
+from affinityctl.volumes.objects import ClaimsAndDisks, ClaimUse, volumes_in
+from extender.errors import ObjectError
+from extender.model.keys import Key
+from extender.wire.objects import PodReader
 from extender.wire.workloads import read_workload
 from tests.builders import Pod, pod, workload
-from tests.volumes import bound, claim, using, volume, with_volumes
+from tests.volumes import READER, bound, claim, using, volume, with_volumes
 
-READER = PodReader(requirements=True, volumes=True)
 POD = Key("shop/web-1")
 
 
-def volumes_of(raw: Pod, reader: PodReader = READER) -> PodVolumes | None:
+def volumes_of(raw: Pod, reader: PodReader = READER) -> ClaimsAndDisks | None:
     """Read the volumes of a pod."""
-    return reader.read(json.dumps(raw).encode()).requirements.volumes
+    return volumes_in(reader.read(json.dumps(raw).encode()))
 
 
 def encoded(raw: Any) -> bytes:
@@ -39,7 +38,7 @@ def encoded(raw: Any) -> bytes:
 def test_pods_with_the_same_claims_share_what_is_read() -> None:
     first, second = volumes_of(using("data", name="a")), volumes_of(using("data", name="b"))
     assert first is second
-    assert first == PodVolumes((ClaimUse("data"),))
+    assert first == ClaimsAndDisks((ClaimUse("data"),))
 
 
 def test_only_who_asks_for_volumes_reads_them() -> None:
@@ -57,15 +56,15 @@ def test_only_who_asks_for_volumes_reads_them() -> None:
     ],
 )
 def test_volumes_for_which_no_node_is_refused(source: dict[str, Any]) -> None:
-    assert volumes_of(with_volumes(source)) == PodVolumes()
+    assert volumes_of(with_volumes(source)) == ClaimsAndDisks()
 
 
 def test_the_claims_of_a_pod_alone_and_of_a_set_have_the_name_of_the_pod() -> None:
-    [own] = (volumes_of(with_volumes({"ephemeral": {}})) or PodVolumes()).claims
+    [own] = (volumes_of(with_volumes({"ephemeral": {}})) or ClaimsAndDisks()).claims
     template = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1"}}}}
     raw = workload("StatefulSet", "db", volumeClaimTemplates=[template])
     made = read_workload("StatefulSet", encoded(raw)).make_pod(READER)
-    [of_set] = (made.requirements.volumes or PodVolumes()).claims
+    [of_set] = (volumes_in(made) or ClaimsAndDisks()).claims
     assert (own.key_for(POD), of_set.key_for(POD)) == ("shop/web-1-v0", "shop/data-web-1")
     assert (of_set.template and of_set.template.request) == 1
 

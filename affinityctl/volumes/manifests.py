@@ -12,10 +12,7 @@ from typing import Final
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.model.keys import key_of
-from extender.model.node_affinity import NodeRule
-from extender.model.volumes import (
+from affinityctl.volumes.objects import (
     MIGRATED,
     ClaimRef,
     CSIDriver,
@@ -26,11 +23,7 @@ from extender.model.volumes import (
     StorageClass,
     VolumeAttachment,
 )
-from extender.wire.affinity import read_selector
-from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import NULL, LabelSelector
-from extender.wire.node_terms import NodeSelectorManifest, read_required
-from extender.wire.pod_volumes import (
+from affinityctl.volumes.pod_volumes import (
     BETA_CLASS,
     BLOCK,
     DISKS,
@@ -39,6 +32,13 @@ from extender.wire.pod_volumes import (
     read_claim_spec,
     read_disk_source,
 )
+from extender.errors import ObjectError
+from extender.model.keys import key_of
+from extender.model.node_affinity import NodeRule
+from extender.wire.affinity import read_selector
+from extender.wire.decoding import Int32, Json, decode
+from extender.wire.manifests import NULL, LabelSelector
+from extender.wire.node_terms import NodeSelectorManifest, read_required
 from extender.wire.quantities import read_amounts
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"

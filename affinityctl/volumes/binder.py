@@ -11,12 +11,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from extender.cluster.state import ClusterState
-from extender.model.labels import Labels, Operator, Requirement
-from extender.model.volumes import (
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
 )
+from extender.cluster.state import ClusterState
+from extender.model.labels import Labels, Operator, Requirement
 
 Bound: TypeAlias = tuple[PersistentVolumeClaim, PersistentVolume | None]
 Bindings: TypeAlias = Sequence[Bound]
@@ -39,7 +40,7 @@ class Binder:
 
     def __init__(self, state: ClusterState, claims: Iterable[PersistentVolumeClaim]) -> None:
         self._labels = state.nodes.labels
-        self._volumes = volumes = state.volumes
+        self._volumes = volumes = ledger_of(state)
         self._claims = [*claims]
         self._known: dict[str, Binding] = {}
         # The smallest first, which takes the smallest volume that will do.

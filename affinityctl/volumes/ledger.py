@@ -1,7 +1,4 @@
-"""The volumes of the cluster, and which pods use them: for those who ask where a pod can have its.
-
-Empty in a server, which reads neither volumes nor what pods say of theirs.
-"""
+"""The volumes of the cluster, and which pods use them."""
 
 from __future__ import annotations
 
@@ -9,12 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from extender.model.keys import Key, name_of
-from extender.model.labels import Labels, Operator, Requirement
-from extender.model.node_affinity import NodeRule, NodeTerm
-from extender.model.objects import Pod
-from extender.model.signed import shift
-from extender.model.volumes import (
+from affinityctl.volumes.objects import (
     Attachable,
     ClaimRef,
     ClaimSpec,
@@ -28,7 +20,14 @@ from extender.model.volumes import (
     StorageClass,
     VolumeAttachment,
     VolumeObject,
+    volumes_in,
 )
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key, name_of
+from extender.model.labels import Labels, Operator, Requirement
+from extender.model.node_affinity import NodeRule, NodeTerm
+from extender.model.objects import Pod
+from extender.model.signed import shift
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -51,8 +50,8 @@ _NO_DISKS: Final[Mapping[Disk, int]] = {}
 _NO_CLAIMS: Final[Mapping[Key, int]] = {}
 
 
-class Volumes:
-    """What there is of volumes; what is not known at all is not in `known`."""
+class VolumeLedger:
+    """What there is of volumes, and who uses it; what is not known at all is not in `known`."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
@@ -146,10 +145,6 @@ class Volumes:
             key, f"{key}, new", spec, owner=pod.uid if use.ephemeral else None
         )
 
-
-class VolumeLedger(Volumes):
-    """The same, as objects and pods change it."""
-
     def files_read(self, kinds: Container[str]) -> None:
         """Note that files were read as a whole which had objects of these kinds."""
         self.known.update(kind for kind in KINDS if kind in UNSAID or kind in kinds)
@@ -185,7 +180,7 @@ class VolumeLedger(Volumes):
 
     def use(self, pod: Pod, node: str, sign: int) -> None:
         """Count what a pod uses on a node (1), or take it back (-1)."""
-        volumes = pod.requirements.volumes
+        volumes = volumes_in(pod)
         if volumes is None:
             return
         claims = self._claims_on.setdefault(node, {})
@@ -212,18 +207,27 @@ class VolumeLedger(Volumes):
 
     def make_claims(self, pod: Pod) -> None:
         """Make the claims that a controller makes for a pod; an ephemeral one begins anew."""
-        volumes = pod.requirements.volumes
+        volumes = volumes_in(pod)
         for use in () if volumes is None else volumes.claims:
             key = use.key_for(pod.key)
             if use.template is not None and (use.ephemeral or key not in self.claims):
                 self.put(self.made(use, key, pod))
 
-    def bind(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
-        """Bind a claim to a volume."""
+    def bind(
+        self,
+        claim: PersistentVolumeClaim,
+        volume: PersistentVolume | None,
+        node: str,
+        labels: Labels,
+    ) -> None:
+        """Bind a claim of a pod that gets a node, to a volume that is made for it without one."""
+        volume = self._provisioned(claim, node, labels) if volume is None else volume
         self.put(replace(volume, claim=ClaimRef(claim.key, claim.uid), available=False))
         self.put(replace(claim, volume=volume.key, bound=True))
 
-    def provision(self, claim: PersistentVolumeClaim, node: str, labels: Labels) -> None:
+    def _provisioned(
+        self, claim: PersistentVolumeClaim, node: str, labels: Labels
+    ) -> PersistentVolume:
         """Make a volume for a claim, which only nodes in the place of that one can have.
 
         The place is what the driver says of it; without a driver, what the class allows.
@@ -238,7 +242,7 @@ class VolumeLedger(Volumes):
             if key in labels
         ]
         place = NodeRule.required([NodeTerm(tuple(conditions))]) if conditions else None
-        volume = PersistentVolume(
+        return PersistentVolume(
             f"pvc-{name_of(claim.key)}, new",
             storage_class=name,
             capacity=claim.spec.request,
@@ -249,4 +253,12 @@ class VolumeLedger(Volumes):
             driver=found.driver_on(csi_node) or "",
             handle=claim.key,
         )
-        self.bind(claim, volume)
+
+
+def ledger_of(state: ClusterState) -> VolumeLedger:
+    """Return the volumes of a state, which keeps them from the first time that it is asked."""
+    found = state.pod_ledger
+    if not isinstance(found, VolumeLedger):
+        found = VolumeLedger()
+        state.book_with(found)
+    return found

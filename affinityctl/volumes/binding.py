@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from affinityctl.volumes.binder import Binder, Bindings, reaches
+from affinityctl.volumes.claims import (
+    PodClaims,
+    VolumeRule,
+    claim_of,
+    may_go_somewhere,
+    unless,
+    uses,
+)
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.objects import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
 from extender.cluster.state import ClusterState
+from extender.model.keys import Key, name_of
 from extender.model.labels import Operator, Requirement
 from extender.model.objects import Pod
 from extender.model.verdict import (
     VOLUME_BINDING,
+    VOLUME_ZONE,
     Reason,
-)
-from extender.model.volumes import (
-    PersistentVolume,
-    PersistentVolumeClaim,
 )
 from extender.model.wording import nodes_of, plural_of, short, some
 from extender.verbs.plugins import FilterPlugin
 from extender.verbs.rules import HOSTNAME
-from extender.verbs.volumes.binder import Binder, Bindings, reaches
-from extender.verbs.volumes.claims import PodClaims, may_go_somewhere, uses
-from extender.verbs.volumes.rule import VolumeRule, unless
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+NEWER: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    ZONE: ZONE,
+    REGION: REGION,
+}
+"""The labels that say where a volume is, with those that nodes have today."""
+BETWEEN_ZONES: Final = "__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +53,11 @@ class VolumeBinding(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the volumes of bound claims, and what the other claims ask for together."""
-        if not state.volumes.knows_volumes or not may_go_somewhere(state, pod):
+        if not ledger_of(state).knows_volumes or not may_go_somewhere(state, pod):
             return
         claims = PodClaims.of(state, pod)
         found = _bound(state, claims.bound)
-        if claims.delayed and state.volumes.knows_classes:
+        if claims.delayed and ledger_of(state).knows_classes:
             found += _delayed(state, claims.delayed)
         yield from sorted(found, key=lambda rule: rule.reason is Reason.VOLUME_GONE)
 
@@ -46,7 +66,7 @@ def _bound(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> list
     """Return the volumes of bound claims, up to one that is gone (checkBoundClaims)."""
     found: list[VolumeRule] = []
     for claim in claims:
-        volume = state.volumes.volume_of(claim)
+        volume = ledger_of(state).volume_of(claim)
         if volume is None:
             return [*found, _gone(claim, found)]
         if volume.nodes is not None and volume.plugin is None:
@@ -108,3 +128,38 @@ def place_in(key: str, values: Sequence[str]) -> str:
     return (
         f"on {where}" if short(key) == HOSTNAME else f"in {plural_of(short(key), values)} {where}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeZone(FilterPlugin):
+    """The scheduler's plugin of that name: the zone and region that a volume has as labels."""
+
+    name: ClassVar[str] = VOLUME_ZONE
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield each label of a claim's volume that says where it is."""
+        for use in uses(pod) if may_go_somewhere(state, pod) else ():
+            claim = None if use.ephemeral else claim_of(state, pod, use)
+            volume = None if claim is None else ledger_of(state).volume_of(claim)
+            for key in () if volume is None else NEWER:
+                if volume is not None and key in volume.labels:
+                    yield from _in_zone(state, use.key_for(pod.key), volume, key)
+
+
+def _in_zone(
+    state: ClusterState, claim: Key, volume: PersistentVolume, key: str
+) -> Iterator[VolumeRule]:
+    values = [each.strip() for each in volume.labels[key].split(BETWEEN_ZONES)]
+    if not all(values):
+        return  # the label is no list of zones, and so says nothing
+
+    def allows(node: str) -> bool:
+        labels = state.nodes.labels(node)
+        if not any(each in labels for each in NEWER):
+            return True
+        if volume.plugin is None and not reaches(volume, labels):
+            return True  # said by VolumeBinding: one thing is wrong, and not two
+        return labels.get(key, labels.get(NEWER[key])) in values
+
+    what = f"volume: claim {name_of(claim)} is bound to a volume {place_in(key, values)}"
+    yield VolumeRule(Reason.VOLUME_ZONE, allows, what)

@@ -9,6 +9,8 @@ from typing import Final, TypeAlias
 from extender.model.keys import Key, key_of
 from extender.model.labels import Labels, Selector
 from extender.model.node_affinity import NodeRule
+from extender.model.node_resources import PodVolumes
+from extender.model.objects import Pod
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -97,7 +99,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class PodVolumes:
+class ClaimsAndDisks(PodVolumes):
     """The volumes of a pod for which nodes may be refused, in the order of its spec."""
 
     claims: tuple[ClaimUse, ...] = ()
@@ -106,6 +108,12 @@ class PodVolumes:
     def keys_for(self, pod: Key) -> Iterator[Key]:
         """Yield namespace/name of each claim that a pod uses."""
         return (use.key_for(pod) for use in self.claims)
+
+
+def volumes_in(pod: Pod) -> ClaimsAndDisks | None:
+    """Return the volumes of a pod for which nodes may be refused; None for none."""
+    found = pod.requirements.volumes
+    return found if isinstance(found, ClaimsAndDisks) else None
 
 
 @dataclass(frozen=True, slots=True)

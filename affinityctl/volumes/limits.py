@@ -1,4 +1,4 @@
-"""How many volumes the CSI drivers of a node attach."""
+"""What other pods have: how many volumes a node attaches, disks and claims of one pod alone."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
+from affinityctl.volumes.claims import VolumeRule, claim_of, may_go_somewhere, nominated, unless
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.objects import (
+    READ_WRITE_ONCE_POD,
+    Attachable,
+    CSINode,
+    Disk,
+    volumes_in,
+)
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import (
     NODE_VOLUME_LIMITS,
+    VOLUME_RESTRICTIONS,
     Reason,
 )
-from extender.model.volumes import (
-    Attachable,
-    CSINode,
-)
 from extender.verbs.plugins import FilterPlugin
-from extender.verbs.volumes.claims import claim_of, may_go_somewhere
-from extender.verbs.volumes.rule import VolumeRule, nominated
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class NodeVolumeLimits(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the drivers that pods cannot do without, and the one rule about limits."""
-        if not state.volumes.knows_limits or not may_go_somewhere(state, pod):
+        if not ledger_of(state).knows_limits or not may_go_somewhere(state, pod):
             return
         wanted = _Attaching(state, pod)
         for driver in sorted(wanted.needed):
@@ -50,7 +54,7 @@ class _Attaching:
 
     def __init__(self, state: ClusterState, pod: Pod) -> None:
         self._state = state
-        self._volumes = state.volumes
+        self._volumes = ledger_of(state)
         self._pod = pod
         self._new = frozenset(self._of(pod, _ANY_NODE))
         drivers = {driver for driver, _ in self._new}
@@ -95,7 +99,7 @@ class _Attaching:
         return on + volumes.attached_count(name)
 
     def _of(self, pod: Pod, node: CSINode | None) -> set[Attachable]:
-        volumes = pod.requirements.volumes
+        volumes = volumes_in(pod)
         if volumes is None:
             return set()
         claims = (claim_of(self._state, pod, use) for use in volumes.claims)
@@ -126,3 +130,42 @@ _ANY_NODE: Final = CSINode("")
 
 def _count(volumes: AbstractSet[Attachable], driver: str) -> int:
     return sum(each[0] == driver for each in volumes)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRestrictions(FilterPlugin):
+    """The scheduler's plugin of that name: disks and claims that one pod has for itself."""
+
+    name: ClassVar[str] = VOLUME_RESTRICTIONS
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield the disks of the pod, and the claims that another pod has."""
+        volumes = volumes_in(pod)
+        if volumes is None or not may_go_somewhere(state, pod):
+            return
+        disks = [_other_disk(state, pod, each) for each in volumes.disks if each.alone]
+        yield from disks
+        for use in volumes.claims:
+            claim = None if use.ephemeral else claim_of(state, pod, use)
+            if (
+                claim is not None
+                and READ_WRITE_ONCE_POD in claim.spec.access_modes
+                and ledger_of(state).is_used(claim.key)
+            ):
+                what = f"volume: claim {claim.name} is for one pod alone, and another one has it"
+                yield VolumeRule(Reason.CLAIM_IN_USE, unless(disks), what)
+
+
+def _other_disk(state: ClusterState, pod: Pod, disk: Disk) -> VolumeRule:
+    def allows(node: str) -> bool:
+        return not any(disk.conflicts(each) for each in _disks_on(state, pod, node))
+
+    what = f"volume: another pod has {disk.kind} {'/'.join(disk.identity)} there"
+    return VolumeRule(Reason.DISK, allows, what)
+
+
+def _disks_on(state: ClusterState, pod: Pod, node: str) -> Iterator[Disk]:
+    yield from ledger_of(state).disks_on(node)
+    for other in nominated(state, pod, node):
+        volumes = volumes_in(other)
+        yield from () if volumes is None else volumes.disks

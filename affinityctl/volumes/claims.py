@@ -7,26 +7,66 @@ these are is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar, TypeAlias
 
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.objects import (
+    ClaimUse,
+    PersistentVolumeClaim,
+    volumes_in,
+)
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.keys import name_of
+from extender.model.node_resources import VOLUMES
 from extender.model.objects import Pod
 from extender.model.verdict import (
     Reason,
 )
-from extender.model.volumes import (
-    ClaimUse,
-    PersistentVolumeClaim,
-)
+from extender.verbs.filtering import holding
 from extender.verbs.plugins import FilterPlugin, Unknown
-from extender.verbs.volumes.rule import VolumeRule, nowhere
+from extender.verbs.rules import Rule
 
-VOLUMES: Final = "volumes"
-LOOKED_AT: Final = (VOLUMES,)
-"""Fields of a pod that people's commands look at, and a server leaves to the scheduler."""
+Allows: TypeAlias = Callable[[str], bool]
+"""Whether one thing about a node, by its name, suits the volumes of the pod."""
+
+
+@dataclass(slots=True, eq=False)
+class VolumeRule(Rule):
+    """One thing that a node may lack for a pod's volumes."""
+
+    reason: Reason
+    allows: Allows
+    what: str
+    event: str = ""
+    of_node = True
+    looks = 9
+
+    def __post_init__(self) -> None:
+        self.event = self.event or self.reason.value
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that have it, and the names of those that lack it."""
+        hit = [name for name in asked.names if not self.allows(name)]
+        return asked.without(hit), hit
+
+
+def nowhere(node: str) -> bool:
+    """Allow no node."""
+    del node
+    return False
+
+
+def unless(before: Sequence[VolumeRule]) -> Allows:
+    """Refuse all nodes but those that are refused before: the plugin says one thing of a node."""
+    return lambda node: not all(each.allows(node) for each in before)
+
+
+def nominated(state: ClusterState, pod: Pod, node: str) -> Sequence[Pod]:
+    """Return the pods nominated to a node that the pod has to leave their places."""
+    return holding(state, pod, node) if state.nominated else ()
 
 
 def claim_of(state: ClusterState, pod: Pod, use: ClaimUse) -> PersistentVolumeClaim | None:
@@ -34,7 +74,7 @@ def claim_of(state: ClusterState, pod: Pod, use: ClaimUse) -> PersistentVolumeCl
 
     Of a pod that is not there yet, one that a controller will make for it counts as made.
     """
-    key, volumes = use.key_for(pod.key), state.volumes
+    key, volumes = use.key_for(pod.key), ledger_of(state)
     found = volumes.claims.get(key)
     if found is None and use.template is not None and state.pod(pod.key, pod.uid) is None:
         return volumes.made(use, key, pod)
@@ -54,12 +94,12 @@ class PodClaims:
     @classmethod
     def of(cls, state: ClusterState, pod: Pod) -> PodClaims:
         """Sort the claims of a pod; what is missing is left out."""
-        found, uses = cls(), pod.requirements.volumes
+        found, uses = cls(), volumes_in(pod)
         for use in () if uses is None else uses.claims:
             claim = claim_of(state, pod, use)
             if claim is None:
                 continue
-            known = state.volumes.classes.get(claim.storage_class)
+            known = ledger_of(state).classes.get(claim.storage_class)
             if claim.bound:
                 found.bound.append(claim)
             elif known is not None and known.waits and not claim.volume:
@@ -71,7 +111,7 @@ class PodClaims:
 
 def uses(pod: Pod) -> Sequence[ClaimUse]:
     """Return the claims that a pod has as volumes."""
-    volumes = pod.requirements.volumes
+    volumes = volumes_in(pod)
     return () if volumes is None else volumes.claims
 
 
@@ -95,7 +135,7 @@ class VolumeClaims(FilterPlugin):
 
 def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
     """Yield what is wrong with claims, in the order in which the scheduler finds it."""
-    if not state.volumes.knows_claims:
+    if not ledger_of(state).knows_claims:
         return
     claims = [(use, claim_of(state, pod, use)) for use in uses(pod)]
     for use, claim in claims:
@@ -105,18 +145,18 @@ def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
     for use, claim in claims:
         yield from ((Reason.UNUSABLE_CLAIM, each) for each in _unusable(pod, use, claim))
     sorted_claims = PodClaims.of(state, pod)
-    if sorted_claims.immediate and state.volumes.knows_classes:
+    if sorted_claims.immediate and ledger_of(state).knows_classes:
         yield Reason.UNBOUND_CLAIM, Reason.UNBOUND_CLAIM.value
-    if state.volumes.knows_volumes:
+    if ledger_of(state).knows_volumes:
         for use, claim in claims:
             wanted = "" if claim is None or use.ephemeral else claim.volume
-            if wanted and wanted not in state.volumes.volumes:
+            if wanted and wanted not in ledger_of(state).volumes:
                 yield Reason.NO_VOLUME, f'persistentvolume "{wanted}" not found'
 
 
 def may_go_somewhere(state: ClusterState, pod: Pod) -> bool:
     """Return whether a pod has volumes, with no claim for which every node is refused."""
-    return pod.requirements.volumes is not None and next(_wrong(state, pod), None) is None
+    return volumes_in(pod) is not None and next(_wrong(state, pod), None) is None
 
 
 def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> Iterator[str]:
@@ -140,12 +180,7 @@ def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> I
 
 def not_looked_at(state: ClusterState, pod: Pod) -> Iterator[str]:
     """Say what may decide about a pod's volumes and is not known, and who would know it."""
-    if VOLUMES in pod.requirements.unmodelled and pod.requirements.volumes is None:
-        yield (
-            "its volumes are not looked at by a running extender; "
-            "`affinity-extender explain` from the command line does"
-        )
-    claims, volumes = uses(pod), state.volumes
+    claims, volumes = uses(pod), ledger_of(state)
     if not claims:
         return
     if volumes.missing:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from affinityctl.volumes.claims import VolumeClaims, not_looked_at
+from affinityctl.whatif.scheduling import OF_VOLUMES
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.filtering import judge
-from extender.verbs.filters import OF_VOLUMES
-from extender.verbs.volumes.claims import VolumeClaims, not_looked_at
+from extender.verbs.filters import NotModelledVolumes
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement
 from tests.volumes import (
@@ -419,5 +420,5 @@ def test_a_volume_of_an_in_tree_plugin_is_said_not_to_be_looked_at() -> None:
 
 def test_an_extender_says_of_pods_with_volumes_that_it_does_not_look_at_them() -> None:
     asked = PodReader(requirements=True).read(json.dumps(using("data")).encode())
-    [said] = not_looked_at(ClusterState(), asked)
-    assert said.startswith("its volumes are not looked at by a running extender")
+    [said] = NotModelledVolumes().unknown(ClusterState(), asked)
+    assert said.text.startswith("its volumes are not looked at by a running extender")

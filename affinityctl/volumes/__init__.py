@@ -1,0 +1,1 @@
+"""Volumes, for the commands: what there is of them, and what the scheduler's four plugins say."""
