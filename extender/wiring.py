@@ -100,8 +100,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         requests,
         score_plugins(config),
         max_score=config.prioritize.max_score,
-        is_attempt=config.mode is Mode.ASSIST,
-        silent=shadow is not None,
+        mode=config.mode,
         in_flight=_unseen_pods(state, clock) if config.mode is Mode.ASSIST else None,
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)

@@ -11,6 +11,7 @@ from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
+from extender.config import Mode
 from extender.controllers.refused_pods.hints import HintController
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
@@ -95,12 +96,13 @@ class Answering:
             pods=pods or PodReader(node_affinity=True),
             warm_up=warm_up,
         )
+        assists = all(each.of_annotations for each in plugins)
+        mode = Mode.ASSIST if assists else Mode.REPLACE
         self.priorities = Priorities(
             requests,
             scoring,
             max_score=max_score,
-            is_attempt=shadow is None and all(each.of_annotations for each in plugins),
-            silent=shadow is not None,
+            mode=mode if shadow is None else Mode.SHADOW,
             in_flight=in_flight_scores,
             defer=defer,
         )

@@ -20,6 +20,7 @@ from extender.callbacks.observing import Defer, Laps, fault_log, soon
 from extender.callbacks.requests import NotReadyError, Requests
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
+from extender.config import Mode
 from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.objects import Pod
@@ -101,24 +102,23 @@ class Priorities:
         plugins: ScorePlugins,
         *,
         max_score: int,
-        is_attempt: bool = False,
-        silent: bool = False,
+        mode: Mode,
         in_flight: InFlightPods | None = None,
         defer: Defer = soon,
     ) -> None:
         """Score by plugins; `max_score` is what the best node of a request may get.
 
-        `is_attempt` counts these calls as attempts to place a pod, unless filter is asked, which
-        counts them itself. Where `silent`, scores are made and never told. Pods `in_flight` are
+        In `assist` these calls count as attempts to place a pod, unless filter is asked, which
+        counts them itself. In `shadow`, scores are made and never told. Pods `in_flight` are
         those whose place the watch will show: whose scores they change waits for them.
         """
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
         self._max_score = max_score
-        self._is_attempt = is_attempt
+        self._is_attempt = mode is Mode.ASSIST
         self._filter_is_asked = False
-        self._silent = silent
+        self._silent = mode is Mode.SHADOW
         self._in_flight = in_flight
         self._defer = defer
         self._writer = PriorityWriter(self._state.nodes)
