@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from affinityctl.lint.budgets import BudgetManifest
+from affinityctl.lint.budgets import LintedBudget
 from affinityctl.lint.reading import IGNORE, Manifest
 from affinityctl.volumes import manifests as volumes
 from affinityctl.volumes.pod_volumes import ClaimTemplate
@@ -29,14 +29,14 @@ Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""
 
 
-class _Conditions:
+class _KeptConditions:
     """The conditions that are read."""
 
     def __init__(self, found: list[dict[str, Any]]) -> None:
         self.kept = [each for each in found if each.get("type") in CONDITIONS]
 
 
-class _Volumes:
+class _KeptVolumes:
     """Volumes, without what is in those that any node has: the names of Secrets, say."""
 
     def __init__(self, found: list[dict[str, Any]]) -> None:
@@ -65,7 +65,7 @@ READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
     "Node": (manifests.NodeManifest,),
     "Namespace": (manifests.LabelledManifest,),
     "Pod": _OF_POD,
-    "PodDisruptionBudget": (manifests.BudgetManifest, BudgetManifest),
+    "PodDisruptionBudget": (LintedBudget,),
     "ResourceQuota": (manifests.QuotaManifest,),
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
@@ -74,13 +74,13 @@ READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
 
 _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),
-    "conditions": (_Conditions,),
+    "conditions": (_KeptConditions,),
     "jobTemplate": (Manifest,),
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),
     "template": _OF_POD,
     "volumeClaimTemplates": (list[ClaimTemplate],),
-    "volumes": (_Volumes,),
+    "volumes": (_KeptVolumes,),
 }
 
 
@@ -123,7 +123,7 @@ def _field(types: list[Any], name: str, inner: Inner) -> Any:
         every += inner[name]
         # Once: a template in a template is none.
         inner = {**inner, name: ()}
-    for each in (_Conditions, _Volumes):
+    for each in (_KeptConditions, _KeptVolumes):
         if each in every:
             return each | None
     # What some reader takes as it is, another takes apart.

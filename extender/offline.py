@@ -61,16 +61,16 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class _Metadata(msgspec.Struct):
+class _ItsName(msgspec.Struct):
     name: str | None = None
 
 
-class _Named(msgspec.Struct):
-    metadata: _Metadata | None = None
+class _NamedObject(msgspec.Struct):
+    metadata: _ItsName | None = None
 
 
 _HEADER = msgspec.json.Decoder(_Header)
-_NAMED = msgspec.json.Decoder(_Named)
+_NAMED = msgspec.json.Decoder(_NamedObject)
 _LIST = msgspec.json.Decoder(_List)
 
 

@@ -12,31 +12,28 @@ from affinityctl.lint.reading import spared_by
 from extender.model.labels import Labels, Selector
 from extender.wire.affinity import read_selector
 from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import LabelSelector
+from extender.wire.manifests import BudgetManifest, BudgetSpec, NamespacedMetadata
 
 _COUNTED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"))
 
 
-class _Metadata(msgspec.Struct):
-    name: str
-    namespace: str | None = None
+class _BudgetMetadata(NamespacedMetadata):
     annotations: dict[str, str] | None = None
 
 
-class _BudgetSpec(msgspec.Struct, rename="camel"):
-    selector: LabelSelector | None = None
+class _WrittenSpec(BudgetSpec, rename="camel"):
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
 
 
-class BudgetManifest(msgspec.Struct):
-    """policy/v1 PodDisruptionBudget."""
+class LintedBudget(BudgetManifest):
+    """With what somebody wrote of it."""
 
-    metadata: _Metadata
-    spec: _BudgetSpec | None = None
+    metadata: _BudgetMetadata
+    spec: _WrittenSpec | None = None
 
 
-_BUDGET = msgspec.json.Decoder(BudgetManifest)
+_BUDGET = msgspec.json.Decoder(LintedBudget)
 
 
 class WrittenBudget(NamedTuple):
@@ -45,7 +42,7 @@ class WrittenBudget(NamedTuple):
     namespace: str
     name: str
     selector: Selector
-    spec: _BudgetSpec
+    spec: _WrittenSpec
     ignored: frozenset[str]
     """Rules that it asks to be spared."""
 
@@ -80,7 +77,7 @@ class Budget(NamedTuple):
 def read_budget(raw: Json) -> WrittenBudget:
     """Read a budget; ObjectError names the field that is broken."""
     budget = decode(_BUDGET, raw)
-    metadata, spec = budget.metadata, budget.spec or _BudgetSpec()
+    metadata, spec = budget.metadata, budget.spec or _WrittenSpec()
     selector = read_selector(spec.selector, "spec.selector")
     ignored = spared_by(metadata.annotations or {})
     return WrittenBudget(metadata.namespace or "default", metadata.name, selector, spec, ignored)

@@ -80,7 +80,7 @@ def _everything(
     for place, budget in objects.known_budgets():
         yield from _ask(OF_BUDGET, budget, place, budget.written.ignored)
     reader = TemplateReader(around)
-    made = Made(objects.workloads)
+    made = Repeats(objects.workloads)
     for place, manifest, owner, template in objects.workloads:
         if not manifest.ended and not made.repeats(owner.kind, manifest):
             whose = replace(place, owner=_named(made.owner(manifest)))
@@ -123,7 +123,7 @@ def _in_mode(config: Config, mode: Mode | None) -> Config:
     return config if mode is None else msgspec.structs.replace(config, mode=mode)
 
 
-class Made:
+class Repeats:
     """Tells the objects that are worth a look from those that repeat a template."""
 
     def __init__(self, workloads: Iterable[LintedWorkload]) -> None:

@@ -25,7 +25,7 @@ Bindings: TypeAlias = Sequence[Bound]
 
 
 @dataclass(slots=True)
-class Binding:
+class ClaimsOnNode:
     """What would become of the unbound claims of a pod on a node."""
 
     fits: bool = True
@@ -35,14 +35,14 @@ class Binding:
     bindings: list[Bound] = field(default_factory=list)
 
 
-class Binder:
+class ClaimBinder:
     """Looks for volumes for the unbound claims of a pod, on one node after the other."""
 
     def __init__(self, state: ClusterState, claims: Iterable[PersistentVolumeClaim]) -> None:
         self._labels = state.nodes.labels
         self._volumes = volumes = ledger_of(state)
         self._claims = [*claims]
-        self._known: dict[str, Binding] = {}
+        self._known: dict[str, ClaimsOnNode] = {}
         # The smallest first, which takes the smallest volume that will do.
         asking = [each for each in self._claims if each.selected_node is None]
         asking.sort(key=lambda claim: claim.spec.request)
@@ -50,19 +50,19 @@ class Binder:
             (each, _Suitable(volumes.of_class(each.storage_class), each)) for each in asking
         ]
 
-    def on(self, node: str) -> Binding:
+    def on(self, node: str) -> ClaimsOnNode:
         """Return how the claims would be met on a node."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = self._on(node, self._labels(node))
         return found
 
-    def _on(self, node: str, labels: Labels) -> Binding:
-        found, making = Binding(), []
+    def _on(self, node: str, labels: Labels) -> ClaimsOnNode:
+        found, making = ClaimsOnNode(), []
         for claim in self._claims:
             if claim.selected_node is not None:
                 if claim.selected_node != node:
-                    return Binding(fits=False)
+                    return ClaimsOnNode(fits=False)
                 making.append(claim)
         chosen: set[str] = set()
         for claim, suitable in self._asking:

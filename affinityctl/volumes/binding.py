@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from affinityctl.volumes.binder import Binder, Bindings, reaches
+from affinityctl.volumes.binder import Bindings, ClaimBinder, reaches
 from affinityctl.volumes.claims import (
     PodClaims,
     VolumeRule,
@@ -88,7 +88,7 @@ def _elsewhere(
 
 
 def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> Iterator[VolumeRule]:
-    binder = Binder(state, claims)
+    binder = ClaimBinder(state, claims)
     names = f"{plural_of('claim', claims)} {some([each.name for each in claims], len(claims))}"
     yield VolumeRule(
         Reason.NO_VOLUME_TO_BIND,
@@ -119,7 +119,7 @@ def bindings(state: ClusterState, pod: Pod, node: str) -> Bindings:
     if not uses(pod):
         return ()
     claims = PodClaims.of(state, pod).delayed
-    return Binder(state, claims).on(node).bindings
+    return ClaimBinder(state, claims).on(node).bindings
 
 
 def place_in(key: str, values: Sequence[str]) -> str:

@@ -37,8 +37,9 @@ from extender.model.keys import key_of
 from extender.model.node_affinity import NodeRule
 from extender.wire.affinity import read_selector
 from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import NULL, LabelSelector
+from extender.wire.manifests import NULL, LabelSelector, NamespacedMetadata
 from extender.wire.node_terms import NodeSelectorManifest, read_required
+from extender.wire.placement import OwnerReference
 from extender.wire.quantities import read_amounts
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -49,18 +50,10 @@ LOST: Final = "Lost"
 AVAILABLE: Final = "Available"
 
 
-class _Owner(msgspec.Struct):
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str
-    namespace: str | None = None
-    uid: str | None = None
+class _Metadata(NamespacedMetadata, rename="camel"):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[_Owner] | None = None
+    owner_references: list[OwnerReference] | None = None
     deletion_timestamp: str | None = None
 
 

@@ -8,7 +8,7 @@ would have left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Final, TypeAlias
@@ -35,7 +35,7 @@ from extender.model.verdict import (
 )
 from extender.model.wording import amount_of, plural, some
 from extender.verbs.filtering import holding
-from extender.verbs.plugins import FilterPlugin, Unknown
+from extender.verbs.plugins import FilterPlugin, Unknown, too_many
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 FIRST: Final = (PODS, "cpu", "memory", "ephemeral-storage")
@@ -212,7 +212,7 @@ class TaintToleration(FilterPlugin):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
         del state
-        yield from _too_many("tolerations", pod.requirements.tolerations)
+        yield from too_many("tolerations", pod.requirements.tolerations, MOST_ASKED)
         if not _knows_tolerations(pod):
             yield Unknown(
                 "spec",
@@ -237,7 +237,7 @@ class NodePorts(FilterPlugin):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        yield from _too_many("host ports", pod.ports)
+        yield from too_many("host ports", pod.ports, MOST_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +257,7 @@ class NodeResourcesFit(FilterPlugin):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        yield from _too_many("resources", pod.requests)
-
-
-def _too_many(what: str, asked: Sized) -> Iterator[Unknown]:
-    if len(asked) > MOST_ASKED:
-        text = f"of its {len(asked):,} {what}, more than {MOST_ASKED} are not looked at"
-        yield Unknown(what, text)
+        yield from too_many("resources", pod.requests, MOST_ASKED)
 
 
 class _Room:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -24,6 +24,12 @@ class Unknown:
     field: str
     """Of the pod's spec; "spec" where that itself is not kept."""
     text: str
+
+
+def too_many(what: str, asked: Sized, most: int) -> Iterator[Unknown]:
+    """Say that a pod asks for more of a kind than is looked at."""
+    if len(asked) > most:
+        yield Unknown(what, f"of its {len(asked):,} {what}, more than {most} are not looked at")
 
 
 Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]

@@ -18,7 +18,7 @@ from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import POD_TOPOLOGY_SPREAD, Reason
 from extender.model.wording import MOST_NAMED, plural, short
 from extender.verbs.filtering import CountingPlugin
-from extender.verbs.plugins import Unknown
+from extender.verbs.plugins import Unknown, too_many
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 LOOKS: Final = 150
@@ -202,10 +202,7 @@ class PodTopologySpread(CountingPlugin):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        number = len(pod.requirements.spread)
-        if number > MOST_CONSTRAINTS:
-            text = f"its {number:,} {SPREAD}, more than {MOST_CONSTRAINTS}, are not looked at"
-            yield Unknown(SPREAD, text)
+        return too_many(SPREAD, pod.requirements.spread, MOST_CONSTRAINTS)
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:
         """Return the plugin with what a pod's constraints count, in steps of LOOKS."""

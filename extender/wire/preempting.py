@@ -23,7 +23,7 @@ _UID = msgspec.json.Decoder(str)
 _COUNT: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Int64 | None)
 
 
-class _Metadata(msgspec.Struct):
+class _VictimMetadata(msgspec.Struct):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
@@ -32,7 +32,7 @@ class _Metadata(msgspec.Struct):
 class _Victim(msgspec.Struct):
     """What names a pod; of victims no more is looked at, for the watch has shown them."""
 
-    metadata: _Metadata
+    metadata: _VictimMetadata
 
 
 _VICTIM = msgspec.json.Decoder(_Victim)

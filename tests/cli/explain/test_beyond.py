@@ -142,7 +142,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             with_spec(pod("new"), topologySpreadConstraints=[SPREAD] * 17),
             [],
             4,
-            "its 17 topologySpreadConstraints, more than 16, are not looked at",
+            "of its 17 topologySpreadConstraints, more than 16 are not looked at",
             id="more topology spread than is looked at",
         ),
         pytest.param(
