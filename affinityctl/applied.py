@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.volumes.pod_volumes import read_pod_volumes
+from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
@@ -75,18 +75,11 @@ _WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
 _EMPTY_DIR: Final = "emptyDir"
 
 
-class SimulationReader(PodReader):
+class SimulationReader(WholePodReader):
     """Reads pods with all that a simulation looks at."""
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(
-            gates,
-            charges=True,
-            node_affinity=True,
-            owners=True,
-            requirements=True,
-            read_volumes=read_pod_volumes,
-        )
+        super().__init__(gates)
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""
 

@@ -93,13 +93,13 @@ async def _list(
     resources: Sequence[WatchedResource[Any]],
     dispensable: Mapping[str, str],
 ) -> None:
-    from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.listing import list_resource  # noqa: PLC0415 - 40 MB of models come along
 
     lacking: dict[str, list[str]] = {}
     async with api_server(flags) as client:
         for each in resources:
             try:
-                await list_resources(client, files.state, files.pods, each)
+                await list_resource(client, files.state, files.pods, each)
             except ApiError as error:
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
@@ -118,7 +118,7 @@ def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:
 
 
 async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
-    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     found: list[tuple[str, Json]] = []
     async with api_server(flags) as client:

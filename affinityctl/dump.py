@@ -147,7 +147,7 @@ async def _list(flags: argparse.Namespace, writer: _Writer) -> None:
 
 
 async def _list_one(client: ApiClient, each: Listed, writer: _Writer) -> None:
-    from extender.kube.reader import list_pages  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.listing import list_pages  # noqa: PLC0415 - 40 MB of models come along
 
     place = writer.place()
     for last in (False,) * (TRIES - 1) + (True,):

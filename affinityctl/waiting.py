@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from affinityctl.printing import INDENT, printed, section, wrapped
-from affinityctl.volumes.pod_volumes import read_pod_volumes
+from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.whatif.outcome import bottleneck
 from affinityctl.whatif.rooms import shape_of
 from extender.model.keys import Key
@@ -20,7 +20,7 @@ from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.telling import summary
 from extender.wire.affinity import Gates
 from extender.wire.decoding import Json, decode
-from extender.wire.objects import GenerateName, PodReader
+from extender.wire.objects import GenerateName
 
 MOST_KINDS: Final = 200
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
@@ -40,18 +40,11 @@ class CreatedPod(msgspec.Struct):
 _CREATED = msgspec.json.Decoder(CreatedPod)
 
 
-class AgeReader(PodReader):
+class AgeReader(WholePodReader):
     """Reads pods with all that an explanation looks at, and when those that wait were created."""
 
     def __init__(self, gates: Gates) -> None:
-        super().__init__(
-            gates,
-            charges=True,
-            node_affinity=True,
-            owners=True,
-            requirements=True,
-            read_volumes=read_pod_volumes,
-        )
+        super().__init__(gates)
         self.created: dict[Key, datetime] = {}
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:

@@ -180,7 +180,7 @@ async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
     hints = churn.nomination._records
     assert list(hints.refused) == []
     assert len(hints.begun) == 0
-    assert churn.state.node_rules.in_use == {}
+    assert churn.state.node_rules._pods == {}
     assert len(churn.state.nominated) == 0
 
 

@@ -137,17 +137,20 @@ class Repeats:
     @staticmethod
     def owner(manifest: Manifest) -> Identity | None:
         """Return what made an object, as far up as names tell."""
-        if manifest.controller is None:
+        if manifest.metadata.controller is None:
             return None
         template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
-        return controller_by_name(manifest.controller, template_hash) or manifest.controller
+        return (
+            controller_by_name(manifest.metadata.controller, template_hash)
+            or manifest.metadata.controller
+        )
 
     def repeats(self, kind: str, manifest: Manifest) -> bool:
         """Return whether a controller's template says the same, or another pod of its did."""
         owner = self.owner(manifest)
         if owner is None:
             return False
-        if manifest.controller in self._workloads or owner in self._workloads:
+        if manifest.metadata.controller in self._workloads or owner in self._workloads:
             return True
         if kind != "Pod":
             return False

@@ -127,7 +127,10 @@ class Objects:
         """Yield each budget with the workloads here that it is about."""
         made: dict[str, list[Made]] = {}
         for place, manifest, owner, template in self.workloads if self.budgets else ():
-            is_part = manifest.controller is not None and owner.kind in {"Pod", "ReplicaSet"}
+            is_part = manifest.metadata.controller is not None and owner.kind in {
+                "Pod",
+                "ReplicaSet",
+            }
             if not is_part and not manifest.ended:
                 labels, replicas = template.metadata.labels or {}, manifest.spec.replicas
                 made.setdefault(owner.namespace, []).append(
@@ -161,8 +164,8 @@ class Objects:
             self.budgets.append((place, budget))
         elif kind in WORKLOAD_KINDS:
             manifest = read_manifest(content)
-            name = manifest.metadata.name or f"{manifest.metadata.generate_name or ''}*"
-            place = _place(raw, f"{manifest.namespace}/{name}")
+            name = manifest.metadata.name or f"{manifest.metadata.generateName or ''}*"
+            place = _place(raw, f"{manifest.metadata.space}/{name}")
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         else:
             self.skipped[kind] += 1
@@ -264,7 +267,7 @@ async def list_cluster(
 
     Those that a state has are put into it as well: a cluster may be large, and is listed once.
     """
-    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     pods = PodReader()
     async with api_server(flags) as client:

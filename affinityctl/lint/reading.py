@@ -21,7 +21,7 @@ from affinityctl.lint.template import (
 )
 from extender.errors import ObjectError
 from extender.model.labels import Labels
-from extender.model.workload import ONE_POD, Identity
+from extender.model.workload import ONE_POD
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
 from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode
@@ -38,7 +38,7 @@ from extender.wire.manifests import (
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
 from extender.wire.placement import RequirementsReader
-from extender.wire.workloads import WORKLOADS
+from extender.wire.workloads import WORKLOADS, OwnedMetadata
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
 """Annotation with the ids of rules, separated by commas, that an object asks to be spared."""
@@ -46,20 +46,8 @@ IGNORE: Final = "affinity-extender.io/lint-ignore"
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 
-class _OwnerReference(msgspec.Struct):
-    kind: str = ""
-    name: str = ""
-    controller: bool | None = None
-
-
-class _ManifestMetadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    generate_name: str | None = None
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
+class _ManifestMetadata(OwnedMetadata):
     annotations: dict[str, str] | None = None
-    resource_version: str | None = None
-    owner_references: list[_OwnerReference] | None = None
 
 
 class _Port(msgspec.Struct, rename="camel"):
@@ -127,22 +115,9 @@ class Manifest(msgspec.Struct, rename="camel"):
         return self.given_spec or _ManifestSpec()
 
     @property
-    def controller(self) -> Identity | None:
-        """Return what made it, and would make another in its place."""
-        for each in self.metadata.owner_references or ():
-            if each.controller:
-                return Identity(self.namespace, each.kind, each.name)
-        return None
-
-    @property
     def ended(self) -> bool:
         """Return whether it is a pod that has Succeeded or Failed."""
         return self.status is not None and self.status.phase in TERMINAL_PHASES
-
-    @property
-    def namespace(self) -> str:
-        """Return its namespace."""
-        return self.metadata.namespace or "default"
 
 
 _MANIFEST = msgspec.json.Decoder(Manifest)
@@ -171,12 +146,12 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
     return TemplateOwner(
         kind,
-        manifest.namespace,
-        metadata.name or metadata.generate_name or "",
+        metadata.space,
+        metadata.name or metadata.generateName or "",
         path,
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
         selector=_selector(kind, manifest.spec),
-        stored=kind == "Pod" and metadata.resource_version is not None,
+        stored=kind == "Pod" and metadata.resourceVersion is not None,
         ignored=spared_by(annotations),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
         astray=tuple(astray),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from affinityctl.volumes.objects import MIGRATED, ClaimsAndDisks, ClaimSpec, ClaimUse, Disk
 from extender.errors import ObjectError
-from extender.wire.affinity import read_selector
+from extender.wire.affinity import EVERY_GATE_ON, Gates, read_selector
 from extender.wire.decoding import decode
 from extender.wire.manifests import LabelSelector
+from extender.wire.objects import PodReader
+from extender.wire.placement import Fields
 from extender.wire.quantities import read_amounts
 
 STORAGE: Final = "storage"
@@ -27,9 +29,6 @@ DISKS: Final[Mapping[str, str]] = {
     "portworxVolume": "kubernetes.io/portworx-volume",
 }
 """Sources of volumes whose in-tree plugins CSI drivers have taken over."""
-
-Fields: TypeAlias = Mapping[str, msgspec.Raw]
-"""A volume, by the names of its fields."""
 
 
 class _Resources(msgspec.Struct):
@@ -144,6 +143,20 @@ def _disks(volume: Fields, path: str) -> Iterator[Disk]:
                 alone=kind in _CONFLICTING,
                 driver=MIGRATED.get(DISKS.get(kind, "")),
             )
+
+
+class WholePodReader(PodReader):
+    """Reads pods with all that their placing hangs on."""
+
+    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
+        super().__init__(
+            gates,
+            charges=True,
+            node_affinity=True,
+            owners=True,
+            requirements=True,
+            read_volumes=read_pod_volumes,
+        )
 
 
 def read_claim_spec(spec: ClaimSpecManifest, path: str) -> ClaimSpec:

@@ -1,38 +1,27 @@
-"""What the API server has now: single objects right before an act on them, lists for commands."""
+"""What the API server has now of single objects, right before an act on them."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-import msgspec
-
-from extender.cluster.state import ClusterState
 from extender.errors import ApiError
 from extender.kube.calls import namespace_path, node_path, pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import BrokenAnswerError
-from extender.kube.frames import Resource, read_page, read_version
+from extender.kube.frames import read_page, read_version
 from extender.kube.limits import MOST, WITHIN
-from extender.kube.observers import RepeatingLog
-from extender.kube.watching import Lister
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.wording import labels_of
 from extender.reading import pods_apart
-from extender.resources import WatchedResource
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 
 class ObjectReader:
@@ -98,56 +87,3 @@ class ObjectReader:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-
-
-async def list_resources(
-    client: ApiClient, state: ClusterState, pods: PodReader, *resources: WatchedResource[Any]
-) -> None:
-    """Put all objects of some resources into a state; of pods those that have not ended.
-
-    ExtenderError when the API server refuses or cannot be reached; objects that cannot be read are
-    left out, with a warning in the log.
-    """
-    for each in resources:
-        await _list(client, state, each, pods)
-
-
-async def list_raw(
-    client: ApiClient, name: str, path: str, query: Mapping[str, str]
-) -> list[msgspec.Raw]:
-    """Return all objects of a resource as the API server writes them, without their kind.
-
-    ExtenderError when the API server refuses or cannot be reached.
-    """
-    resource = Resource(name, path, lambda raw: raw, query)
-    log = RepeatingLog(_log, name, time.monotonic)
-    return list((await Lister(client, resource, log.left_out).latest()).objects.values())
-
-
-async def _list(
-    client: ApiClient, state: ClusterState, watched: WatchedResource[T], pods: PodReader
-) -> None:
-    resource = Resource(watched.name, watched.path, watched.reader(pods), watched.query)
-    log = RepeatingLog(_log, resource.name, time.monotonic)
-    snapshot = await Lister(client, resource, log.left_out).latest()
-    for obj in snapshot.objects.values():
-        watched.upsert(state, obj)
-
-
-async def list_pages(
-    client: ApiClient, path: str, query: Mapping[str, str]
-) -> AsyncIterator[Sequence[msgspec.Raw]]:
-    """Yield all objects of a resource page by page, so that one page at a time is in memory.
-
-    ExtenderError when the API server refuses or cannot be reached; a StatusError that has `expired`
-    when it took too long to take the pages.
-    """
-    limit, token = {**query, "limit": str(MOST.page)}, ""
-    while True:
-        page = read_page(await client.get(path, {**limit, "continue": token} if token else limit))
-        yield page.items or ()
-        if not page.metadata.continue_:
-            return
-        if page.metadata.continue_ == token:
-            raise BrokenAnswerError("the pages of the list repeat")
-        token = page.metadata.continue_

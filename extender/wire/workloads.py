@@ -14,6 +14,7 @@ from extender.model.workload import Identity
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import PodReader
+from extender.wire.placement import OwnerReference
 
 WORKLOADS: Final = frozenset(
     (
@@ -36,12 +37,6 @@ NEW_REVISION: Final = "new"
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
-class _Owner(msgspec.Struct):
-    kind: str
-    name: str
-    controller: bool | None = None
-
-
 class OwnedMetadata(msgspec.Struct):
     """What a pod or workload is called, and what made it."""
 
@@ -49,7 +44,7 @@ class OwnedMetadata(msgspec.Struct):
     generateName: str | None = None
     namespace: str | None = None
     labels: dict[str, str] | None = None
-    ownerReferences: list[_Owner] | None = None
+    ownerReferences: list[OwnerReference] | None = None
     resourceVersion: str | None = None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.cluster.audits.ledgers import rule_mismatches
 from extender.cluster.audits.recount import audit
 from extender.cluster.counts import node_rules
 from extender.cluster.counts.node_rules import AT_ONCE
@@ -32,6 +32,19 @@ from tests.node_oracle import node_refusals, raw_node_scores
 from tests.oracle import Cluster
 
 POD_NAMES = ("p0", "p1", "p2", "p3")
+
+
+def rule_mismatches(state: ClusterState) -> list[str]:
+    """Return what is wrong with the columns and the counts of pods by rule."""
+    wrong, labels = [], state.nodes.labels
+    for column in state.node_rules:
+        judge = column.rule.judge
+        wrong += [name for name in state.nodes if column.of(name) != judge(name, labels(name))]
+        if column.matching != sum(bool(column.of(name)) for name in state.nodes):
+            wrong.append(f"nodes that match {column.rule}")
+    affinities = [pod.node_affinity for pod in state.pods.values()]
+    truth = Counter(rule for each in affinities if each is not None for rule in each.rules)
+    return wrong if state.node_rules._pods == truth else [*wrong, "pods by node affinity"]
 
 
 class NodeEvents(RuleBasedStateMachine):
@@ -122,7 +135,7 @@ class NodeEvents(RuleBasedStateMachine):
     @invariant()
     def what_is_unfinished_is_being_prepared(self) -> None:
         """Nothing stays of what was done or given up."""
-        assert self.state.node_rules.unfinished <= len(self.preparing)
+        assert len(self.state.node_rules._unfinished) <= len(self.preparing)
 
     @invariant()
     def answers_are_right(self) -> None:
@@ -159,7 +172,7 @@ class NodeEvents(RuleBasedStateMachine):
         """Take the pods away: nobody's rules are left."""
         for name, there in self.pods.items():
             self.state.remove_pod(f"default/{name}", there["metadata"]["uid"])
-        assert self.state.node_rules.in_use == {}
+        assert self.state.node_rules._pods == {}
 
 
 TestNodeEvents = pytest.mark.thorough(NodeEvents.TestCase)
@@ -220,14 +233,14 @@ def test_nodes_are_judged_in_steps_and_events_reach_those_that_were() -> None:
     state = state_of(nodes, [], [])
     steps = state.node_rules.preparing(required(SSD))
     next(steps)
-    assert (state.node_rules.unfinished, len(state.node_rules)) == (1, 0)
+    assert (len(state.node_rules._unfinished), len(state.node_rules)) == (1, 0)
     for first_and_last in (nodes[0], nodes[-1]):
         state.upsert_node(model_node(node(first_and_last["metadata"]["name"], {"disk": "hdd"})))
     for name in ("n1", "n2", f"n{3 * AT_ONCE - 2}"):
         state.remove_node(name)
     state.upsert_node(model_node(node("new", {"disk": "ssd"})))
     assert len(list(steps)) == 2
-    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 1)
+    assert (len(state.node_rules._unfinished), len(state.node_rules)) == (0, 1)
     assert rule_mismatches(state) == []
     assert state.node_rules.judge(required(SSD)).matching == 3 * AT_ONCE - 4
     assert list(state.node_rules.preparing(required(SSD))) == []
@@ -246,7 +259,7 @@ def test_what_is_prepared_while_nodes_outgrow_it_is_given_up() -> None:
     next(steps)
     state.upsert_node(model_node(node("one more", {"disk": "ssd"})))
     assert list(steps) == []
-    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 0)
+    assert (len(state.node_rules._unfinished), len(state.node_rules)) == (0, 0)
     assert state.node_rules.judge(required(SSD)).matching == node_rules.FIRST_CAPACITY + 1
 
 
@@ -264,7 +277,7 @@ def test_nothing_is_left_of_what_is_not_prepared_to_the_end() -> None:
     steps = state.node_rules.preparing(required(SSD))
     next(steps)
     del steps
-    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 0)
+    assert (len(state.node_rules._unfinished), len(state.node_rules)) == (0, 0)
 
 
 def test_a_column_that_says_wrong_is_noticed() -> None:

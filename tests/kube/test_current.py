@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from affinityctl.listing import list_resource
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
-from extender.kube.reader import list_resources
 from extender.resources import PODS, QUOTAS
 from extender.wire.objects import PodReader
 from tests.builders import crossing, pod, quota, selector, term
@@ -20,7 +20,8 @@ async def listed(rig: Rig) -> ClusterState:
     """Read the cluster once."""
     state = ClusterState()
     async with rig.client() as client:
-        await list_resources(client, state, PodReader(charges=True), QUOTAS, PODS)
+        for each in (QUOTAS, PODS):
+            await list_resource(client, state, PodReader(charges=True), each)
     return state
 
 

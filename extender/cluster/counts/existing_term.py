@@ -65,12 +65,6 @@ class ExistingTerm:
         return {value: self.factor * count for value, count in held.items()} if self.factor else {}
 
 
-def carried_by(pod_class: PodClass) -> Iterator[tuple[Named, int]]:
-    """Yield the terms that pods of a class carry, with what one pod adds to the term's table."""
-    for affinity, source in rules_by_source(pod_class):
-        yield from by_role(affinity, source)
-
-
 def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
     """Yield the rules that pods of a class have in their spec, then those in their annotation."""
     annotated, namespace = pod_class.annotated, pod_class.namespace

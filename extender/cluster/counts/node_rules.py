@@ -134,16 +134,6 @@ class NodeRules:
         rule = column.rule
         return (self._columns.peek(rule) or self._large.peek(rule)) is column
 
-    @property
-    def unfinished(self) -> int:
-        """Return how many rules are just being prepared."""
-        return len(self._unfinished)
-
-    @property
-    def in_use(self) -> Mapping[NodeRule, int]:
-        """Return how many pods have each rule."""
-        return self._pods
-
     def judge(self, rule: NodeRule) -> Judged:
         """Return what a rule says of the nodes.
 
