@@ -33,7 +33,6 @@ LISTED: Final[Sequence[Listed]] = (
     *VOLUME_RESOURCES,
     *LISTED_WORKLOADS,
 )
-"""What is asked of an API server."""
 NOT_FOUND: Final = 404
 GONE: Final = 410
 TRIES: Final = 3
@@ -88,7 +87,6 @@ class _Writer:
         self._progress = progress
         self._pruners: dict[str, Pruner] = {}
         self.found: Counter[str] = Counter()
-        """Objects by their kind."""
         file.write(b'{"kind":"List","apiVersion":"v1","items":[')
 
     def write(self, kind: str, raw: Raw) -> None:

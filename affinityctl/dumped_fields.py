@@ -55,7 +55,6 @@ _FURTHER: Final = msgspec.defstruct(
     _OURS,
     rename=dict(zip((name for name, *_ in _OURS), (IGNORE, *volumes.ANNOTATIONS), strict=True)),
 )
-"""Annotations that lint and volumes have."""
 
 
 _OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest, CreatedPod)
@@ -70,7 +69,6 @@ READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
 }
-"""The types that the commands read each kind with."""
 
 _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),

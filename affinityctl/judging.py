@@ -22,7 +22,6 @@ EXIT: Final[Mapping[Verdict, int]] = {
     Verdict.REFUSED: NOT_FINE,
     Verdict.UNKNOWN: UNKNOWN,
 }
-"""The exit code for each verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """How large the program is, and how far its parts are apart: `python -m bench.shape`.
 
+`--names` lists the classes and functions that two of the rows count.
 What nobody can count by a script (the forms of one computation, the files that a newcomer opens) is
 not here.
 """
@@ -10,7 +11,6 @@ import ast
 import asyncio
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,13 +108,14 @@ def _is_arithmetic(expression: ast.expr) -> bool:
     return isinstance(expression, ast.BinOp | ast.UnaryOp)
 
 
-def long_signatures(module: Module) -> int:
-    """Count the functions with more than six parameters beside `self`."""
-    return sum(
-        _parameters(each) > MOST_PARAMETERS
+def long_signatures(module: Module) -> list[str]:
+    """Return the functions with more than six parameters beside `self`."""
+    return [
+        f"{module.name}:{each.lineno} {each.name}"
         for each in module.statements
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+        and _parameters(each) > MOST_PARAMETERS
+    ]
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -124,9 +125,21 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def shared_names(modules: Iterable[Module]) -> list[str]:
-    """Return the names of classes that several modules define."""
-    counts = Counter(each.name for module in modules for each in module.classes)
-    return sorted(name for name, count in counts.items() if count > 1)
+    """Return the names of classes that several modules define, with these."""
+    found: dict[str, list[str]] = {}
+    for module in modules:
+        for each in module.classes:
+            found.setdefault(each.name, []).append(module.name)
+    return sorted(f"{name}: {', '.join(where)}" for name, where in found.items() if where[1:])
+
+
+def in_path(graph: grimp.ImportGraph) -> set[str]:
+    """Return the modules that ENTRY imports, with the packages that they are in."""
+    found = graph.find_upstream_modules(ENTRY) | {ENTRY}
+    packages = (
+        each.split(".")[:depth] for each in found for depth in range(1, each.count(".") + 1)
+    )
+    return found | {".".join(each) for each in packages}
 
 
 def circles(graph: grimp.ImportGraph) -> list[set[str]]:
@@ -185,20 +198,22 @@ def walk_of_a_filter_call() -> Walk:
     return walk
 
 
+def every_module() -> list[Module]:
+    """Return the files of the program."""
+    return [Module(path) for package in PROGRAM for path in sorted((ROOT / package).rglob("*.py"))]
+
+
 def rows() -> list[tuple[str, str]]:
     """Measure everything."""
-    modules = [
-        Module(path) for package in PROGRAM for path in sorted((ROOT / package).rglob("*.py"))
-    ]
-    graph = grimp.build_graph(*PROGRAM, cache_dir=None)
-    in_path = graph.find_upstream_modules(ENTRY) | {ENTRY}
+    modules, graph = every_module(), grimp.build_graph(*PROGRAM, cache_dir=None)
+    counted = in_path(graph)
     code, imports = sum(len(code_lines(each)) for each in modules), sum(map(import_lines, modules))
     walk = walk_of_a_filter_call()
     return [
         ("lines", f"{sum(each.lines for each in modules):,}"),
         (
             "lines in the scheduler's path",
-            f"{sum(each.lines for each in modules if each.name in in_path):,}",
+            f"{sum(each.lines for each in modules if each.name in counted):,}",
         ),
         ("files", f"{len(modules)}"),
         ("lines of imports to a line of code", f"{imports / code:.2f}"),
@@ -207,7 +222,10 @@ def rows() -> list[tuple[str, str]]:
         ("a warm filter call: depth", f"{walk.depth}"),
         ("class names that are there twice", f"{len(shared_names(modules))}"),
         ("numeric constants", f"{sum(map(numeric_constants, modules))}"),
-        ("functions with more than six parameters", f"{sum(map(long_signatures, modules))}"),
+        (
+            "functions with more than six parameters",
+            f"{sum(len(long_signatures(each)) for each in modules)}",
+        ),
         ("circles of imports", f"{len(circles(graph))}"),
     ]
 
@@ -217,6 +235,10 @@ def main() -> None:
     print("| | |\n| --- | ---: |")
     for name, value in rows():
         print(f"| {name} | {value} |")
+    if "--names" in sys.argv[1:]:
+        modules = every_module()
+        long = (each for module in modules for each in long_signatures(module))
+        print("", *shared_names(modules), *long, sep="\n")
 
 
 if __name__ == "__main__":

@@ -203,7 +203,6 @@ MANIFESTS: Final[Mapping[str, type[msgspec.Struct]]] = {
     "CSIStorageCapacity": _CapacityManifest,
     "VolumeAttachment": _AttachmentManifest,
 }
-"""What each kind is read as."""
 ANNOTATIONS: Final = (BETA_CLASS, BIND_COMPLETED, SELECTED_NODE, DEFAULT_CLASS)
 """Those that are read."""
 

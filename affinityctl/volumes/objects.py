@@ -126,7 +126,6 @@ class PersistentVolumeClaim:
     volume: str = ""
     """The PersistentVolume that it is or is to be bound to."""
     bound: bool = False
-    """The binding is complete."""
     lost: bool = False
     deleting: bool = False
     selected_node: str | None = None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from typing import Final
 
-from affinityctl.volumes.ledger import VolumeLedger, ledger_of
+from affinityctl.volumes.ledger import CLAIM, KINDS, VOLUME, ledger_of
 from affinityctl.volumes.manifests import (
     read_attachment,
     read_capacity,
@@ -21,42 +20,25 @@ from extender.resources import WatchedResource
 from extender.wire.decoding import Json
 
 
-def _of_volumes(
-    name: str,
-    kind: str,
-    read: Callable[[Json], VolumeObject],
-    keys: Callable[[VolumeLedger], AbstractSet[str]],
-    group: str = "storage.k8s.io",
-) -> WatchedResource[VolumeObject]:
+def _listed(kind: str, read: Callable[[Json], VolumeObject]) -> WatchedResource[VolumeObject]:
     """Return a resource that is listed once and never watched, so that nothing of it goes."""
     return WatchedResource(
-        name,
+        KINDS[kind],
         kind,
-        group=group,
+        group="" if kind in {CLAIM, VOLUME} else "storage.k8s.io",
         reader=lambda _: read,
-        keys=lambda state: keys(ledger_of(state)),
+        keys=lambda _: frozenset(),
         upsert=lambda state, each: ledger_of(state).put(each),
         remove=lambda *_: None,
-        needed=lambda _: False,
     )
 
 
-CLAIMS: Final = _of_volumes(
-    "persistentvolumeclaims", "PersistentVolumeClaim", read_claim, lambda v: v.claims.keys(), ""
-)
 VOLUME_RESOURCES: Final = (
-    CLAIMS,
-    _of_volumes(
-        "persistentvolumes", "PersistentVolume", read_volume, lambda v: v.volumes.keys(), ""
-    ),
-    _of_volumes("storageclasses", "StorageClass", read_storage_class, lambda v: v.classes.keys()),
-    _of_volumes("csinodes", "CSINode", read_csi_node, lambda v: v.csi_nodes.keys()),
-    _of_volumes("csidrivers", "CSIDriver", read_csi_driver, lambda v: v.csi_drivers.keys()),
-    _of_volumes(
-        "csistoragecapacities", "CSIStorageCapacity", read_capacity, lambda v: v.capacities.keys()
-    ),
-    _of_volumes(
-        "volumeattachments", "VolumeAttachment", read_attachment, lambda v: v.attachments.keys()
-    ),
+    _listed(CLAIM, read_claim),
+    _listed(VOLUME, read_volume),
+    _listed("StorageClass", read_storage_class),
+    _listed("CSINode", read_csi_node),
+    _listed("CSIDriver", read_csi_driver),
+    _listed("CSIStorageCapacity", read_capacity),
+    _listed("VolumeAttachment", read_attachment),
 )
-"""What only people's commands look at, who read what the volumes of pods are."""

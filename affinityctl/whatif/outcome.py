@@ -199,7 +199,6 @@ class Step:
     """One change, and what came of it."""
 
     change: str
-    """In words: drain 2 nodes."""
     placed: Sequence[Placement] = ()
     removed: list[Removal] = field(default_factory=list)
     blocked: Sequence[Blocked] = ()

@@ -77,7 +77,6 @@ class Profile:
 
 
 BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())
-"""The scheduler's own arguments."""
 
 
 def claims_of(pod: Pod) -> tuple[Key, ...]:
@@ -136,7 +135,6 @@ class Placement:
     pod: Key
     node: str
     before: str | None = None
-    """The node that it was on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,6 @@ class ClusterView:
     """
 
     nodes: Final[Nodes]
-    """The nodes, with their labels and places in topologies."""
     node_rules: Final[NodeRules]
     """What node affinity says of each node."""
     node_resources: Final[NodeResources]
@@ -78,11 +77,9 @@ class ClusterView:
     annotations: Final[AnnotationScope]
     """Where rules in annotations count, and for whom."""
     existing_terms: Final[ExistingTerms]
-    """The terms that placed pods carry."""
     matching_sets: Final[MatchingPodSets]
     """The sets of matching pods that are kept up to date."""
     placed_classes: Final[Collection[PlacedClass]]
-    """The classes that have placed pods."""
     relations: Final[Relations]
     """What the rules of classes with very many of them have to do with other pods."""
     broken_annotations: Final[BrokenAnnotations]

@@ -21,7 +21,6 @@ class Family(NamedTuple):
     """What one metric is, for its reference."""
 
     name: str
-    """As in /metrics."""
     kind: str
     text: str
     labels: tuple[str, ...] = ()

@@ -45,7 +45,6 @@ class Witnesses:
     """The pods that show a violation."""
 
     owner: str
-    """A pod that carries the term."""
     other: str | None = None
     """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
 

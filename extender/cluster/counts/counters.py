@@ -46,12 +46,10 @@ class Counters:
         self._nodes = nodes
         self._namespaces = namespaces
         self.existing_terms: Final = ExistingTerms(nodes, many_terms, scope)
-        """The terms that placed pods carry."""
         self.matching_sets: Final = MatchingPodSets(nodes, most_sets)
         """The sets of matching pods that are kept up to date."""
         self._placed: dict[PodClass, PlacedClass] = {}
         self.classes: Final[Collection[PlacedClass]] = self._placed.values()
-        """The classes that have placed pods."""
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0

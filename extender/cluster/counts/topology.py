@@ -121,7 +121,6 @@ class DomainTable:
         self.topology = topology
         self.counts: dict[int, int] = {}
         self.version = 0
-        """Grows with every change."""
 
     def add(self, node: int, amount: int) -> None:
         """Add an amount, negative to take away, to the domain that the node is in."""

@@ -25,7 +25,6 @@ from extender.web.turns import QueryError, in_slices
 from extender.wire.validation import LONGEST_KEY
 
 MOST_BYTES: Final = 2 << 20
-"""Of a page."""
 
 Build: TypeAlias = Callable[[Shown, Asked], Steps | Awaitable[Steps]]
 

@@ -15,7 +15,6 @@ from extender.wire.decoding import whole_number
 from extender.wire.validation import LONGEST_KEY
 
 ROWS: Final = 100
-"""Of one page."""
 AT_ONCE: Final = 250
 """Rows that are sorted in one step."""
 MOST_DIGITS: Final = 9
