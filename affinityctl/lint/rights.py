@@ -56,7 +56,7 @@ class PolicyRule(msgspec.Struct, rename="camel"):
         return any(_EVERY in (each or ()) for each in (self.api_groups, self.resources, self.verbs))
 
 
-class _Reference(msgspec.Struct):
+class _NamedRole(msgspec.Struct):
     name: str = ""
     kind: str = ""
 
@@ -76,8 +76,8 @@ class Binding(msgspec.Struct, rename="camel"):
     """ClusterRoleBinding or RoleBinding."""
 
     metadata: _RoleMetadata
-    role_ref: _Reference = msgspec.field(default_factory=_Reference)
-    subjects: list[_Reference] | None = None
+    role_ref: _NamedRole = msgspec.field(default_factory=_NamedRole)
+    subjects: list[_NamedRole] | None = None
 
     @property
     def is_ours(self) -> bool:
