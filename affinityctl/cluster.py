@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Raw
 
@@ -31,8 +32,6 @@ from extender.resources import (
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload, read_workload
-
-FORBIDDEN: Final = 403
 
 
 def fill(
@@ -101,7 +100,7 @@ async def _list(
             try:
                 await list_resource(client, files.state, files.pods, each)
             except ApiError as error:
-                if error.status != FORBIDDEN or each.name not in dispensable:
+                if error.status != HTTPStatus.FORBIDDEN or each.name not in dispensable:
                     raise
                 lacking.setdefault(dispensable[each.name], []).append(each.name)
             else:

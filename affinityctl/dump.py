@@ -8,11 +8,11 @@ import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from affinityctl.api_server import api_server
-from affinityctl.cluster import FORBIDDEN
 from affinityctl.dumped_fields import READ_AS, Pruner
 from affinityctl.lint.objects import LISTED_WORKLOADS, ListedResource
 from affinityctl.progress import Progress
@@ -33,8 +33,6 @@ LISTED: Final[Sequence[Listed]] = (
     *VOLUME_RESOURCES,
     *LISTED_WORKLOADS,
 )
-NOT_FOUND: Final = 404
-GONE: Final = 410
 TRIES: Final = 3
 """Of a list that took longer than the API server keeps its version, five minutes by default."""
 
@@ -137,7 +135,10 @@ async def _list(flags: argparse.Namespace, writer: _Writer) -> None:
             try:
                 await _list_one(client, each, writer)
             except ApiError as error:
-                if error.status not in {FORBIDDEN, NOT_FOUND} or each.name in VITAL:
+                if (
+                    error.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+                    or each.name in VITAL
+                ):
                     raise
                 lacking.append(each.name)
     if lacking:
@@ -154,7 +155,7 @@ async def _list_one(client: ApiClient, each: Listed, writer: _Writer) -> None:
                 for raw in page:
                     writer.write(each.kind, raw)
         except ApiError as error:
-            if last or error.status != GONE:
+            if last or error.status != HTTPStatus.GONE:
                 raise
             writer.back(place, each.kind)
         else:

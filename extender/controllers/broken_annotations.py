@@ -8,11 +8,10 @@ from itertools import islice
 from typing import Final, NoReturn, TypeAlias
 
 from extender.cluster.state import ClusterState
+from extender.controllers.violations import MOST_LINES
 from extender.model.objects import Pod
 
 PAUSE_SECONDS: Final = 5.0
-MOST_LINES: Final = 20
-"""Lines at a time: a workload with thousands of replicas has one annotation."""
 MOST_LOOKED_AT: Final = 10_000
 """Broken pods that are told apart; of more, those that come later are in the metric alone."""
 

@@ -7,15 +7,16 @@ import logging
 from typing import Final, NoReturn
 
 from extender.cluster.audits.drift import DriftedPods, DriftWatch
+from extender.controllers.violations import (
+    MOST_LINES,
+    ROUND_PAUSE_SECONDS,
+    STEP_PAUSE_SECONDS,
+)
 from extender.metrics import Metrics
 from extender.ports import Check
 
 STEP_CLASSES: Final = 200
 """Classes looked at between two pauses: half a millisecond."""
-STEP_PAUSE_SECONDS: Final = 0.05
-ROUND_PAUSE_SECONDS: Final = 5.0
-MOST_LINES: Final = 20
-"""Lines for one step: a label edited by hand is seldom one of thousands."""
 
 _log = logging.getLogger(__name__)
 

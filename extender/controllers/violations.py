@@ -24,7 +24,8 @@ ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
 MOST_LINES = 20
-"""Lines for one step: a changed label of a node can break a thousand rules at once."""
+"""Lines at a time: a changed label of a node can break a thousand rules at once, and a workload of
+a thousand replicas has one annotation."""
 
 RULES = {Role.REQUIRED_ANTI: "antiAffinity", Role.REQUIRED: "affinity"}
 

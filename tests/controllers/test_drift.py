@@ -10,7 +10,8 @@ import pytest
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.controllers.drift import MOST_LINES, keep_watching_drift
+from extender.controllers.drift import keep_watching_drift
+from extender.controllers.violations import MOST_LINES
 from extender.metrics import Metrics
 from tests.builders import ZONE, Json, model_pod, node, pod, requirement, selector, state_of, term
 from tests.ringing import AwaitedGauge

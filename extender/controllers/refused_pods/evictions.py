@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import TypeAlias
 
 from extender.controllers.context import ControllerContext
@@ -27,7 +28,6 @@ DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
 SHOWN_SECONDS = 1.0
 """How long the watch may take to show the mark of a victim."""
-FORBIDDEN = 403
 
 _log = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class Evictions:
 
     def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
         """Stop trying for a while if it was for want of the right to; warn of anything else."""
-        if isinstance(error, ApiError) and error.status == FORBIDDEN:
+        if isinstance(error, ApiError) and error.status == HTTPStatus.FORBIDDEN:
             self._deny(error)
             return
         kind = str(error).replace(name_of(victim.key), "")
