@@ -8,6 +8,7 @@ from dataclasses import replace
 from extender.config import Config, Mode, PluginName
 from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -58,7 +59,11 @@ def _built(config: Config, plugins: Sequence[PluginName]) -> Plugins:
         quota: CrossNamespacePodAffinity(config.cross_namespace_pod_affinity.limited_by_default),
     }
     names = dict.fromkeys((*plugins, *AFFINITY, *([quota] if config.takes_annotations else [])))
-    return tuple(replace(made[name], of_annotations=name not in plugins) for name in names)
+    built = [replace(made[name], of_annotations=name not in plugins) for name in names]
+    if config.takes_annotations:
+        others = PluginName.INTER_POD_AFFINITY not in plugins
+        built.append(MaxMatchingPods(of_annotations=others))
+    return tuple(built)
 
 
 def inter_pod_affinity(config: Config) -> InterPodAffinity:

@@ -30,6 +30,12 @@ ANTI_AFFINITY = Refusal("Unschedulable", "node(s) didn't match pod anti-affinity
 EXISTING_ANTI_AFFINITY = Refusal(
     "Unschedulable", "node(s) didn't satisfy existing pods anti-affinity rules"
 )
+LIMIT = Refusal(
+    "Unschedulable", "node(s) had as many matching pods as the pod's maxMatchingPods allows"
+)
+EXISTING_LIMIT = Refusal(
+    "Unschedulable", "node(s) had as many matching pods as existing pods' maxMatchingPods allows"
+)
 NODE_AFFINITY = Refusal(
     "UnschedulableAndUnresolvable", "node(s) didn't match Pod's node affinity/selector"
 )
@@ -104,10 +110,11 @@ def raw_scores(
 ) -> dict[str, int]:
     """Sum the weights that speak for and against each named node."""
     own = _Rules(cluster, pod, args)
-    if args.ignore_preferred_terms_of_existing_pods and not own.preferred:
+    if args.ignore_preferred_terms_of_existing_pods and not (own.preferred or own.avoided_above):
         return dict.fromkeys(names, 0)
     others = _existing(cluster, pod, args)
     pulls = [pull for other in others for pull in _pulls(own, other, args)]
+    pulls += [pull for other in others for pull in _pulls_above_limits(own, other, others)]
     asked = {name: cluster.node_labels(name) for name in names}
     return {
         name: sum(pull.weight for pull in pulls if _has(node_labels, pull.domain))
@@ -232,6 +239,12 @@ class Term:
         key: str = self.raw["topologyKey"]
         return key
 
+    @property
+    def most(self) -> int | None:
+        """How many pods that match may be in a domain with an owner; None: no other."""
+        most: int | None = self.raw.get("maxMatchingPods")
+        return most
+
     def matches(self, pod: Json) -> bool:
         """Return whether a pod is one that this term speaks of."""
         return self._covers_namespace(namespace_of(pod)) and selector_matches(
@@ -286,12 +299,16 @@ class _Rules:
 
         self.pod = pod
         self.affinity = [term(raw) for raw in field(towards, REQUIRED, ())]
-        self.anti_affinity = [term(raw) for raw in field(away, REQUIRED, ())]
-        self.preferred = [
+        repelling = [term(raw) for raw in field(away, REQUIRED, ())]
+        self.anti_affinity = [each for each in repelling if each.most is None]
+        self.limits = [each for each in repelling if each.most is not None]
+        preferred = [
             (sign * item["weight"], term(item["podAffinityTerm"]))
             for sign, side in ((1, towards), (-1, away))
             for item in field(side, PREFERRED, ())
         ]
+        self.preferred = [each for each in preferred if each[1].most is None]
+        self.avoided_above = [each for each in preferred if each[1].most is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +359,7 @@ def _has(node_labels: Mapping[str, str] | None, domain: tuple[str, str] | None) 
     return node_labels.get(key) == value
 
 
-def _refusal(
+def _refusal(  # noqa: PLR0911 - one return for each reason, in the plugins' order
     cluster: Cluster, own: _Rules, others: Sequence[_Existing], name: str
 ) -> Refusal | None:
     node_labels = cluster.node_labels(name)
@@ -354,7 +371,38 @@ def _refusal(
         return ANTI_AFFINITY
     if _existing_rules_repel(own, others, node_labels):
         return EXISTING_ANTI_AFFINITY
+    if any(
+        term.key in node_labels and _exceeds(term, own, others, (term.key, node_labels[term.key]))
+        for term in own.limits
+    ):
+        return LIMIT
+    if any(
+        _has(node_labels, other.domain(term.key))
+        and term.matches(own.pod)
+        and _exceeds(term, own, others, (term.key, node_labels[term.key]))
+        for other in others
+        for term in other.rules.limits
+    ):
+        return EXISTING_LIMIT
     return None
+
+
+def _exceeds(term: Term, own: _Rules, others: Sequence[_Existing], domain: tuple[str, str]) -> bool:
+    """Return whether more pods would match in a domain than a term allows, with ours there."""
+    there = [other for other in others if other.domain(term.key) == domain]
+    matched = sum(term.matches(other.rules.pod) for other in there)
+    return matched + term.matches(own.pod) > (term.most or 0)
+
+
+def _pulls_above_limits(
+    own: _Rules, other: _Existing, others: Sequence[_Existing]
+) -> Iterable[_Pull]:
+    for mine, terms in ((True, own.avoided_above), (False, other.rules.avoided_above)):
+        for weight, term in terms:
+            domain = other.domain(term.key)
+            concerned = term.matches(other.rules.pod if mine else own.pod)
+            if concerned and domain is not None and _exceeds(term, own, others, domain):
+                yield _Pull(domain, weight)
 
 
 def _affinity_holds(

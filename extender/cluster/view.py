@@ -15,7 +15,7 @@ from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
-from extender.cluster.counts.pod_sets import KeyedSet, PodSet
+from extender.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
@@ -292,6 +292,10 @@ class ClusterView:
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
         return self._counters.do_deferred(steps)
+
+    def matched(self, term: Term) -> DomainTable:
+        """Return where the pods are that a term matches, counted at once when that is new."""
+        return self._counters.matching(*matched_by(term))
 
     def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.

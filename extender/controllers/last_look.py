@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from extender.cluster.audits.breaches import Breach, in_force
+from extender.cluster.audits.breaches import Breach, enough_to_push, in_force
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.model.execution import Execution, RuleKind
@@ -29,7 +29,9 @@ from extender.verbs.evicting import EvictionCause, culprits
 LOOK_SECONDS: Final = 2.0
 """For all reads before one act."""
 MOST_WITNESSES: Final = 3
-"""Pods in the way that are read: any one of them is enough."""
+"""Pods in the way that are read: any one of them is enough, where there is no limit."""
+MOST_PUSHING: Final = 64
+"""Pods that are read where a limit is exceeded; beyond a higher one nobody is evicted."""
 MOST_NODES: Final = 32
 """Nodes that are read to find that none of the pods on them is where one is missed."""
 UNREAD: Final = "%s: what its eviction hangs on cannot be read: %s"
@@ -79,7 +81,8 @@ class LastLook:
                 await self._read_pods(read, [pod], (pod.node, target))
                 if breach.rule.kind is RuleKind.ANTI_AFFINITY:
                     found = culprits(self._state, execution, pod, breach)
-                    witnesses = list(islice(found, MOST_WITNESSES))
+                    enough = min(enough_to_push(self._state, pod, breach), MOST_PUSHING)
+                    witnesses = list(islice(found, max(MOST_WITNESSES, enough)))
                     await self._read_pods(read, witnesses, (each.node for each in witnesses))
                 elif breach.rule.kind is RuleKind.AFFINITY:
                     await self._read_matched(read, pod, breach)
@@ -153,9 +156,13 @@ class LastLook:
             why = "the rule is not broken any more"
         if why is None and breach.rule.kind is RuleKind.ANTI_AFFINITY:
             pushing = culprits(state, execution, pod, breach)
-            if not any(
-                each.key in read.pods and self._difference(read, each) is None for each in pushing
-            ):
+            confirmed = (
+                each
+                for each in pushing
+                if each.key in read.pods and self._difference(read, each) is None
+            )
+            enough = enough_to_push(state, pod, breach)
+            if len(list(islice(confirmed, enough))) < enough:
                 why = "whoever is in its way is not as the watch has shown it"
         if why is None and breach.rule.kind is RuleKind.AFFINITY:
             why = self._matched_in(read, breach)

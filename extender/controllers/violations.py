@@ -11,6 +11,7 @@ from extender.cluster.audits.violations import News, Violation, Watch, Witnesses
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.model.pod_affinity import LimitedTerm
 from extender.model.wording import pods_of
 from extender.ports import Check
 
@@ -88,6 +89,11 @@ async def _say(
 
 def _begun(violation: Violation, shown: Witnesses) -> str:
     where, term = place(violation), pods_of(violation.term.pods)
+    if isinstance(violation.term, LimitedTerm):
+        return (
+            f"maxMatchingPods is exceeded: in {where}, where {shown.owner} is, are more than "
+            f"{violation.term.limit.most} pods, {shown.other} among them ({term})"
+        )
     if violation.role is Role.REQUIRED_ANTI:
         return (
             f"required anti-affinity is broken: {shown.owner} must not share {where} "

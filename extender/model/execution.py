@@ -10,7 +10,7 @@ from typing import Final
 from extender.model.labels import Labels, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
-from extender.model.pod_affinity import Affinity, PodSelector, Term
+from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 
 SYSTEM_CRITICAL: Final = 2_000_000_000
 """The priority of system-cluster-critical; whoever has it or more is not moved."""
@@ -39,6 +39,11 @@ class ExecutionRule:
     annotations: bool | None = None
     """True: it is there where rules in annotations count. False: where they do not. None: in any
     case."""
+
+    @property
+    def most(self) -> int | None:
+        """Return how many pods that match may be in a domain, by `maxMatchingPods`."""
+        return self.term.limit.most if isinstance(self.term, LimitedTerm) else None
 
     @property
     def by_namespace(self) -> bool:
@@ -100,6 +105,7 @@ def _rules(pod: Pod, *, annotations: bool | None) -> Iterator[ExecutionRule]:
         ordinary = Affinity(
             tuple(term for term in ordinary.required if term not in near),
             tuple(term for term in ordinary.required_anti if term not in apart),
+            limits=tuple(term for term in ordinary.limits if term not in during.limits),
         )
     yield from _of_terms(ordinary, pod_class.affinity, plain=True, annotations=annotations)
 
@@ -111,6 +117,6 @@ def _of_terms(
     group = frozenset(term.pods for term in all_rules.required)
     for term in rules.required:
         yield ExecutionRule(RuleKind.AFFINITY, plain, term, group, annotations=annotations)
-    for term in rules.required_anti:
+    for term in (*rules.required_anti, *rules.required_limits):
         alone = frozenset((term.pods,))
         yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain, term, alone, annotations=annotations)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector
 
@@ -65,6 +65,27 @@ class Term:
         return self._hash
 
 
+class Limit(NamedTuple):
+    """What `maxMatchingPods` says."""
+
+    most: int
+    weight: int = 0
+    """Negative, of a preferred term; 0: it is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedTerm(Term):
+    """Anti-affinity with `maxMatchingPods`: a domain that holds an owner holds at most so many.
+
+    Of pods that match, the owner among them if it does.
+    """
+
+    limit: Limit
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
     """A preferred term."""
@@ -82,17 +103,29 @@ class Affinity:
     required_anti: tuple[Term, ...] = ()
     preferred: tuple[WeightedTerm, ...] = ()
     """Preferred affinity and anti-affinity together, told apart by the sign of the weight."""
+    limits: tuple[LimitedTerm, ...] = ()
+    """Anti-affinity with `maxMatchingPods`, required or preferred; from annotations alone."""
     conditions: int = field(init=False, repr=False, compare=False)
     """How many comparisons of the required terms with a pod it takes, at most."""
 
     def __post_init__(self) -> None:
-        required = (*self.required, *self.required_anti)
+        required = (*self.required, *self.required_anti, *self.limits)
         object.__setattr__(self, "conditions", sum(term.pods.conditions for term in required))
 
     @property
     def constrains(self) -> bool:
         """Return whether some term is required."""
-        return bool(self.required or self.required_anti)
+        return bool(self.required or self.required_anti or self.required_limits)
+
+    @property
+    def required_limits(self) -> Sequence[LimitedTerm]:
+        """Return the required ones of those with `maxMatchingPods`."""
+        return [term for term in self.limits if not term.limit.weight] if self.limits else ()
+
+    @property
+    def apart_from_limits(self) -> Affinity:
+        """Return the same without terms with `maxMatchingPods`."""
+        return replace(self, limits=()) if self.limits else self
 
     def plus(self, other: Affinity) -> Affinity:
         """Return these rules followed by some more, which all count."""
@@ -100,6 +133,7 @@ class Affinity:
             self.required + other.required,
             self.required_anti + other.required_anti,
             self.preferred + other.preferred,
+            self.limits + other.limits,
         )
 
     @property
@@ -109,7 +143,8 @@ class Affinity:
 
     def __len__(self) -> int:
         """Return the number of terms."""
-        return len(self.required) + len(self.required_anti) + len(self.preferred)
+        terms = len(self.required) + len(self.required_anti)
+        return terms + len(self.preferred) + len(self.limits)
 
 
 NO_AFFINITY = Affinity()
@@ -191,6 +226,8 @@ class WrittenAffinity:
     required_anti: tuple[WrittenTerm, ...] = ()
     preferred: tuple[tuple[WrittenTerm, int], ...] = ()
     """Each with its weight, negative for anti-affinity."""
+    limits: tuple[tuple[WrittenTerm, Limit], ...] = ()
+    """Those with `maxMatchingPods`."""
     crosses_namespaces: bool = False
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
 
@@ -201,7 +238,8 @@ class WrittenAffinity:
 
     def named_labels(self) -> Iterator[str]:
         """Yield the label keys of the terms, as often as they are there."""
-        for term in (*self.required, *self.required_anti, *(term for term, _ in self.preferred)):
+        others = (term for term, _ in (*self.preferred, *self.limits))
+        for term in (*self.required, *self.required_anti, *others):
             yield from term.match_label_keys
             yield from term.mismatch_label_keys
 
@@ -211,6 +249,7 @@ class WrittenAffinity:
             self.required + other.required,
             self.required_anti + other.required_anti,
             self.preferred + other.preferred,
+            self.limits + other.limits,
             self.crosses_namespaces or other.crosses_namespaces,
         )
 
@@ -221,6 +260,11 @@ class WrittenAffinity:
             required_anti=tuple(term.merged(owner_labels) for term in self.required_anti),
             preferred=tuple(
                 WeightedTerm(term.merged(owner_labels), weight) for term, weight in self.preferred
+            ),
+            limits=tuple(
+                LimitedTerm(merged.pods, merged.topology_key, limit)
+                for term, limit in self.limits
+                for merged in (term.merged(owner_labels),)
             ),
         )
 
@@ -237,11 +281,11 @@ class WrittenAffinity:
 
         One for each term, and for each of its keys, where any term has keys.
         """
-        preferred = (term for term, _ in self.preferred)
-        written = (*self.required, *self.required_anti, *preferred)
+        others = (term for term, _ in (*self.preferred, *self.limits))
+        written = (*self.required, *self.required_anti, *others)
         if any(term.match_label_keys or term.mismatch_label_keys for term in written):
             weighted = (each.term for each in effective.preferred)
-            terms = (*effective.required, *effective.required_anti, *weighted)
+            terms = (*effective.required, *effective.required_anti, *weighted, *effective.limits)
             for term, its_effective in zip(written, terms, strict=True):
                 yield from term.drift(its_effective, owner_labels)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 INTER_POD_AFFINITY = "InterPodAffinity"
+MAX_MATCHING_PODS = "MaxMatchingPods"
 NODE_AFFINITY = "NodeAffinity"
 CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
 NODE_NAME = "NodeName"
@@ -40,6 +41,8 @@ class Reason(Enum):
     AFFINITY = "node(s) didn't match pod affinity rules"
     ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
     EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+    LIMIT = "node(s) had as many matching pods as the pod's maxMatchingPods allows"
+    EXISTING_LIMIT = "node(s) had as many matching pods as existing pods' maxMatchingPods allows"
     NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
     ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
@@ -85,6 +88,8 @@ _RESOLVABLE = frozenset(
     (
         Reason.ANTI_AFFINITY,
         Reason.EXISTING_ANTI_AFFINITY,
+        Reason.LIMIT,
+        Reason.EXISTING_LIMIT,
         Reason.SPREAD,
         Reason.DISK,
         Reason.CLAIM_IN_USE,
@@ -93,6 +98,8 @@ _RESOLVABLE = frozenset(
     )
 )
 _PLUGINS = {
+    Reason.LIMIT: MAX_MATCHING_PODS,
+    Reason.EXISTING_LIMIT: MAX_MATCHING_PODS,
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
     Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,

@@ -10,7 +10,7 @@ from itertools import islice
 from math import inf
 from typing import Final, Self
 
-from extender.cluster.audits.breaches import Breach, excludes, in_the_way
+from extender.cluster.audits.breaches import Breach, enough_to_push, excludes, in_the_way
 from extender.cluster.state import ClusterState
 from extender.model.execution import SYSTEM_CRITICAL, Execution, ExecutionRule, RuleKind
 from extender.model.keys import Key, namespace_of
@@ -130,17 +130,20 @@ _SEVERITY: Final = (Outcome.GOES, Outcome.BROKEN_BY_OTHERS, Outcome.OTHERS_GO)
 def _by_rule(state: ClusterState, execution: Execution, pod: Pod, breach: Breach) -> Outcome:
     if breach.rule.kind is not RuleKind.ANTI_AFFINITY:
         return Outcome.GOES
-    outcome = Outcome.OTHERS_GO
+    enough, pushing, foreign = enough_to_push(state, pod, breach), 0, 0
     for each in islice(in_the_way(state, pod, breach), MOST_COMPARED):
         if _pushes(state, execution, pod, breach, each):
             if _may_push(state, pod, breach, each):
+                pushing += 1
+            else:
+                foreign += 1
+            if pushing >= enough:
                 return Outcome.GOES
-            outcome = Outcome.BROKEN_BY_OTHERS
-    return outcome
+    return Outcome.BROKEN_BY_OTHERS if pushing + foreign >= enough else Outcome.OTHERS_GO
 
 
 def culprits(state: ClusterState, execution: Execution, pod: Pod, breach: Breach) -> Iterator[Pod]:
-    """Yield the pods in the way for each of which, by itself, a pod has to go."""
+    """Yield the pods in the way for each of which, as one of enough, a pod has to go."""
     for each in islice(in_the_way(state, pod, breach), MOST_COMPARED):
         if _may_push(state, pod, breach, each) and _pushes(state, execution, pod, breach, each):
             yield each

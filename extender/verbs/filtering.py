@@ -32,6 +32,11 @@ class CountingPlugin(FilterPlugin):
     def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
         """Yield the rules as if some pods, which have that node already, were there as well."""
 
+    def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
+        """Return whether pods of a class add to what is counted about a pod."""
+        del state, pod, other
+        return True
+
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
         """Yield the rules as things are."""
         return self.rules_beside(state, pod, ())

@@ -21,6 +21,7 @@ from extender.model.verdict import (
     TAINT_TOLERATION,
 )
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import (
     NodeName,
@@ -65,6 +66,7 @@ def filters(
         *volumes,
         PodTopologySpread(),
         affinity,
+        MaxMatchingPods(),
         NotModelled(),
         *(() if quota is None else (quota,)),
     )

@@ -79,7 +79,9 @@ def _owners(waiting: Mapping[str, PodClass], *, anti: bool) -> Mapping[tuple[Ter
     owners: dict[tuple[Term, ...], list[str]] = {}
     for key, pod_class in waiting.items():
         affinity = pod_class.affinity
-        rule = affinity.required_anti if anti else affinity.required
+        rule: tuple[Term, ...] = affinity.required
+        if anti:
+            rule = (*affinity.required_anti, *affinity.required_limits)
         if rule:
             owners.setdefault(rule, []).append(key)
     return owners

@@ -100,11 +100,15 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.
-        has_preferences = bool(prefilter.pod_class.affinity.preferred)
+        own = prefilter.pod_class.affinity
+        has_preferences = bool(own.preferred) or any(each.limit.weight for each in own.limits)
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return
         yield from prefilter.preferred
         yield from prefilter.existing_preferred
+        for limit in prefilter.limits:
+            if not limit.is_required:
+                yield limit.penalties(), 1
         if self.hard_pod_affinity_weight:
             for table, terms in prefilter.existing_required:
                 yield table, terms * self.hard_pod_affinity_weight

@@ -18,9 +18,9 @@ MOST_CONDITIONS = 256
 def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     """Return whether placing a pod of one class can take a node away from a pod of the other.
 
-    That is so when either's required anti-affinity speaks of the other, or when one would be the
-    first pod of a group that the other may start as well: then only one of them may choose. Where
-    a class has very many rules, it is taken to be so: the other waits for nothing.
+    That is so when either's required anti-affinity or limit speaks of the other, or when one would
+    be the first pod of a group that the other may start as well: then only one of them may choose.
+    Where a class has very many rules, it is taken to be so: the other waits for nothing.
     """
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
@@ -77,7 +77,9 @@ def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozen
 def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
     if owner.affinity.is_expensive:
         return bool(state.relations.of(owner, pod).repelled)
-    return any(state.is_about(term, pod) for term in owner.affinity.required_anti)
+    rules = owner.affinity
+    terms = (*rules.required_anti, *rules.required_limits)
+    return any(state.is_about(term, pod) for term in terms)
 
 
 @dataclass(frozen=True, slots=True)

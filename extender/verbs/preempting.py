@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.verbs.filtering import judge
+from extender.verbs.filtering import CountingPlugin, judge
 from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
 from extender.verbs.plugins import Plugins
 
@@ -39,17 +39,18 @@ def choose_victims(
     """Yield for each candidate who has to go for the pod to go there, by filter's rules, or None.
 
     What the scheduler chose stays chosen: it alone knows for which of its rules. Where that is
-    not enough, the pods of that node that still stand in the way join the victims, if
-    all of them are less important. Only anti-affinity can be cured so, and it leaves no choice: it
-    repels pod by pod, so every pod that repels must go, and sparing any other costs nothing. There
-    is thus no order in which pods are to be reprieved. Pods of other nodes are never added, no pod
-    of a group, and no pod for the sake of a quota: where that has no room without the victims, no
+    not enough, the pods of that node that still stand in the way join the victims, if all of them
+    are less important. Anti-affinity leaves no choice: it repels pod by pod, so every pod that
+    repels must go, and sparing any other costs nothing. Of those that only a limit counts, the most
+    important ones are spared, as many as it allows. Pods of other nodes are never added, no pod of
+    a group, and no pod for the sake of a quota: where that has no room without the victims, no
     candidate is left.
 
     The state may change between two of them.
     For a pod with more than MOST_COMPARED terms nobody is added.
     With `may_be_empty` false, candidates without victims do not help.
-    O(victims x terms) at a step, and O(pods of the node) where we refuse it.
+    O(victims x terms) at a step, and O(pods of the node) where we refuse it; for each of these that
+    only a limit counts, the node is judged once.
     """
     call = _Call(state, pod, plugins)
     for node, proposed in candidates.items():
@@ -100,6 +101,7 @@ class _Call:
         # In mode assist, where all that is enforced here is from annotations, budgets are unknown.
         self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
         self._exclusions = Exclusions(state, pod.pod_class, plugins)
+        self._counting = [each for each in plugins if isinstance(each, CountingPlugin)]
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:
         """Return the victims that make a node fit, None when no victims on it do."""
@@ -118,9 +120,14 @@ class _Call:
             return None
         # A pod that is being bound may turn out to be elsewhere, so it is never added.
         spared = [each for each in placed if each.uid not in named]
-        added = [each for each in spared if self._is_in_the_way(each, node)]
+        repelling = [each for each in spared if self._is_in_the_way(each, node)]
+        added = [*repelling, *self._counted(spared, repelling)]
         if not added or not self._fits(node, [*gone, *added]):
             return None
+        for each in sorted(added[len(repelling) :], key=importance):
+            fewer = [other for other in added if other is not each]
+            if self._fits(node, [*gone, *fewer]):
+                added = fewer
         added.sort(key=lambda pod: (-pod.priority, pod.key))
         return Victims(
             _merged(proposed.uids, gone, added),
@@ -129,6 +136,17 @@ class _Call:
 
     def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
         return fits_without(self._state, self._pod, node, gone, self._plugins)
+
+    def _counted(self, spared: Iterable[Pod], but: Sequence[Pod]) -> list[Pod]:
+        """Return further pods that a limit counts, and that may be evicted for ours."""
+        state, pod = self._state, self._pod
+        return [
+            each
+            for each in spared
+            if each not in but
+            and may_be_chosen(each, pod)
+            and any(plugin.counts(state, pod, each.pod_class) for plugin in self._counting)
+        ]
 
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
         """Return whether a pod on a node repels ours there, and may be evicted for it."""
@@ -143,6 +161,11 @@ def fits_without(
 ) -> bool:
     """Return whether our rules let a pod onto a node once some pods are gone."""
     return bool(judge(state, pod, state.nodes.asked([node]), plugins, gone=gone).fits.names)
+
+
+def importance(pod: Pod) -> tuple[int, float, str]:
+    """Return what sorts pods, the most important first: by priority, then by who started first."""
+    return -pod.priority, inf if pod.started is None else pod.started, pod.key
 
 
 def may_be_evicted(other: Pod, pod: Pod) -> bool:

@@ -23,6 +23,8 @@ SUBJECTS: Final = {
     Reason.AFFINITY: "your affinity",
     Reason.ANTI_AFFINITY: "your anti-affinity",
     Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
+    Reason.LIMIT: "your limit",
+    Reason.EXISTING_LIMIT: "a limit of placed pods",
 }
 """Whose rules they are that are about placed pods."""
 MOST_LOOKED_AT: Final = 20

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import inf
 from typing import Final
 
 from extender.cluster.state import ClusterState
@@ -21,7 +20,14 @@ from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Exclusions, Rank, fits_without, may_be_chosen, rank
+from extender.verbs.preempting import (
+    Exclusions,
+    Rank,
+    fits_without,
+    importance,
+    may_be_chosen,
+    rank,
+)
 
 MOST_CONDITIONS: Final = 2_500_000
 """Comparisons of nodes with tolerations and host ports in one search, a second or so: others wait
@@ -181,7 +187,9 @@ class _DryRun:
         self._state = state
         self._preemptor = preemptor
         self._fixed, self._by_pods = _by_what_they_see(plugins)
-        self._counting = [each for each in plugins if each.counts_pods]
+        self._counting = [
+            each for each in plugins if each.counts_pods and each.concerns(state, preemptor)
+        ]
         self._keys = Exclusions(state, state.class_of(preemptor), plugins).keys
 
     def on(self, node: str) -> Candidate | None:
@@ -268,11 +276,6 @@ class _DryRun:
             victims.append(pod)
             violations += pod.uid in protected
         return Candidate(node, sorted(victims, key=importance), violations) if victims else None
-
-
-def importance(pod: Pod) -> tuple[int, float, str]:
-    """Return what sorts pods, the most important first: by priority, then by who started first."""
-    return -pod.priority, inf if pod.started is None else pod.started, pod.key
 
 
 def cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:

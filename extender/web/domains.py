@@ -35,6 +35,7 @@ RULES: Final = {
     Role.REQUIRED: "affinity",
     Role.REQUIRED_ANTI: "antiAffinity",
     Role.PREFERRED: "preferred",
+    Role.LIMIT: "maxMatchingPods",
 }
 
 Document: TypeAlias = dict[str, Any]

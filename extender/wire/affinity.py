@@ -9,7 +9,14 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
+from extender.model.pod_affinity import (
+    Limit,
+    LimitedTerm,
+    PodSelector,
+    Term,
+    WrittenAffinity,
+    WrittenTerm,
+)
 from extender.wire import manifests
 from extender.wire.manifests import AffinityManifest
 from extender.wire.validation import values_fault
@@ -26,6 +33,7 @@ def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> Writt
             *_weighted(affinity.preferred, namespace, "podAffinity", 1),
             *_weighted(anti.preferred, namespace, "podAntiAffinity", -1),
         ),
+        limits=tuple(_limits(anti, namespace)),
         crosses_namespaces=any(map(_crosses, manifest.terms())),
     )
 
@@ -47,12 +55,21 @@ def _crosses(term: manifests.PodAffinityTerm) -> bool:
     return bool(term.namespaces) or term.namespaceSelector is not None
 
 
+def _limits(anti: manifests.PodAffinity, namespace: str) -> Iterator[tuple[WrittenTerm, Limit]]:
+    every = [(term, 0) for term in anti.required or ()]
+    every += [(each.podAffinityTerm, -each.weight) for each in anti.preferred or ()]
+    for term, weight in every:
+        if term.most is not None:
+            yield _term(term, namespace, "podAntiAffinity"), Limit(term.most, weight)
+
+
 def _terms(
     terms: Iterable[manifests.PodAffinityTerm] | None, namespace: str, field: str
 ) -> Iterator[WrittenTerm]:
     path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
     for index, term in enumerate(terms or ()):
-        yield _term(term, namespace, f"{path}[{index}]")
+        if term.most is None:
+            yield _term(term, namespace, f"{path}[{index}]")
 
 
 def _weighted(
@@ -63,8 +80,10 @@ def _weighted(
 ) -> Iterator[tuple[WrittenTerm, int]]:
     path = f"spec.affinity.{field}.preferredDuringSchedulingIgnoredDuringExecution"
     for index, weighted in enumerate(terms or ()):
-        term = _term(weighted.podAffinityTerm, namespace, f"{path}[{index}].podAffinityTerm")
-        yield term, sign * weighted.weight
+        term = weighted.podAffinityTerm
+        if term.most is None:
+            written = _term(term, namespace, f"{path}[{index}].podAffinityTerm")
+            yield written, sign * weighted.weight
 
 
 def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> WrittenTerm:
@@ -105,6 +124,8 @@ def write_term(term: Term) -> dict[str, Any]:
     }
     if pods.namespace_selector is not None:
         written["namespaceSelector"] = write_selector(pods.namespace_selector)
+    if isinstance(term, LimitedTerm):
+        written["maxMatchingPods"] = term.limit.most
     return written
 
 

@@ -10,11 +10,13 @@ yields the paths of broken fields, from the Affinity on, with what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Annotated, Final
 
 import msgspec
 
 from extender.model.labels import Operator
 from extender.wire import manifests, node_terms
+from extender.wire.limits import OF_ANNOTATIONS
 from extender.wire.node_terms import METADATA_NAME, PREFERRED, REQUIRED, Fault, read_term
 from extender.wire.validation import (
     is_dns_label,
@@ -24,6 +26,8 @@ from extender.wire.validation import (
     values_fault,
 )
 
+MOST_PODS: Final = 1_000_000
+"""Of a limit: more pods than any cluster holds."""
 DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
 _STRENGTHS = {
     "required": REQUIRED,
@@ -43,10 +47,16 @@ class StrictLabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
 
 
 class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
-    """v1.PodAffinityTerm."""
+    """v1.PodAffinityTerm, and the limit that a term of podAntiAffinity may have."""
 
     labelSelector: StrictLabelSelector | None = None
     namespaceSelector: StrictLabelSelector | None = None
+    maxMatchingPods: Annotated[int, msgspec.Meta(ge=0, le=MOST_PODS)] | None = None
+
+    @property
+    def most(self) -> int | None:
+        """Return its `maxMatchingPods`."""
+        return self.maxMatchingPods
 
 
 class StrictWeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
@@ -145,8 +155,17 @@ def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
         yield from _below("nodeAffinity", _node_affinity(affinity.nodeAffinity))
     if affinity.podAffinity is not None:
         yield from _below("podAffinity", _pod_affinity(affinity.podAffinity))
+        for path, term in _located(affinity.podAffinity):
+            if term.most is not None:
+                yield f"podAffinity.{path}.maxMatchingPods", "only podAntiAffinity can have a limit"
     if affinity.podAntiAffinity is not None:
         yield from _below("podAntiAffinity", _pod_affinity(affinity.podAntiAffinity))
+        limited = [term for _, term in _located(affinity.podAntiAffinity) if term.most is not None]
+        if len(limited) > OF_ANNOTATIONS.limits:
+            what = (
+                f"{len(limited)} terms with maxMatchingPods are more than {OF_ANNOTATIONS.limits}"
+            )
+            yield "podAntiAffinity", what
 
 
 def _below(path: str, faults: Iterable[Fault]) -> Iterator[Fault]:
@@ -192,12 +211,18 @@ def _node_term(term: StrictNodeTerm) -> Iterator[Fault]:
 
 
 def _pod_affinity(found: StrictPodAffinity) -> Iterator[Fault]:
-    for name, terms in ((REQUIRED, found.required), (DURING_EXECUTION, found.during_execution)):
-        yield from _each(name, map(_pod_term, terms or ()))
     for index, each in enumerate(found.preferred or ()):
-        path = f"{PREFERRED}[{index}]"
-        yield from _below(path, _weight(each.weight))
-        yield from _below(f"{path}.podAffinityTerm", _pod_term(each.podAffinityTerm))
+        yield from _below(f"{PREFERRED}[{index}]", _weight(each.weight))
+    for path, term in _located(found):
+        yield from _below(path, _pod_term(term))
+
+
+def _located(found: StrictPodAffinity) -> Iterator[tuple[str, StrictPodTerm]]:
+    """Yield all terms, each with its path."""
+    for name, terms in ((REQUIRED, found.required), (DURING_EXECUTION, found.during_execution)):
+        yield from ((f"{name}[{index}]", term) for index, term in enumerate(terms or ()))
+    for index, each in enumerate(found.preferred or ()):
+        yield f"{PREFERRED}[{index}].podAffinityTerm", each.podAffinityTerm
 
 
 def _pod_term(term: StrictPodTerm) -> Iterator[Fault]:

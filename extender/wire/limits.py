@@ -31,6 +31,8 @@ class AnnotationLimits:
     """Terms, conditions, values and names: 1,000 terms of the usual kind."""
     conditions: int = 256
     """On labels of nodes, each compared with every node."""
+    limits: int = 8
+    """Terms with `maxMatchingPods`, for each of which pods are counted."""
     fault: int = 512
     """Characters of what is said about a broken one: it is kept, logged, and put into answers and
     events."""

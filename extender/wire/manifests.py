@@ -47,6 +47,11 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
     matchLabelKeys: tuple[str, ...] | None = None
     mismatchLabelKeys: tuple[str, ...] | None = None
 
+    @property
+    def most(self) -> int | None:
+        """Return its `maxMatchingPods`, which only a term in an annotation may have."""
+        return None
+
 
 class WeightedPodAffinityTerm(msgspec.Struct, gc=False):
     """v1.WeightedPodAffinityTerm."""

@@ -20,11 +20,15 @@ AFFINITY: Plugins = (InterPodAffinity(),)
 
 
 def actual_refusals(
-    state: ClusterState, pod: Json, names: Sequence[str], gates: Gates = EVERY_GATE_ON
+    state: ClusterState,
+    pod: Json,
+    names: Sequence[str],
+    gates: Gates = EVERY_GATE_ON,
+    plugins: Plugins = AFFINITY,
 ) -> dict[str, str]:
     """Ask the extender which nodes are refused and why."""
     asked, incoming = state.nodes.asked(names), model_pod(pod, gates)
-    verdicts = judge(state, incoming, asked, AFFINITY)
+    verdicts = judge(state, incoming, asked, plugins)
     refused = {name: reason.value for reason, some in verdicts.refused for name in some}
     assert list(verdicts.fits.names) == [name for name in names if name not in refused]
     assert sum(len(some) for _, some in verdicts.refused) == len(refused)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from extender.cluster.audits.violations import COMPARISONS
+from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.counts.watched import Mark, WatchedTerm
 from extender.cluster.state import ClusterState
@@ -111,6 +112,17 @@ def excludes(state: ClusterState, execution: Execution, owner: Pod, pod: Pod, ke
     )
 
 
+def enough_to_push(state: ClusterState, pod: Pod, breach: Breach) -> int:
+    """Return how many pods that stay it takes for one that breaks anti-affinity to have to go.
+
+    One, without a limit; with one, as many as leave no room for it.
+    """
+    watched, most = state.rule_watch.watched(breach.rule), breach.rule.most
+    if watched is None or most is None:
+        return 1
+    return max(1, most + 1 - _itself(state, pod, watched.pods[0]))
+
+
 def _watched(state: ClusterState, pod: Pod) -> Iterator[WatchedTerm]:
     for rule in state.rule_watch.rules_in_scope(pod):
         watched = state.rule_watch.watched(rule)
@@ -127,9 +139,13 @@ def _breaks(state: ClusterState, pod: Pod, watched: WatchedTerm, domain: str | N
         return False
     if affinity:
         return not pods
-    labels = state.namespace_labels(pod.pod_class.namespace)
-    itself = watched.pods[0].weigh(pod.pod_class, labels)
-    return pods > itself
+    most = watched.rule.most
+    return pods > (_itself(state, pod, watched.pods[0]) if most is None else most)
+
+
+def _itself(state: ClusterState, pod: Pod, pods: PodSet) -> int:
+    """Return how often a pod counts in a set."""
+    return pods.weigh(pod.pod_class, state.namespace_labels(pod.pod_class.namespace))
 
 
 def _counted(state: ClusterState, watched: WatchedTerm, domain: str) -> int | None:

@@ -234,6 +234,7 @@ def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
         yield from (((each, Role.REQUIRED_ANTI, source), 1) for each in affinity.required_anti)
         for each in affinity.preferred:
             yield (each.term, Role.PREFERRED, source), each.weight
+        yield from (((each, Role.LIMIT, source), 1) for each in affinity.limits)
 
 
 def _owners(

@@ -13,13 +13,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
-from extender.cluster.counts.existing_term import Role
+from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import PlacedClass
+from extender.cluster.counts.pod_sets import matched_by
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Affinity, Term
+from extender.model.pod_affinity import Affinity, LimitedTerm, Term
 
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
@@ -73,6 +74,11 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
                 yield found
                 found, seen = set(), 0
     yield found
+    for existing in list(state.existing_terms) if state.existing_terms.limits else ():
+        if isinstance(existing.term, LimitedTerm) and existing.classes:
+            for _ in state.counting_matching([matched_by(existing.term)], COMPARISONS):
+                yield set()
+            yield _exceeded(state, existing)
 
 
 def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
@@ -86,16 +92,21 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     term = violation.term
     # Replicas have the same rules, of which there may be thousands.
     classes = {id(pod.pod_class): pod.pod_class for pod in pods}
-    owning = {key for key, each in classes.items() if term in _rules(state, each).required_anti}
+    rules = {key: _rules(state, each) for key, each in classes.items()}
+    owning = {
+        key for key, each in rules.items() if term in each.required_anti or term in each.limits
+    }
     owners = [pod for pod in pods if id(pod.pod_class) in owning]
+    left = term.limit.most if isinstance(term, LimitedTerm) else 0
     matched: dict[int, bool] = {}
     for pod in pods if owners else ():
         key = id(pod.pod_class)
         if key not in matched:
             matched[key] = state.is_about(term, pod.pod_class)
         if matched[key]:
+            left -= 1
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
-            if other is not None:
+            if other is not None and (left < 0 or not isinstance(term, LimitedTerm)):
                 return Witnesses(other.key, pod.key)
     return None
 
@@ -188,6 +199,22 @@ def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) 
         for domain in _shared_domains(placed, owners)
         for term in terms
     }
+
+
+def _exceeded(state: ClusterState, existing: ExistingTerm) -> set[Violation]:
+    """Return where more pods match a term with a limit than it allows; O(its domains)."""
+    term = existing.term
+    tables = state.matching([matched_by(term)])
+    if (
+        not isinstance(term, LimitedTerm)
+        or tables is None
+        or term.limit.weight
+        or not state.annotations.holds(existing.source)
+    ):
+        return set()
+    get, values = tables[0].counts.get, existing.owners.topology.values
+    over = [each for each in existing.owners.counts if get(each, 0) > term.limit.most]
+    return {Violation(Role.REQUIRED_ANTI, term, values[domain]) for domain in over}
 
 
 def _shared_domains(placed: PlacedClass, owners: DomainTable) -> list[int]:

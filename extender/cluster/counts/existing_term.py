@@ -20,6 +20,8 @@ class Role(Enum):
     REQUIRED = "required"
     REQUIRED_ANTI = "requiredAnti"
     PREFERRED = "preferred"
+    LIMIT = "limit"
+    """Anti-affinity with `maxMatchingPods`; the table counts carriers, whatever the weight."""
 
 
 Named: TypeAlias = tuple[Term, Role, Source]
@@ -66,7 +68,10 @@ class ExistingTerm:
 
 
 def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
-    """Yield the rules that pods of a class have in their spec, then those in their annotation."""
+    """Yield the rules that pods of a class have in their spec, then those in their annotation.
+
+    Limits come by themselves: they are few, and never taken together as large rules are.
+    """
     annotated, namespace = pod_class.annotated, pod_class.namespace
     if pod_class.standing in {Standing.NOTHING, Standing.REPLACED}:
         yield pod_class.of_spec.affinity, Scope(namespace, Kind.NEVER_JUDGED)
@@ -76,7 +81,10 @@ def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
         yield pod_class.of_spec.affinity, Scope(namespace, Kind.REPLACED)
     if annotated is not None:
         judged = pod_class.standing in {Standing.WHOLE, Standing.REPLACED}
-        yield annotated.added, Scope(namespace, Kind.JUDGED if judged else Kind.LATER)
+        scope = Scope(namespace, Kind.JUDGED if judged else Kind.LATER)
+        yield annotated.added.apart_from_limits, scope
+        if annotated.added.limits:
+            yield Affinity(limits=annotated.added.limits), scope
 
 
 def is_annotated(source: Source) -> bool:
@@ -92,3 +100,5 @@ def by_role(affinity: Affinity, source: Source) -> Iterator[tuple[Named, int]]:
         yield (term, Role.REQUIRED_ANTI, source), 1
     for weighted in affinity.preferred:
         yield (weighted.term, Role.PREFERRED, source), weighted.weight
+    for limited in affinity.limits:
+        yield (limited, Role.LIMIT, source), 1

@@ -43,6 +43,8 @@ class ExistingTerms:
         self._many_terms = many_terms
         self._annotated_anti: dict[str, int] = {}
         """Required anti-affinity terms from annotations among them, by their owners' namespace."""
+        self.limits = 0
+        """How many of them have `maxMatchingPods`."""
         self._terms: dict[Named, ExistingTerm] = {}
         self._large: dict[_Carried, LargeRules] = {}
         self._in_order: dict[int, ExistingTerm | LargeRules] = {}
@@ -164,6 +166,7 @@ class ExistingTerms:
             self._terms[named] = self._in_order[self._last] = existing_term
             self._index.add(term.pods, existing_term)
             self._count_annotated(source, role is Role.REQUIRED_ANTI)
+            self.limits += role is Role.LIMIT
             self.version += 1
         existing_term.classes += 1
         return existing_term
@@ -202,6 +205,7 @@ class ExistingTerms:
             self._count_annotated(existing_term.source, -(existing_term.role is Role.REQUIRED_ANTI))
             self._index.remove(existing_term.term.pods, existing_term)
             self._nodes.drop(existing_term.owners)
+            self.limits -= existing_term.role is Role.LIMIT
             self.version += 1
 
     def _count_annotated(self, source: Source, terms: int) -> None:

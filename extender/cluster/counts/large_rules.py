@@ -34,6 +34,8 @@ LOOK_UP: Final = 8
 
 def are_large(rules: Affinity, many_terms: int = MANY_TERMS) -> bool:
     """Return whether rules are many or long; O(1), or O(terms) up to `many_terms`."""
+    if rules.limits:
+        return False
     if len(rules) > many_terms:
         return True
     terms = (*rules.required, *rules.required_anti, *(each.term for each in rules.preferred))

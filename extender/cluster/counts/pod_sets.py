@@ -10,7 +10,7 @@ from typing import TypeAlias
 from extender.cluster.counts.nodes import Nodes
 from extender.model.labels import EVERYTHING, Labels
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Affinity, PodSelector, Term
+from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 
 PER_SELECTOR, PER_REQUIREMENT, PER_STRING = 1024, 512, 128
 """Bytes of each, with its share of what it is found by; a label's value is short."""
@@ -108,11 +108,12 @@ class RuleSets:
     anti_affinity: tuple[KeyedSet, ...]
     preferred: tuple[tuple[KeyedSet, int], ...]
     """Each with the factor of its table in a score."""
+    limits: tuple[tuple[KeyedSet, LimitedTerm], ...] = ()
 
     def __iter__(self) -> Iterator[KeyedSet]:
         yield from self.affinity
         yield from self.anti_affinity
-        yield from (named for named, _ in self.preferred)
+        yield from (named for named, _ in (*self.preferred, *self.limits))
 
     def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> RuleSets:
         """Return the same with the objects that `share` returns for equal sets."""
@@ -121,6 +122,7 @@ class RuleSets:
             elsewhere=self.elsewhere,
             anti_affinity=tuple(map(share, self.anti_affinity)),
             preferred=tuple((share(named), factor) for named, factor in self.preferred),
+            limits=tuple((share(named), limited) for named, limited in self.limits),
         )
 
 
@@ -138,19 +140,21 @@ def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:
     return RuleSets(
         affinity=tuple((group, key) for key in keys if nodes.has_key(key)),
         elsewhere=next((key for key in keys if not nodes.has_key(key)), None),
-        anti_affinity=tuple(
-            _summed(anti) if many else [(_alone(term), term.topology_key) for term, _ in anti]
-        ),
+        anti_affinity=tuple(_summed(anti) if many else [matched_by(term) for term, _ in anti]),
         preferred=tuple(
             [(named, 1) for named in _summed(preferred)]
             if many
-            else [((_alone(term), term.topology_key), weight) for term, weight in preferred]
+            else [(matched_by(term), weight) for term, weight in preferred]
+        ),
+        limits=tuple(
+            (matched_by(each), each) for each in affinity.limits if nodes.has_key(each.topology_key)
         ),
     )
 
 
-def _alone(term: Term) -> PodSet:
-    return PodSet.all_of((term.pods,))
+def matched_by(term: Term) -> KeyedSet:
+    """Return the set of the pods that one term matches."""
+    return PodSet.all_of((term.pods,)), term.topology_key
 
 
 def _summed(weighted: Iterable[tuple[Term, int]]) -> list[KeyedSet]:

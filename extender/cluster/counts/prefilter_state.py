@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_term import Role
+from extender.cluster.counts.domain_limits import DomainLimit
+from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.counts.large_matches import LargeMatches, LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.pod_sets import RuleSets, matched_by
 from extender.cluster.counts.topology import DomainTable, Topology, versions
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
+from extender.model.pod_affinity import LimitedTerm
 
 PER_TABLE = 256
 """Bytes of what a pre-filter state has for each table."""
@@ -84,6 +87,8 @@ class PreFilterState:
     carriers with the sum of the weights of theirs."""
     existing_required: tuple[tuple[DomainTable, int], ...]
     """Placed pods' required affinity terms that match the class: carriers, and of how many."""
+    limits: tuple[DomainLimit, ...] = ()
+    """Terms with `maxMatchingPods`, the class's own first, then placed pods' that match it."""
     has_rules: bool = field(init=False)
     """Whether any rule, own or existing, can refuse a node."""
 
@@ -102,6 +107,7 @@ class PreFilterState:
         tables = sum(len(union.tables) for union in unions)
         tables += len(self.affinity) + len(self.preferred)
         tables += len(self.existing_preferred) + len(self.existing_required)
+        tables += 2 * len(self.limits)
         domains = sum(union.most_domains for union in unions)
         return self.pod_class.size + PER_TABLE * (1 + tables) + PER_DOMAIN * domains
 
@@ -110,7 +116,9 @@ class PreFilterState:
         """Return what is the same for classes that placed pods let onto the same nodes."""
         own = [table for union in self.anti_affinity for table in union.tables]
         existing = [table for union in self.existing_anti_affinity for table in union.tables]
-        return self.affinity, self.starts_group, frozenset(own), frozenset(existing)
+        limits = [(each.tables, each.room) for each in self.limits if each.is_required]
+        sets = frozenset(own), frozenset(existing), frozenset(limits)
+        return self.affinity, self.starts_group, *sets
 
     def __post_init__(self) -> None:
         self.has_rules = bool(self.affinity or self.anti_affinity or self.existing_anti_affinity)
@@ -184,6 +192,7 @@ class PreFilterStates:
             return
         sets = dict.fromkeys(self._rule_sets.of(pod_class))
         yield 0
+        sets.update((matched_by(each.term), None) for each in self._existing_limits(pod_class))
         for named in sets:
             for step in counters.counting(*named, comparisons):
                 spent += step
@@ -202,11 +211,14 @@ class PreFilterStates:
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
         existing: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
+        limits: list[ExistingTerm] = []
         for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
             counts = existing_term.annotated or not pod_class.of_annotations
             if counts and existing_term.owners.topology.is_anywhere:
                 existing[existing_term.role].append((existing_term.owners, 1))
+                if existing_term.role is Role.LIMIT:
+                    limits.append(existing_term)
         large = self.large_matches.about(pod_class)
         repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
         repelling += chain.from_iterable(each.anti_affinity for each in large)
@@ -230,4 +242,26 @@ class PreFilterStates:
             ),
             existing_preferred=(*existing[Role.PREFERRED], *preferring),
             existing_required=(*existing[Role.REQUIRED], *requiring),
+            limits=(*self._own_limits(pod_class, sets), *map(self._existing_limit, limits)),
         )
+
+    def _existing_limits(self, pod_class: PodClass) -> list[ExistingTerm]:
+        """Return the limits of placed pods that are about pods of a class."""
+        if not self._counters.existing_terms.limits:
+            return []
+        every = self._counters.existing_terms_about(pod_class)
+        return [each for each in every if each.role is Role.LIMIT]
+
+    def _own_limits(self, pod_class: PodClass, sets: RuleSets) -> Iterator[DomainLimit]:
+        labels = self._counters.namespace_labels(pod_class.namespace)
+        for named, term in sets.limits:
+            itself = term.pods.matches(pod_class.namespace, labels, pod_class.labels)
+            room = term.limit.most - itself
+            yield DomainLimit(term, self._counters.matching(*named), None, room)
+
+    def _existing_limit(self, existing: ExistingTerm) -> DomainLimit:
+        term = existing.term
+        if not isinstance(term, LimitedTerm):
+            raise TypeError(f"{term} has no limit")
+        matched = self._counters.matching(*matched_by(term))
+        return DomainLimit(term, matched, existing.owners, term.limit.most - 1, existing.number)

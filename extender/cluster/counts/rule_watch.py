@@ -357,7 +357,8 @@ class RuleWatch:
 
 def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:
     affinity = pod.pod_class.affinity
-    if pod.node is None or len(affinity.required) + len(affinity.required_anti) > MOST_TERMS:
+    terms = len(affinity.required) + len(affinity.required_anti) + len(affinity.limits)
+    if pod.node is None or terms > MOST_TERMS:
         return ()
     plain = execution.plain is not None
     return (rule for rule in execution_rules(pod) if plain or not rule.plain)

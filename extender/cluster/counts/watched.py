@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from sys import maxsize
 from typing import NamedTuple, TypeAlias
 
 from extender.cluster.counts.pod_sets import KeyedSet
@@ -40,8 +41,11 @@ class WatchedTerm:
     def enough(self) -> int:
         """Return from how many pods on more of them make no difference to any owner.
 
-        One keeps affinity. With one, anti-affinity is broken for all but that pod itself.
+        One keeps affinity. With one, anti-affinity is broken for all but that pod itself. Beyond a
+        limit, each one more may be who has to go.
         """
+        if self.rule.most is not None:
+            return maxsize
         return 1 if self.rule.kind is RuleKind.AFFINITY else 2
 
 

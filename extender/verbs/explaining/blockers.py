@@ -89,8 +89,8 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
         if rule.nominated:
             _name_nominated(state, pod, refusal)
         elif rule.by_placed_pods and rule.table is not None:
-            own = refusal.reason is Reason.ANTI_AFFINITY
-            _want(state, refusal, rule.table, matched if own else carried)
+            carriers = refusal.reason is Reason.EXISTING_ANTI_AFFINITY
+            _want(state, refusal, rule.table, carried if carriers else matched)
         if number % AT_ONCE == 0:
             yield
     for rule, sought in matched.items():
@@ -112,7 +112,8 @@ def _want(
     sought = rules.get(rule)
     if sought is None:
         # A table of one own term has 1 for each pod; another may count a pod more than once.
-        counted = refusal.reason is Reason.ANTI_AFFINITY and len(rule.terms) == 1
+        carriers = refusal.reason is Reason.EXISTING_ANTI_AFFINITY
+        counted = not carriers and len(rule.terms) == 1
         sought = rules[rule] = _Sought(table, counted)
     node = state.nodes.number(refusal.first)
     if node is not None and topology.is_alone(node):

@@ -25,6 +25,8 @@ MOST_NAMES: Final = 10
 """Namespaces that are named."""
 
 
+OF_OTHERS: Final = frozenset((Reason.EXISTING_ANTI_AFFINITY, Reason.EXISTING_LIMIT))
+
 _Named: TypeAlias = tuple[Reason, Term, bool]
 """What tells a term from others: the last is whether it is from an annotation."""
 
@@ -53,7 +55,10 @@ class TermSurvey:
             pairs = zip_longest(terms, as_written[: len(terms)])
             for term, each in islice(pairs, MOST_TERMS):
                 yield from self._look_into((reason, term, is_annotated(self._class, term)), each)
-        theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
+        for term, (as_it_is, limit) in zip(own.limits, written.limits, strict=False):
+            if not limit.weight:
+                yield from self._look_into((Reason.LIMIT, term, True), as_it_is)
+        theirs = [each for each in self._hits if each[0] in OF_OTHERS]
         others = sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
         mutual = set()
         for facts in self._found.terms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from extender.model.pod_affinity import LimitedTerm
 from extender.model.verdict import Reason, Verdict
 from extender.model.wording import labels_of, plural, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
@@ -68,6 +69,8 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
     mutual = f", which {'has' if facts.matched == 1 else 'have'} the same rule"
     about = f"pods with {labels_of(term.pods.selector)}{merged}"
+    if isinstance(term, LimitedTerm):
+        about = f"at most {term.limit.most} {about}"
     if term.pods.selector.matches_nothing:
         about = "no pods: it has no labelSelector"
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY

@@ -42,6 +42,7 @@ KINDS: Final = {
     Role.REQUIRED: "affinity",
     Role.REQUIRED_ANTI: "anti-affinity",
     Role.PREFERRED: "preferred",
+    Role.LIMIT: "anti-affinity with a limit",
 }
 
 TERMS: Final = (

@@ -1,0 +1,79 @@
+"""Topology domains in which a term with `maxMatchingPods` allows no more pods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, versions
+from extender.model.pod_affinity import LimitedTerm
+
+
+@dataclass(slots=True, eq=False)
+class DomainLimit:
+    """A term with a limit, and what it says of pods of one class.
+
+    Remembered until one of its tables changes, as a union of domains is.
+    """
+
+    term: LimitedTerm
+    matched: DomainTable
+    """The pods that the term matches."""
+    owners: DomainTable | None
+    """The placed pods that carry it; None where it is the term of the pod that is asked about."""
+    room: int
+    """Pods that match and may be in a domain already; fewer than 0 of them: none may come."""
+    number: int = 0
+    """Of the existing term."""
+    _versions: tuple[int, ...] | None = None
+    _full: Collection[int] = ()
+
+    @property
+    def topology(self) -> Topology:
+        """Return the topology that its domains are of."""
+        return self.matched.topology
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether it refuses nodes; else it lowers their score."""
+        return not self.term.limit.weight
+
+    @property
+    def tables(self) -> tuple[DomainTable, ...]:
+        """Return what it compares."""
+        return (self.matched,) if self.owners is None else (self.matched, self.owners)
+
+    def holds(self, domain: int) -> bool:
+        """Return whether the term speaks of a domain: an owner is there, or about to be."""
+        return domain != NO_DOMAIN and (self.owners is None or domain in self.owners.counts)
+
+    def full(self) -> Collection[int]:
+        """Return the domains that have no room for one more; O(entries) after a change."""
+        now = versions(self.tables)
+        if now != self._versions:
+            self._full, self._versions = self._find(), now
+        return self._full
+
+    def among(self, places: Sequence[int]) -> Collection[int]:
+        """Return those of some domains, one that has no node yet among them, without room."""
+        get, room = self.matched.counts.get, self.room
+        return {each for each in places if self.holds(each) and get(each, 0) > room}
+
+    def _find(self) -> Collection[int]:
+        matched, room = self.matched.counts, self.room
+        if self.owners is None:
+            if room >= 0:
+                return {domain for domain, pods in matched.items() if pods > room}
+            return range(len(self.topology.values))
+        get = matched.get
+        return {domain for domain in self.owners.counts if get(domain, 0) > room}
+
+    def penalties(self) -> DomainTable:
+        """Return what a preferred term adds to scores now: its weight where there is no room.
+
+        Once for each pod that matches, or each owner, as anti-affinity without a limit does.
+        """
+        weight, counts = self.term.limit.weight, (self.owners or self.matched).counts
+        found = DomainTable(self.topology)
+        found.counts = {each: weight * counts[each] for each in self.full() if each in counts}
+        return found

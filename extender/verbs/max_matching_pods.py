@@ -1,0 +1,135 @@
+"""Anti-affinity with a limit: how many matching pods may be in a topology domain with an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extender.cluster.counts.domain_limits import DomainLimit
+from extender.cluster.counts.nodes import NodeList
+from extender.cluster.counts.topology import NO_DOMAIN
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import LimitedTerm
+from extender.model.verdict import MAX_MATCHING_PODS, Reason
+from extender.model.wording import plural, short
+from extender.verbs.filtering import CountingPlugin
+from extender.verbs.plugins import FilterResult, refuse
+from extender.verbs.pod_rules import TermRule
+from extender.verbs.rules import RefusalGroup
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class LimitRule(TermRule):
+    """The domains where one such term allows no more pods."""
+
+    most: int
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say whose limit it is, over which key, and which pods are there."""
+        most = plural(self.most, "pod")
+        if self.reason is Reason.LIMIT:
+            whose = f"your annotation's limit of {most} on {short(self.key)}"
+        else:
+            whose = f"a limit of {most} on {short(self.key)} (by annotation of pods there)"
+        return f"{whose}: there are {group.in_the_way}{group.places}"
+
+
+@dataclass(frozen=True, slots=True)
+class MaxMatchingPods(CountingPlugin):
+    """`maxMatchingPods` of required anti-affinity terms in annotations, the pod's and others'."""
+
+    name: ClassVar[str] = MAX_MATCHING_PODS
+    compares_pods: ClassVar[bool] = True
+
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
+        """Return whether there is a limit that a pod may have to keep."""
+        return bool(self._limits(state, pod)) or any(
+            each.affinity.limits for each in state.nominated.classes
+        )
+
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say that the picture is stale, where a limit is about the pod."""
+        return state.stale if state.stale is not None and self._limits(state, pod) else None
+
+    def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
+        """Return whether a limit about a pod counts those of another class."""
+        return any(state.is_about(each.term, other) for each in self._limits(state, pod))
+
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
+        """Judge known nodes by the limits."""
+        limits = self._limits(state, pod)
+        return refuse(_rules(limits, asked), asked) if limits else FilterResult(asked, ())
+
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[LimitRule]:
+        """Yield the limits as if some pods, which have one node, were there as well."""
+        limits = self._limits(state, pod)
+        if not others:
+            yield from _rules(limits, None)
+            return
+        known = {each.term for each in limits}
+        namespace = pod.pod_class.namespace
+        classes = [state.class_for_others(each.pod_class, namespace) for each in others]
+        for pod_class in classes:
+            for term in pod_class.affinity.required_limits:
+                if term not in known and state.is_about(term, pod.pod_class):
+                    known.add(term)
+                    limits.append(_brought(state, term))
+        node = state.nodes.number(others[0].node or "")
+        for limit in limits:
+            full = limit.full()
+            if node is not None:
+                domain = limit.topology.domain_of[node]
+                if domain not in full and _is_full(state, limit, domain, classes):
+                    full = {*full, domain}
+            yield _rule(limit, full)
+
+    def _view(self, pod_class: PodClass) -> PodClass:
+        return pod_class.by_annotation if self.of_annotations else pod_class
+
+    def _limits(self, state: ClusterState, pod: Pod) -> list[DomainLimit]:
+        limits = state.prefilter_state(self._view(state.class_of(pod))).limits
+        return [each for each in limits if each.is_required] if limits else []
+
+
+def _rules(limits: Sequence[DomainLimit], asked: NodeList | None) -> Iterator[LimitRule]:
+    for each in limits:
+        one = asked is not None and len(asked.names) == 1
+        full = each.among(asked.domains(each.topology)) if one and asked else each.full()
+        yield _rule(each, full)
+
+
+def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
+    reason = Reason.LIMIT if limit.owners is None else Reason.EXISTING_LIMIT
+    return LimitRule(
+        reason,
+        limit.topology,
+        full,
+        table=limit.matched,
+        terms=(limit.term,),
+        annotated=True,
+        number=limit.number,
+        most=limit.term.limit.most,
+    )
+
+
+def _brought(state: ClusterState, term: LimitedTerm) -> DomainLimit:
+    """Return a limit that no placed pod has, and that a nominated one is about to bring."""
+    matched = state.matched(term)
+    empty = type(matched)(matched.topology)
+    return DomainLimit(term, matched, empty, term.limit.most - 1)
+
+
+def _is_full(
+    state: ClusterState, limit: DomainLimit, domain: int, classes: Sequence[PodClass]
+) -> bool:
+    """Return whether a domain is full once pods of some classes are there."""
+    term = limit.term
+    brought = domain != NO_DOMAIN and any(term in each.affinity.limits for each in classes)
+    if not (brought or limit.holds(domain)):
+        return False
+    more = sum(state.is_about(term, each) for each in classes)
+    return limit.matched.counts.get(domain, 0) + more > limit.room

@@ -1,0 +1,137 @@
+"""Random questions about `maxMatchingPods`, to the verbs and to the oracle.
+
+`python -m tests.limit_questions 1000000` asks so many, and says how many differ.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from extender.cluster.audits.recount import mismatches
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.max_matching_pods import MaxMatchingPods
+from extender.verbs.plugins import Plugins
+from tests.annotating import moved
+from tests.builders import HOST, ZONE, Json, Pod, namespace, node, pod, selector, state_of, term
+from tests.oracle import Args, Cluster
+from tests.verbs.judging import (
+    actual_refusals,
+    actual_scores,
+    expected_refusals,
+    expected_scores,
+)
+
+LIMITS: Plugins = (InterPodAffinity(), MaxMatchingPods())
+NAMES = ("a", "b", "c", "d")
+SPACES = ("alpha", "beta")
+APPS = ("web", "db")
+QUESTIONS_A_CLUSTER = 8
+PROGRESS = 20_000
+
+
+def differences(seed: int) -> Iterator[str]:
+    """Ask about one cluster; yield what the two do not say alike, or "" for each question."""
+    dice = random.Random(seed)
+    cluster = _cluster(dice)
+    state = state_of(cluster.nodes, cluster.namespaces, map(moved, cluster.pods))
+    args = Args(dice.choice((0, 1, 5)), dice.random() < 0.2)
+    for number in range(QUESTIONS_A_CLUSTER):
+        asking = _asking(dice, cluster, number)
+        names = dice.sample(NAMES, dice.choice((1, 4, 4)))
+        found = (
+            actual_refusals(state, moved(asking), names, plugins=LIMITS),
+            actual_scores(state, moved(asking), names, args),
+        )
+        expected = (
+            expected_refusals(cluster, asking, names, args),
+            expected_scores(cluster, asking, names, args),
+        )
+        yield "" if found == expected else f"{asking}: {found}, not {expected}"
+    if mismatches(state):
+        yield "the counters are not those of a recount"
+
+
+def _cluster(dice: random.Random) -> Cluster:
+    nodes = [node(name, _places(dice, name)) for name in NAMES]
+    spaces = [namespace(name, {"team": dice.choice(("red", "blue"))}) for name in SPACES]
+    pods = [_pod(dice, f"pod-{number}") for number in range(dice.choice((0, 2, 5, 9)))]
+    return Cluster(nodes, spaces, [_fate(dice, each) for each in pods])
+
+
+def _places(dice: random.Random, name: str) -> dict[str, str]:
+    labels = {HOST: name, ZONE: dice.choice("xy"), "rack": dice.choice("xrs")}
+    return {key: value for key, value in labels.items() if dice.random() < 0.9}
+
+
+def _fate(dice: random.Random, made: Pod) -> Pod:
+    drawn = dice.random()
+    if drawn < 0.8:
+        return made.on(dice.choice(NAMES))
+    return made.nominated(dice.choice(NAMES)).priority(5) if drawn < 0.9 else made
+
+
+def _asking(dice: random.Random, cluster: Cluster, number: int) -> Json:
+    if cluster.pods and dice.random() < 0.5:
+        # A pod that is there already, or one more replica.
+        like: Any = dice.choice(cluster.pods)
+        if dice.random() < 0.5:
+            return dict(like)
+        made = _pod(dice, f"asking-{number}", like["metadata"]["namespace"])
+        return Pod({**made, "spec": {"affinity": like["spec"].get("affinity", {})}})
+    return _pod(dice, f"asking-{number}")
+
+
+def _pod(dice: random.Random, name: str, space: str = "") -> Pod:
+    made = pod(name, space or dice.choice(SPACES)).labels(app=dice.choice(APPS))
+    if dice.random() < 0.5:
+        made = made.labels(tier=dice.choice("ab"))
+    for _ in range(dice.choice((0, 0, 1, 1, 2))):
+        made = made.anti_affinity(_term(dice, 0.8))
+    for _ in range(dice.choice((0, 0, 0, 1, 2))):
+        made = made.avoids(dice.choice((1, 50, 100)), _term(dice, 0.7))
+    if dice.random() < 0.1:
+        made = made.affinity(_term(dice, 0.0))
+    return made
+
+
+def _term(dice: random.Random, limited: float) -> Json:
+    fields: dict[str, Any] = {}
+    if dice.random() < 0.3:
+        fields["namespaces"] = dice.sample(SPACES, dice.choice((1, 2)))
+    if dice.random() < 0.3:
+        fields["namespaceSelector"] = dice.choice(({}, selector(team="red")))
+    if dice.random() < 0.2:
+        fields[dice.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["tier"]
+    if dice.random() < limited:
+        fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3))
+    about = dice.choice((selector(), selector(app="web"), selector(app="db")))
+    return term(dice.choice((HOST, ZONE, ZONE, "rack", "nowhere")), about, **fields)
+
+
+def main(most: int) -> int:
+    """Ask so many questions, with lines of progress."""
+    asked = wrong = seed = told = 0
+    while asked < most:
+        for found in differences(seed):
+            asked += 1
+            if found:
+                wrong += 1
+                _say(f"seed {seed}: {found}")
+        seed += 1
+        if asked >= told + PROGRESS:
+            told = asked
+            _say(f"{asked:,} of {most:,} questions, {wrong} differences")
+    _say(f"{asked:,} questions about {seed:,} clusters, {wrong} differences")
+    return int(wrong > 0)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,212 @@
+"""`maxMatchingPods`: what it refuses, whom it evicts, and what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.cluster.audits.violations import Violation, patrol, witnesses
+from extender.model.pod_affinity import LimitedTerm
+from extender.verbs.preempting import Victims
+from tests.annotating import PREFERRED, REQUIRED, annotated
+from tests.builders import HOST, ZONE, Json, Pod, model_pod, node, pod, selector, state_of, term
+from tests.limit_questions import LIMITS, differences
+from tests.oracle import IN_TREE_DEFAULTS
+from tests.verbs.judging import actual_refusals, actual_scores, chosen_of
+
+NODES = [
+    node("a", {HOST: "a", ZONE: "x"}, {"pods": "9", "cpu": "9"}),
+    node("b", {HOST: "b", ZONE: "x"}, {"pods": "9", "cpu": "9"}),
+    node("c", {HOST: "c", ZONE: "y"}, {"pods": "9", "cpu": "9"}),
+    node("d", {HOST: "d"}, {"pods": "9", "cpu": "9"}),
+]
+NAMES = ["a", "b", "c", "d"]
+OWN = "node(s) had as many matching pods as the pod's maxMatchingPods allows"
+THEIRS = "node(s) had as many matching pods as existing pods' maxMatchingPods allows"
+WEB = selector(app="web")
+
+
+def web(name: str, on: str = "") -> Pod:
+    made = pod(name).labels(app="web")
+    return made.on(on) if on else made
+
+
+def limited(raw: Json, most: int, key: str = ZONE, strength: str = REQUIRED, **fields: Any) -> Json:
+    one = term(key, WEB, maxMatchingPods=most, **fields)
+    if strength == PREFERRED:
+        return annotated(
+            raw, {"podAntiAffinity": {strength: [{"weight": 10, "podAffinityTerm": one}]}}
+        )
+    return annotated(raw, {"podAntiAffinity": {strength: [one]}})
+
+
+DB = pod("db").labels(app="db")
+
+
+@pytest.mark.parametrize(
+    ("incoming", "placed", "expected"),
+    [
+        pytest.param(
+            limited(web("new"), 2), [web("1", "a")], {}, id="the owner counts: two are two"
+        ),
+        pytest.param(
+            limited(web("new"), 2),
+            [web("1", "a"), web("2", "b")],
+            {"a": OWN, "b": OWN},
+            id="a third one is one too many in its zone, and nowhere else",
+        ),
+        pytest.param(
+            limited(DB, 1), [web("1", "a")], {}, id="an owner that does not match does not count"
+        ),
+        pytest.param(
+            limited(DB, 1),
+            [web("1", "a"), web("2", "b")],
+            {"a": OWN, "b": OWN},
+            id="nor does it go where there are more already",
+        ),
+        pytest.param(limited(DB, 0), [web("1", "c")], {"c": OWN}, id="none: anti-affinity"),
+        pytest.param(
+            limited(web("new"), 0),
+            [],
+            {"a": OWN, "b": OWN, "c": OWN},
+            id="one that matches itself, and none allowed: only a node without the key",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "a"), 2), web("2", "b")],
+            {"a": THEIRS, "b": THEIRS},
+            id="symmetric: others keep to the limit of a placed pod",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "c"), 2), web("2", "a"), web("3", "b")],
+            {},
+            id="where no owner is, a limit is nothing to others",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(pod("db").on("c"), 0)],
+            {"c": THEIRS},
+            id="symmetric: none beside a placed owner",
+        ),
+        pytest.param(DB, [limited(web("1", "a"), 1)], {}, id="who does not match is free"),
+        pytest.param(
+            limited(web("new"), 2, HOST),
+            [web("1", "a"), web("2", "a"), web("3", "b")],
+            {"a": OWN},
+            id="by host",
+        ),
+        pytest.param(
+            limited(web("new"), 2, namespaces=["other"]),
+            [web("1", "a"), web("2", "b")],
+            {},
+            id="about another namespace",
+        ),
+        pytest.param(
+            limited(web("new"), 1, matchLabelKeys=["hash"]),
+            [web("1", "a").labels(hash="1"), web("2", "c")],
+            {"a": OWN, "b": OWN, "c": OWN},
+            id="a label key that the owner lacks narrows nothing",
+        ),
+        pytest.param(
+            limited(web("new").labels(hash="2"), 1, matchLabelKeys=["hash"]),
+            [web("1", "a").labels(hash="1"), web("2", "c").labels(hash="2")],
+            {"c": OWN},
+            id="a label key narrows the pods that count",
+        ),
+        pytest.param(
+            limited(web("new"), 2),
+            [web("1", "a"), web("2").nominated("b").priority(9)],
+            {"b": OWN},
+            id="a nominated pod counts on its node",
+        ),
+        pytest.param(
+            web("new"),
+            [web("1", "c"), limited(web("2").nominated("c").priority(9), 2)],
+            {"c": THEIRS},
+            id="a nominated pod brings its limit",
+        ),
+    ],
+)
+def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
+    state = state_of(NODES, [], placed)
+    assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(0, 400, 50))
+def test_random_questions_are_answered_as_by_the_oracle(seed: int) -> None:
+    assert [each for at in range(seed, seed + 50) for each in differences(at) if each] == []
+
+
+@pytest.mark.parametrize(
+    ("incoming", "placed", "expected"),
+    [
+        pytest.param(
+            limited(web("new"), 2, strength=PREFERRED),
+            [web("1", "a")],
+            {},
+            id="below the limit, nothing is avoided",
+        ),
+        pytest.param(
+            limited(web("new"), 2, strength=PREFERRED),
+            [web("1", "a"), web("2", "b")],
+            {"c": 100, "d": 100},
+            id="once it would be exceeded, the zone is",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b")],
+            {"c": 100, "d": 100},
+            id="symmetric",
+        ),
+    ],
+)
+def test_nodes_are_avoided(incoming: Json, placed: list[Json], expected: dict[str, int]) -> None:
+    state = state_of(NODES, [], placed)
+    assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == {}
+    assert actual_scores(state, incoming, NAMES, IN_TREE_DEFAULTS) == expected
+
+
+def test_the_least_important_pods_are_victims_and_no_more_than_have_to_go() -> None:
+    there = [web(str(number), "a").priority(number) for number in range(1, 5)]
+    state = state_of(NODES, [], there)
+    incoming = model_pod(limited(web("new").priority(9), 3))
+    chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
+    assert chosen == {"a": Victims(["default-2", "default-1"], 0)}
+
+
+def test_nobody_is_a_victim_where_the_others_are_too_many() -> None:
+    there = [web("1", "a").priority(1), web("2", "b").priority(1), web("3", "b").priority(1)]
+    state = state_of(NODES, [], there)
+    incoming = model_pod(limited(web("new").priority(9), 1))
+    assert chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False) == {}
+
+
+@pytest.mark.parametrize(
+    ("placed", "broken"),
+    [
+        pytest.param([limited(web("1", "a"), 2), web("2", "b")], False, id="as many as allowed"),
+        pytest.param(
+            [limited(web("1", "a"), 2), web("2", "b"), web("3", "b")], True, id="one too many"
+        ),
+        pytest.param(
+            [limited(web("1", "c"), 2), web("2", "a"), web("3", "a"), web("4", "b")],
+            False,
+            id="too many where no owner is",
+        ),
+        pytest.param(
+            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b"), web("3", "b")],
+            False,
+            id="preferred only",
+        ),
+    ],
+)
+def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: bool) -> None:
+    state = state_of(NODES, [], placed)
+    found: set[Violation] = set().union(*patrol(state, 100))
+    assert [(each.domain, isinstance(each.term, LimitedTerm)) for each in found] == (
+        [("x", True)] if broken else []
+    )
+    assert all(witnesses(state, each) is not None for each in found)
