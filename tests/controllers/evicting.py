@@ -21,6 +21,7 @@ from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
 from extender.ports import Evicted, Eviction, Occurrence
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.warm_up import WarmUp
 from extender.wire.objects import PodReader
@@ -118,7 +119,7 @@ class Rig:
         metrics = Metrics(self.registry)
         context = ControllerContext(
             self.state,
-            (InterPodAffinity(), NodeAffinityPlugin()),
+            (InterPodAffinity(), NodeAffinityPlugin(), MaxMatchingPods()),
             metrics,
             WarmUp(self.state, metrics),
             self.history,

@@ -7,7 +7,8 @@ import pytest
 from extender.controllers.eviction.owner_locks import RateLimiter
 from extender.errors import ApiError
 from extender.ports import Evicted, Eviction
-from tests.builders import HOST, pod, selector, term
+from tests.annotating import DURING, annotated
+from tests.builders import HOST, Pod, pod, selector, term
 from tests.controllers.evicting import GRACE, ON_SSD, Rig
 
 DB = selector(app="db")
@@ -127,6 +128,27 @@ async def test_of_two_equal_ones_the_younger_goes() -> None:
     rig.place(SOLO.started("2026-01-01T00:00:00Z"), "a", "old", owner="ReplicaSet/two")
     await rig.after(GRACE + 5)
     assert rig.mover.evicted == ["young"]
+
+
+async def test_of_too_many_for_a_limit_as_many_go_as_are_above_it() -> None:
+    rig = with_disks()
+    rig.node("c")
+    for name, at in (("one", 1), ("two", 2), ("three", 3), ("four", 4)):
+        rule = {"podAntiAffinity": {DURING: [term(HOST, selector(app="web"), maxMatchingPods=2)]}}
+        raw = pod(name).labels(app="web").started(f"2026-01-0{at}T00:00:00Z")
+        rig.place(Pod(annotated(raw, rule)), "a", owner=f"ReplicaSet/{name}")
+    await rig.after(GRACE + 5)
+    assert sorted(rig.mover.evicted) == ["four", "three"]
+
+
+async def test_an_owner_that_its_own_limit_does_not_count_goes_for_one_too_many() -> None:
+    rig = with_disks()
+    rule = {"podAntiAffinity": {DURING: [term(HOST, selector(app="web"), maxMatchingPods=1)]}}
+    rig.place(Pod(annotated(pod("guard"), rule)), "a", owner="ReplicaSet/guard")
+    for name in ("one", "two"):
+        rig.place(pod(name).labels(app="web"), "a", owner=f"ReplicaSet/{name}")
+    await rig.after(GRACE + 5)
+    assert rig.mover.evicted == ["guard"]
 
 
 async def test_the_one_whose_rule_it_is_goes_however_important_it_is() -> None:

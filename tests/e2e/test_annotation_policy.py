@@ -90,7 +90,11 @@ FULL = {
         DURING: [term(HOST, selector(requirement("a", "NotIn", "x", "y")))],
         PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, mismatchLabelKeys=["v"])}],
     },
-    "podAntiAffinity": {REQUIRED: None, DURING: [term(HOST, WEB, matchLabelKeys=["v"])]},
+    "podAntiAffinity": {
+        REQUIRED: None,
+        DURING: [term(HOST, WEB, matchLabelKeys=["v"], maxMatchingPods=2)],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=None)}],
+    },
 }
 
 
@@ -145,6 +149,8 @@ def _broken(value: str) -> Any:
         pytest.param({"podAffinity": {REQUIRED: term(ZONE, WEB)}}, id="a term for a list"),
         pytest.param(anti(term(ZONE, WEB, topologykey="x")), id="an unknown field"),
         pytest.param(anti(term("", WEB)), id="an empty topology key"),
+        pytest.param(anti(term(ZONE, WEB, maxMatchingPods="2")), id="a string for a limit"),
+        pytest.param(anti(term(ZONE, WEB, maxMatchingPods=-1)), id="a limit below 0"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "in", "b")))), id="in"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "Gt", "1")))), id="Gt of a pod"),
         pytest.param(anti(term(ZONE, {"matchLabels": {"a": 1}})), id="a number for a label"),

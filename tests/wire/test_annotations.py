@@ -49,6 +49,32 @@ def test_rules_are_added() -> None:
     assert found.by_annotation.affinity.required == (meant(HOST, "cache"), meant(ZONE, "cache"))
 
 
+def test_limits_are_kept_apart() -> None:
+    rules = {
+        "podAntiAffinity": {
+            REQUIRED: [
+                term(HOST, WEB),
+                term(ZONE, WEB, maxMatchingPods=2, matchLabelKeys=["version"]),
+            ],
+            DURING: [term(ZONE, WEB, maxMatchingPods=0)],
+            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, DB, maxMatchingPods=3)}],
+        },
+    }
+    found = model_pod(annotated(OWN, rules)).pod_class
+    assert found.affinity.required_anti == (meant(HOST, "web"),)
+    assert found.affinity.preferred == ()
+    assert [each.limit for each in found.affinity.limits] == [(2, 0), (3, -7), (0, 0)]
+    assert found.affinity.limits[0].pods.selector.requires("version", Operator.IN)
+    assert [each.limit.most for each in found.during_execution.limits] == [0]
+    assert found.of_spec.affinity.limits == ()
+
+
+def test_a_limit_in_a_spec_means_nothing() -> None:
+    raw = pod("new").anti_affinity(term(ZONE, WEB, maxMatchingPods=2))
+    (found,) = model_pod(raw).pod_class.affinity.required_anti
+    assert found == meant(ZONE, "web")
+
+
 def test_rules_are_replaced() -> None:
     found = model_pod(annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}}, "Replace"))
     assert found.pod_class.affinity.required == ()
@@ -217,6 +243,23 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
         pytest.param(
             anti(term(ZONE, WEB, matchLabelKeys=["v"], mismatchLabelKeys=["v"])),
             f"{FIRST}.matchLabelKeys[0]", "mismatchLabelKeys", id="a key on both sides",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, maxMatchingPods=-1)), f"{FIRST}.maxMatchingPods", ">= 0",
+            id="a limit below 0",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods", "`int | null`",
+            id="a limit that is no number",
+        ),
+        pytest.param(
+            {"podAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}},
+            f"{AT}.podAffinity.{REQUIRED}[0].maxMatchingPods", "only podAntiAffinity",
+            id="a limit of affinity",
+        ),
+        pytest.param(
+            anti(*[term(ZONE, WEB, maxMatchingPods=2)] * (MOST.limits + 1)),
+            f"{AT}.podAntiAffinity", f"more than {MOST.limits}", id="too many limits",
         ),
         pytest.param(soft(0), f"{AT}.podAffinity.{PREFERRED}[0].weight", "1-100", id="weight 0"),
         pytest.param(soft(101), f"{AT}.podAffinity.{PREFERRED}[0].weight", "1-100", id="101"),
