@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, TypeAlias
+
+from simulation.invariants.limits import AFFINITY
 
 Json: TypeAlias = dict[str, Any]
 
@@ -76,8 +79,14 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
     if sort.startswith("of a tenant"):
         labels[TENANT] = f"tenant{sum(app.encode()) % 3}"
     apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
-    affinity = _affinity(sort, app, other, apart)
-    return {"labels": labels, "affinity": affinity, "priority": priority, "apart": apart}
+    made = {"labels": labels, "affinity": {}, "priority": priority, "apart": apart}
+    if sort.startswith("at most"):
+        # It has to be said in an annotation.
+        own, others = ({"matchLabels": {"app": each}} for each in (app, other))
+        two, three = _term(apart, own, maxMatchingPods=2), _term(apart, others, maxMatchingPods=3)
+        rules = json.dumps(_anti(two, three))
+        return made | {"annotations": {AFFINITY: rules}, "apart": ""}
+    return made | {"affinity": _affinity(sort, app, other, apart)}
 
 
 def _affinity(sort: str, app: str, other: str, apart: str) -> Json:
@@ -131,6 +140,8 @@ SORTS: Final = (
     "apart by host",
     "apart by host",
     "apart by zone",
+    "at most two by host",
+    "at most two by zone",
     "together",
     "near another",
     "away from another",

@@ -21,6 +21,7 @@ from extender.model.quota import BILLIONTHS
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
+from simulation.invariants.limits import limits_of
 from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rooms import milli
 from simulation.invariants.rules import Labels, speaks_of, weighted_terms
@@ -141,6 +142,7 @@ def _terms(pod: Json) -> Iterator[tuple[str, bool, Json, int]]:
     for rule in rules_of(pod):
         if rule.kind in roles:
             yield roles[rule.kind], not rule.plain, rule.said, 1
+    yield from (("limit", True, each, 1) for each in limits_of(pod))
     for term, weight in weighted_terms(pod):
         yield "preferred", False, {**term}, weight
 

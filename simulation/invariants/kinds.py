@@ -37,9 +37,10 @@ class Kinds:
     def of(self, pod: Json) -> Kind:
         """Return the kind of a pod."""
         metadata, affinity = pod["metadata"], pod["spec"].get("affinity")
+        annotations = tuple(sorted((metadata.get("annotations") or {}).items()))
         labels = tuple(sorted((metadata.get("labels") or {}).items()))
         # A kind keeps its rules alive, so no others come to have their identity.
-        name = (id(affinity), metadata["namespace"], labels)
+        name = (id(affinity), metadata["namespace"], labels, annotations)
         if name not in self._kinds:
             needs = tuple(term["topologyKey"] for term in affinity_terms(pod))
             self._kinds[name] = Kind(len(self._kinds), pod, needs, crosses_namespaces(pod))

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
+from simulation.invariants.limits import MOST, is_exceeded, limits_of
 from simulation.invariants.preemptions import Preemptions
 from simulation.invariants.quotas import Limits, are_too_many
 from simulation.invariants.rules import Labels, has_rules
@@ -215,11 +216,15 @@ class Referee:
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
         if placed.kind.needs and not self._may_have_company(placed, at, without):
             return "required affinity not met", "", ()
+        limits = limits_of(placed.kind.pod)
+        known = self._known(placed, at, without) if limits or placed.kind.crosses else []
+        for term in limits:
+            if self._always_exceeds(term, placed, known, at):
+                return "limit exceeded", f", of {term[MOST]} by {term['topologyKey']}", ()
         if placed.kind.crosses:
-            known = self._known(placed, at, without)
             quotas = self.quotas.pictures(self.known_since("resourcequotas", at))
-            limits = (each for _, each in quotas)
-            if self._is_over_quota(placed.key, known, limits):
+            hard = (each for _, each in quotas)
+            if self._is_over_quota(placed.key, known, hard):
                 return "quota exceeded", "", ()
         return None
 
@@ -236,6 +241,23 @@ class Referee:
             for number, nodes in self._nodes(at)
             if number >= both
             for spaces in self._spaces(at)
+        )
+
+    def _always_exceeds(
+        self, term: Mapping[str, Any], placed: Placed, known: list[Placed], at: float
+    ) -> bool:
+        """Tell whether a limit is exceeded in each picture that the extender may have had."""
+        since = self.nodes.first(placed.node)
+        return all(
+            is_exceeded(
+                term,
+                (placed.kind, nodes.get(placed.node, {})),
+                ((each.kind, nodes.get(each.node, {})) for each in known),
+                spaces,
+            )
+            for number, nodes in self._nodes(at)
+            if number >= since
+            for _, spaces in self._spaces(at)
         )
 
     def _known(self, placed: Placed, at: float, without: tuple[str, ...]) -> list[Placed]:

@@ -130,15 +130,20 @@ async def test_of_two_equal_ones_the_younger_goes() -> None:
     assert rig.mover.evicted == ["young"]
 
 
-async def test_of_too_many_for_a_limit_as_many_go_as_are_above_it() -> None:
-    rig = with_disks()
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_of_too_many_for_a_limit_as_many_go_as_are_above_it(*, dry_run: bool) -> None:
+    rig = with_disks(dry_run=dry_run)
     rig.node("c")
     for name, at in (("one", 1), ("two", 2), ("three", 3), ("four", 4)):
         rule = {"podAntiAffinity": {DURING: [term(HOST, selector(app="web"), maxMatchingPods=2)]}}
         raw = pod(name).labels(app="web").started(f"2026-01-0{at}T00:00:00Z")
         rig.place(Pod(annotated(raw, rule)), "a", owner=f"ReplicaSet/{name}")
     await rig.after(GRACE + 5)
-    assert sorted(rig.mover.evicted) == ["four", "three"]
+    if dry_run:
+        gone = {"three": "dryRun", "four": "dryRun"}
+        assert rig.outcomes() == {"one": "othersGo", "two": "othersGo"} | gone
+    else:
+        assert sorted(rig.mover.evicted) == ["four", "three"]
 
 
 async def test_an_owner_that_its_own_limit_does_not_count_goes_for_one_too_many() -> None:

@@ -18,9 +18,9 @@ from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import applied
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.judging import judging
 from tests.e2e.objects import JSON, ZONE, namespace, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path
-from tests.e2e.scheduling import configured, shipped
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,28 +68,6 @@ async def tenant(sandbox: Sandbox) -> AsyncIterator[Api]:
         connector=aiohttp.TCPConnector(ssl=context), headers=headers
     ) as session:
         yield Api(session, sandbox.control_plane.server)
-
-
-@asynccontextmanager
-async def judging(sandbox: Sandbox, mode: str = REPLACE) -> AsyncIterator[Extender]:
-    """Run scheduler and extender in a mode, where annotations count everywhere."""
-    folder = sandbox.folder("judging")
-    config = folder / "annotations.yaml"
-    document = {
-        "apiVersion": "affinity-extender.io/v1alpha1",
-        "kind": "AffinityExtenderConfiguration",
-        "annotations": {"namespaceSelector": {}},
-    }
-    config.write_text(json.dumps(document))
-    async with (
-        Extender.running(sandbox.control_plane, mode, folder, "--config", str(config)) as extender,
-        configured(sandbox.control_plane, shipped(mode, extender.url, quotas=True), folder),
-    ):
-        sandbox.extender = extender
-        try:
-            yield extender
-        finally:
-            sandbox.extender = None
 
 
 async def seen(extender: Extender, name: str) -> None:

@@ -14,7 +14,8 @@ import yaml
 
 from tests.e2e.api import ApiError, key_of
 from tests.e2e.applying import applied, collection
-from tests.e2e.extending import REPLACE
+from tests.e2e.extending import ASSIST, REPLACE
+from tests.e2e.judging import judging
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
 from tests.e2e.scheduling import STOCK
@@ -66,6 +67,31 @@ async def test_replicas_apart(sandbox: Sandbox, mode: str) -> None:
         await sandbox.api.patch(f"{collection(things[0])}/web", {"spec": {"replicas": 5}})
         places = await until_placed(sandbox, 5)
         assert {places[key] for key in places.keys() - nodes.keys()} == {"n4"}
+
+
+@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+async def test_at_most_two_per_zone(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
+    async with (
+        judging(sandbox, mode),
+        applied(sandbox.api, EXAMPLES / "at-most-two-per-zone/deployment.yaml") as things,
+    ):
+        nodes = await until_placed(sandbox, 4)
+        assert Counter(name[0] for name in nodes.values()) == {"a": 2, "b": 2}
+
+        await sandbox.api.patch(f"{collection(things[0])}/web", {"spec": {"replicas": 7}})
+        await sandbox.pods.until(
+            lambda: len([each for each in sandbox.pods.objects.values() if refusal(each)]) == 3,
+            SETTLE_S,
+            "three pods to be refused",
+        )
+        waiting = [each for each in sandbox.pods.objects.values() if refusal(each)]
+        for each in waiting:
+            assert "4 node(s) had as many matching pods" in str(refusal(each))
+
+        await sandbox.add(*(node(f"c{n}", "c") for n in (1, 2)))
+        places = await until_placed(sandbox, 6)
+        assert Counter(name[0] for name in places.values()) == {"a": 2, "b": 2, "c": 2}
 
 
 @with_and_without_us

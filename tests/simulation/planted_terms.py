@@ -13,6 +13,7 @@ from extender.cluster.counts.topology import Topology
 from extender.model.labels import Labels, Operator, Requirement
 from extender.model.node_affinity import Comparison, NodeTerm, int64
 from extender.model.pod_affinity import PodSelector
+from extender.verbs.max_matching_pods import MaxMatchingPods
 from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
@@ -70,6 +71,10 @@ def _excludes_no_node_by_name(patch: Patch) -> None:
     patch.setattr(NodeTerm, "matches", named)
 
 
+def _looks_at_no_limit(patch: Patch) -> None:
+    patch.setattr(MaxMatchingPods, "_limits", lambda *_: [])
+
+
 STORED = "counters differ from the cluster"
 MEET = "excluding pods met"
 
@@ -94,6 +99,7 @@ TERMS: Mapping[str, Planted] = {
             {STORED, MEET},
         ),
         "takes every hostname for a name": (_takes_every_hostname_for_a_name, {MEET}),
+        "looks at no limit": (_looks_at_no_limit, {"limit exceeded"}),
     }.items()
 } | {
     "has no largest number": Planted(_has_no_largest_number, {STORED}, _evicts),

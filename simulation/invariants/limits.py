@@ -1,0 +1,47 @@
+"""`maxMatchingPods` of required terms in annotations, judged by counting the pods of a domain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from simulation.invariants.kinds import Kind
+from simulation.invariants.rules import Json, Labels, speaks_of
+
+AFFINITY: Final = "affinity-extender.io/affinity"
+MOST: Final = "maxMatchingPods"
+
+
+def limits_of(pod: Json) -> tuple[dict[str, Any], ...]:
+    """Return the terms with a limit that a pod was placed by."""
+    annotation = pod["metadata"].get("annotations", {}).get(AFFINITY, "")
+    return _limits(annotation) if MOST in annotation else ()
+
+
+@lru_cache(maxsize=1_000)
+def _limits(annotation: str) -> tuple[dict[str, Any], ...]:
+    strength = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms: list[dict[str, Any]] = json.loads(annotation)["podAntiAffinity"][strength]
+    return tuple(each for each in terms if MOST in each)
+
+
+def is_exceeded(
+    term: Json,
+    one: tuple[Kind, Labels],
+    others: Iterable[tuple[Kind, Labels]],
+    spaces: Mapping[str, Labels],
+) -> bool:
+    """Tell whether, in the domain of a pod with a term, more match than it allows, the pod too."""
+    (owner, here), key = one, term["topologyKey"]
+    if key not in here:
+        return False
+    matched: dict[Kind, bool] = {}
+    count = int(speaks_of(term, owner.pod, owner.pod, spaces))
+    for kind, labels in others:
+        if labels.get(key) == here[key]:
+            if kind not in matched:
+                matched[kind] = speaks_of(term, owner.pod, kind.pod, spaces)
+            count += matched[kind]
+    return count > int(term[MOST])
