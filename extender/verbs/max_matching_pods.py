@@ -97,8 +97,9 @@ class MaxMatchingPods(CountingPlugin):
 
 def _rules(limits: Sequence[DomainLimit], asked: NodeList | None) -> Iterator[LimitRule]:
     for each in limits:
-        one = asked is not None and len(asked.names) == 1
-        full = each.among(asked.domains(each.topology)) if one and asked else each.full()
+        # The cheaper way round; a template is one name, whose domain may have no number yet.
+        few = asked is not None and len(asked.names) <= max(1, len(each.matched.counts))
+        full = each.among(asked.domains(each.topology)) if few and asked else each.full()
         yield _rule(each, full)
 
 
