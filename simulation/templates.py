@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from simulation.invariants.limits import AFFINITY
-
 Json: TypeAlias = dict[str, Any]
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -85,7 +83,7 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
         own, others = ({"matchLabels": {"app": each}} for each in (app, other))
         two, three = _term(apart, own, maxMatchingPods=2), _term(apart, others, maxMatchingPods=3)
         rules = json.dumps(_anti(two, three))
-        return made | {"annotations": {AFFINITY: rules}, "apart": ""}
+        return made | {"annotations": {"affinity-extender.io/affinity": rules}, "apart": ""}
     return made | {"affinity": _affinity(sort, app, other, apart)}
 
 

@@ -17,12 +17,12 @@ from extender.model.node_resources import HostPort
 from extender.model.objects import Pod as ModelPod
 from extender.verbs import victims
 from extender.verbs.plugins import Plugins
+from extender.verbs.preempting import importance
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import (
     Candidate,
     candidates,
     choose,
-    importance,
     ineligible,
     on_node,
 )
