@@ -28,6 +28,7 @@ from extender.wire.decoding import Json, decode
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
     ALWAYS,
+    EXCLUSIVE_ANNOTATION,
     NULL,
     POLICY_ANNOTATION,
     AffinityManifest,
@@ -196,7 +197,7 @@ class TemplateReader:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
         found = _annotations(template.metadata)
         rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
-        broken = self._annotations.read(owner.namespace, rules).fault
+        broken = self._annotations.read(owner.namespace, rules).for_labels(labels).fault
         return Template(
             owner,
             labels,
@@ -228,7 +229,8 @@ def _inner(raw: msgspec.Raw) -> Manifest:
 
 def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
     found = metadata.annotations or {}
-    return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
+    names = AFFINITY_ANNOTATION, POLICY_ANNOTATION, EXCLUSIVE_ANNOTATION
+    return {name: found[name] for name in names if name in found}
 
 
 def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:

@@ -6,6 +6,7 @@ docs/annotations.md is written for those who write them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,9 +17,17 @@ import msgspec
 from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.annotation_rules import REPLACES, WrittenAnnotation
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.lru_cache import LruCache
 from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.model.objects import Pod
+from extender.model.pod_affinity import (
+    NO_WRITTEN_AFFINITY,
+    PodSelector,
+    Term,
+    WrittenAffinity,
+    WrittenTerm,
+)
 from extender.wire.affinity import Gates, read_affinity
 from extender.wire.annotation_manifests import (
     StrictAffinity,
@@ -29,15 +38,24 @@ from extender.wire.annotation_manifests import (
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
 from extender.wire.limits import OF_ANNOTATIONS
-from extender.wire.manifests import AFFINITY_ANNOTATION, NULL, POLICY_ANNOTATION, PodAnnotations
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    EXCLUSIVE_ANNOTATION,
+    NULL,
+    POLICY_ANNOTATION,
+    PodAnnotations,
+)
 from extender.wire.node_terms import Fault, read_preferred, read_required
+from extender.wire.validation import is_label_key
 
 REPLACE: Final = "Replace"
 """The only policy that there is a name for: without one, rules are added."""
 
 AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
+EXCLUSIVE_PATH: Final = f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
 
+_EXCLUSIVE: Final = re.compile(r"\s*(\S{1,317}) by (\S{1,317})\s*")
 _TEXT = msgspec.json.Decoder(str)
 _AFFINITY = msgspec.json.Decoder(StrictAffinity)
 
@@ -55,6 +73,14 @@ class Annotation:
     """The broken field, and what is wrong with it; then nothing is said of rules."""
     key: bytes = b""
     """What tells these rules about other pods from all others."""
+    label: str | None = None
+    """A label that the pod needs: the one by which domains are exclusive."""
+
+    def for_labels(self, labels: Mapping[str, str]) -> Annotation:
+        """Return the same, or what is wrong with it for a pod with these labels."""
+        if self.label is None or self.label in labels:
+            return self
+        return Annotation(fault=(EXCLUSIVE_PATH, f"the pod has no label {self.label!r}"))
 
     def digest(self, labels: Mapping[str, str]) -> str:
         """Return what tells the rules about other pods of an owner with these labels."""
@@ -77,7 +103,7 @@ class AnnotationReader:
         """Without `anywhere` none counts, so whoever edits them costs nothing."""
         self._gates = gates
         self._anywhere = anywhere
-        self._known: LruCache[tuple[str, bytes, bytes], Annotation] = LruCache(
+        self._known: LruCache[tuple[str, tuple[bytes, ...]], Annotation] = LruCache(
             memory.ANNOTATIONS, share=2
         )
 
@@ -87,35 +113,42 @@ class AnnotationReader:
             return NO_ANNOTATION
         if not self._anywhere:
             return UNREAD
-        affinity, policy = bytes(found.affinity), bytes(found.policy)
-        key = (namespace, affinity, policy)
+        key = (namespace, found.rules)
         known = self._known.get(key)
         if known is None:
             try:
                 known = self._read(namespace, found)
             except ObjectError as error:
                 known = Annotation(fault=(_cut(error.path), _cut(error.message)))
-            self._known.put(key, known, decoded_size(affinity, policy))
+            self._known.put(key, known, decoded_size(*found.rules))
         return known
 
     def _read(self, namespace: str, found: PodAnnotations) -> Annotation:
         replaces = found.policy is not NULL
         if replaces and decode(_TEXT, found.policy, POLICY_PATH) != REPLACE:
             raise ObjectError(POLICY_PATH, f"not a policy; there is {REPLACE} alone")
-        if found.affinity is NULL:
+        if replaces and found.affinity is NULL:
             raise ObjectError(POLICY_PATH, f"there is no annotation {AFFINITY_ANNOTATION}")
-        manifest = _decoded(decode(_TEXT, found.affinity, AFFINITY_PATH).encode())
+        manifest = StrictAffinity()
+        if found.affinity is not NULL:
+            manifest = _decoded(decode(_TEXT, found.affinity, AFFINITY_PATH).encode())
+        label, exclusive = None, NO_WRITTEN_AFFINITY
+        if found.exclusive is not NULL:
+            label, exclusive = _exclusive(decode(_TEXT, found.exclusive, EXCLUSIVE_PATH))
         self._gates.drop_disabled(manifest)
         during_execution = manifest.during_execution()
         pods = WrittenAnnotation(
-            read_affinity(manifest, namespace), read_affinity(during_execution, namespace), replaces
+            read_affinity(manifest, namespace).plus(exclusive),
+            read_affinity(during_execution, namespace),
+            replaces,
         )
         says_nothing = pods == WrittenAnnotation()
         return Annotation(
             None if says_nothing else pods,
             _node_rules(manifest.nodeAffinity),
             replaces,
-            key=b"" if says_nothing else bytes(found.affinity) + bytes(found.policy),
+            key=b"" if says_nothing else b"".join(found.rules),
+            label=label,
         )
 
 
@@ -151,6 +184,25 @@ def _decoded(text: bytes) -> StrictAffinity:
     for where, what in faults_of(manifest):
         raise ObjectError(f"{AFFINITY_PATH}.{where}", what)
     return manifest
+
+
+def _exclusive(text: str) -> tuple[str, WrittenAffinity]:
+    """Read "<label key> by <topology key>"; return the label key, and the two terms that it means.
+
+    Near those with the same value of the label, and away from those with another, in all
+    namespaces.
+    """
+    found = _EXCLUSIVE.fullmatch(text)
+    if found is None:
+        raise ObjectError(EXCLUSIVE_PATH, f"{text!r} is not '<label key> by <topology key>'")
+    for key in found.groups():
+        if not is_label_key(key):
+            raise ObjectError(EXCLUSIVE_PATH, f"{key!r} is not a label key")
+    label, topology_key = found.groups()
+    having = Selector.of([Requirement(label, Operator.EXISTS, frozenset())])
+    term = Term(PodSelector(having, frozenset(), EVERYTHING), topology_key)
+    alike, others = WrittenTerm(term, (label,)), WrittenTerm(term, (), (label,))
+    return label, WrittenAffinity((alike,), (others,), crosses_namespaces=True)
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> None:

@@ -104,6 +104,7 @@ def _entries(term: PodAffinityTerm) -> int:
 
 AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
+EXCLUSIVE_ANNOTATION = "affinity-extender.io/exclusive"
 KEEP_ANNOTATIONS = {
     "safe_to_evict": "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "do_not_disrupt": "karpenter.sh/do-not-disrupt",
@@ -114,19 +115,31 @@ KEEP_ANNOTATIONS = {
 
 class PodAnnotations(
     msgspec.Struct,
-    rename={"affinity": AFFINITY_ANNOTATION, "policy": POLICY_ANNOTATION, **KEEP_ANNOTATIONS},
+    rename={
+        "affinity": AFFINITY_ANNOTATION,
+        "policy": POLICY_ANNOTATION,
+        "exclusive": EXCLUSIVE_ANNOTATION,
+        **KEEP_ANNOTATIONS,
+    },
 ):
     """Annotations of a pod that are about its rules, and about its eviction."""
 
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
+    exclusive: msgspec.Raw = NULL
     safe_to_evict: msgspec.Raw = NULL
     do_not_disrupt: msgspec.Raw = NULL
     prefer_no_eviction: msgspec.Raw = NULL
 
     def __bool__(self) -> bool:
         """Return whether one of them is there that is about its rules."""
-        return self.affinity is not NULL or self.policy is not NULL
+        return not (self.affinity is self.policy is self.exclusive is NULL)
+
+    @property
+    def rules(self) -> tuple[bytes, ...]:
+        """Return those about its rules; the third only where it is there."""
+        further = () if self.exclusive is NULL else (bytes(self.exclusive),)
+        return bytes(self.affinity), bytes(self.policy), *further
 
     @property
     def keep(self) -> str | None:

@@ -124,6 +124,8 @@ class PodReader:
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         deleting = metadata.deletionTimestamp is not None
         annotation = self._annotations.read(namespace, metadata.annotations)
+        if annotation.label is not None:
+            annotation = annotation.for_labels(decode(_LABELS, labels, "metadata.labels") or {})
         pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
         charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
         conditions = bytes(status.conditions)

@@ -21,6 +21,7 @@ _COLLECTIONS = {
     "Namespace": f"{_CORE}/namespaces",
     "Pod": f"{_CORE}/namespaces/{{namespace}}/pods",
     "ResourceQuota": f"{_CORE}/namespaces/{{namespace}}/resourcequotas",
+    "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
     "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION, POLICY_ANNOTATION
 from tests import builders
 from tests.annotating import DURING, PREFERRED, REQUIRED
 from tests.builders import HOST, ZONE, model_pod, node_term, requirement, selector, term
@@ -184,6 +184,13 @@ async def test_policies_are_checked(api: Api, annotations: dict[str, str]) -> No
     says = await _says(api, annotations)
     assert says is not None
     assert f"metadata.annotations[{POLICY_ANNOTATION}]" in says
+
+
+@pytest.mark.parametrize(("value", "sound"), [("job by rack", True), ("job", False), ("", False)])
+async def test_exclusive_domains_are_checked(api: Api, value: str, *, sound: bool) -> None:
+    says = await _says(api, {EXCLUSIVE_ANNOTATION: value})
+    assert (says is None) is sound
+    assert sound or f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]" in str(says)
 
 
 async def test_pods_without_such_annotations_are_let_in(api: Api) -> None:

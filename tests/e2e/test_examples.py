@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
-POOL = "example.com/node-pool"
+POOL, RACK = "example.com/node-pool", "example.com/rack"
 
 # The examples are about Kubernetes, so they hold without us as well.
 with_and_without_us = pytest.mark.parametrize("mode", [in_e2e_all(STOCK), REPLACE])
@@ -41,16 +41,14 @@ async def until_placed(sandbox: Sandbox, count: int) -> dict[str, str]:
     return sandbox.places()
 
 
-async def until_refused(sandbox: Sandbox) -> JSON:
-    """Return the pod that the scheduler finds no place for, once there is one."""
+async def until_refused(sandbox: Sandbox, count: int = 1) -> list[JSON]:
+    """Return the pods that the scheduler finds no place for, once there are so many."""
 
     def refused() -> list[JSON]:
-        waiting = (p for p in sandbox.pods.objects.values() if not p["spec"].get("nodeName"))
-        return [each for each in waiting if refusal(each)]
+        return [each for each in sandbox.pods.objects.values() if refusal(each)]
 
-    await sandbox.pods.until(lambda: bool(refused()), SETTLE_S, "a pod to be refused")
-    (pod,) = refused()
-    return pod
+    await sandbox.pods.until(lambda: len(refused()) == count, SETTLE_S, f"{count} refused pods")
+    return refused()
 
 
 @with_and_without_us
@@ -80,18 +78,38 @@ async def test_at_most_two_per_zone(sandbox: Sandbox, mode: str) -> None:
         assert Counter(name[0] for name in nodes.values()) == {"a": 2, "b": 2}
 
         await sandbox.api.patch(f"{collection(things[0])}/web", {"spec": {"replicas": 7}})
-        await sandbox.pods.until(
-            lambda: len([each for each in sandbox.pods.objects.values() if refusal(each)]) == 3,
-            SETTLE_S,
-            "three pods to be refused",
-        )
-        waiting = [each for each in sandbox.pods.objects.values() if refusal(each)]
-        for each in waiting:
+        for each in await until_refused(sandbox, 3):
             assert "4 node(s) had as many matching pods" in str(refusal(each))
 
         await sandbox.add(*(node(f"c{n}", "c") for n in (1, 2)))
         places = await until_placed(sandbox, 6)
         assert Counter(name[0] for name in places.values()) == {"a": 2, "b": 2, "c": 2}
+
+
+@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(
+        *(node(f"{rack}{n}", None, 110, **{RACK: rack}) for rack in "rs" for n in (1, 2))
+    )
+    text = (EXAMPLES / "job-alone-on-its-rack/jobs.yaml").read_text()
+    third = sandbox.folder("third") / "job.yaml"
+    third.write_text(text.partition("---")[0].replace("train-a", "train-c"))
+    async with (
+        judging(sandbox, mode),
+        applied(sandbox.api, EXAMPLES / "job-alone-on-its-rack/jobs.yaml"),
+    ):
+        places = await until_placed(sandbox, 4)
+        racks = defaultdict(set)
+        for key, name in places.items():
+            racks[sandbox.pods.objects[key]["metadata"]["labels"]["job"]].add(name[0])
+        assert sorted(map(sorted, racks.values())) == [["r"], ["s"]]
+
+        async with applied(sandbox.api, third):
+            for each in await until_refused(sandbox, 2):
+                assert "4 node(s) didn't match pod anti-affinity rules" in str(refusal(each))
+            await sandbox.add(*(node(f"t{n}", None, 110, **{RACK: "t"}) for n in (1, 2)))
+            after = await until_placed(sandbox, 6)
+            assert {after[key][0] for key in after.keys() - places.keys()} == {"t"}
 
 
 @with_and_without_us
@@ -106,7 +124,7 @@ async def test_one_pod_per_node(sandbox: Sandbox, mode: str) -> None:
 
         path = "/apis/apps/v1/namespaces/customer-b/deployments/engine"
         await sandbox.api.patch(path, {"spec": {"replicas": 3}})
-        fifth = await until_refused(sandbox)
+        (fifth,) = await until_refused(sandbox)
         assert fifth["metadata"]["namespace"] == "customer-b"
         assert "4 node(s) didn't match pod anti-affinity rules" in str(refusal(fifth))
 
@@ -162,7 +180,7 @@ async def test_rolling_update_is_stuck_without_label_keys(
 
         change = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
         await sandbox.api.patch(f"{collection(things[0])}/application-server", change)
-        new = await until_refused(sandbox)
+        (new,) = await until_refused(sandbox)
 
         assert "2 node(s) didn't match pod affinity rules" in str(refusal(new))
         assert sandbox.places() == old
@@ -194,7 +212,7 @@ async def test_exclusive_node_pools(sandbox: Sandbox, mode: str) -> None:
             assert apart["labelSelector"] == {
                 "matchExpressions": [exists, tenant("NotIn", "green")]
             }
-            assert key_of(await until_refused(sandbox)) == "default/g"
+            assert [key_of(each) for each in await until_refused(sandbox)] == ["default/g"]
 
             assert (await sandbox.settle(pod("without-tenant")))["without-tenant"]
             await sandbox.assert_lawful()

@@ -26,6 +26,7 @@ _ADMISSION_OFF = (
 _CONTROLLERS = (
     "deployment-controller",
     "replicaset-controller",
+    "job-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "resourcequota-controller",
