@@ -409,4 +409,11 @@ BUGS = (
         "                pass\n",
         "verbs/test_max_matching_pods.py::test_the_least_important_pods_are_victims_and_no_more_than_have_to_go",
     ),
+    Bug(
+        "an exclusive domain is open to others",
+        "wire.annotations",
+        "WrittenTerm(term, (), (label,))",
+        "WrittenTerm(term, (label,))",
+        "wire/test_annotations.py::test_an_exclusive_domain_is_two_terms_over_all_namespaces",
+    ),
 )
