@@ -104,8 +104,9 @@ class Fate:
 def fate(state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Breach]) -> Fate:
     """Say what becomes of a pod that breaks rules, before it is asked which node would take it.
 
-    Of two pods that exclude each other by rules of both, the one with the lower priority goes, and
-    of equals the younger one. O(pods in the way), up to MOST_COMPARED of them for each rule.
+    Of pods that exclude each other by rules of all, the first by `precedence` stays: the highest
+    priority, and of equals the oldest; with a limit, as many as it allows. O(pods in the way), up
+    to MOST_COMPARED of them for each rule.
     """
     fates = [Fate(_by_rule(state, execution, pod, breach), breach) for breach in found]
     if not fates:

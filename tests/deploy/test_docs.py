@@ -73,7 +73,10 @@ def test_every_path_of_the_map_is_there() -> None:
     ("row", "holds"),
     [
         ("Where is the first-pod exception?", "def is_first"),
-        ("How long is a place reserved?", "RESERVATION_SECONDS = 180.0"),
+        (
+            "How long is a place reserved, and what if the answer to a bind is lost?",
+            "RESERVATION_SECONDS = 180.0",
+        ),
         ("What happens on 410 Gone?", "self.status == HTTPStatus.GONE"),
         ("Who may write `nominatedNodeName`?", "/status/nominatedNodeName"),
         ("When do two pods get in each other's way?", "def interact("),

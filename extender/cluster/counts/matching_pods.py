@@ -110,8 +110,9 @@ def weigh_in(
 class PlacedClass:
     """How many pods of a class each node holds, and where each of them counts.
 
-    `place` is the one path on which counters move: an event of a pod, a node that changes its
-    labels and a class that starts to match a term all go through it.
+    An event of a pod moves counters by `place`, with a sign. A class that begins or ceases to match
+    moves one table by `belong`, with all of its pods; a node that changes its labels moves the
+    shares of its pods (`Counters.moving`).
     """
 
     __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class")
