@@ -7,6 +7,7 @@ It shares no code with the extender, so that agreement between the two means som
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -240,10 +241,19 @@ class Term:
         return key
 
     @property
-    def most(self) -> int | None:
+    def most(self) -> int | str | None:
         """How many pods that match may be in a domain with an owner; None: no other."""
-        most: int | None = self.raw.get("maxMatchingPods")
+        most: int | str | None = self.raw.get("maxMatchingPods")
         return most
+
+    def allows(self, own: Json) -> int:
+        """Return that as a number, with one more pod."""
+        if not isinstance(self.most, str):
+            return self.most or 0
+        others = (each for each in self.cluster.pods if identity(each) != identity(own))
+        every = [own, *(each for each in others if not is_finished(each))]
+        matching, percent = sum(map(self.matches, every)), int(self.most.rstrip("%"))
+        return max(1, math.ceil(matching * percent / 100))
 
     def matches(self, pod: Json) -> bool:
         """Return whether a pod is one that this term speaks of."""
@@ -391,7 +401,7 @@ def _exceeds(term: Term, own: _Rules, others: Sequence[_Existing], domain: tuple
     """Return whether more pods would match in a domain than a term allows, with ours there."""
     there = [other for other in others if other.domain(term.key) == domain]
     matched = sum(term.matches(other.rules.pod) for other in there)
-    return matched + term.matches(own.pod) > (term.most or 0)
+    return matched + term.matches(own.pod) > term.allows(own.pod)
 
 
 def _pulls_above_limits(

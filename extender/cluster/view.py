@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.existing_term import is_annotated, rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
@@ -35,7 +36,7 @@ from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import PodSelector, Term
+from extender.model.pod_affinity import LimitedTerm, PodSelector, Term
 from extender.model.stepping import within
 
 MOST_PREFILTER_STATES = 4096
@@ -296,6 +297,48 @@ class ClusterView:
     def matched(self, term: Term) -> DomainTable:
         """Return where the pods are that a term matches, counted at once when that is new."""
         return self._counters.matching(*matched_by(term))
+
+    def limits(self, prefilter: PreFilterState, pod: Pod) -> Sequence[DomainLimit]:
+        """Return the limits about a pod, percentages as numbers; it is left out of the counts."""
+        for each in prefilter.limits:
+            if each.term.limit.percent:
+                each.allow(self.allowed(each.term, pod))
+        return prefilter.limits
+
+    def allowed(self, term: LimitedTerm, asking: Pod | None = None) -> int:
+        """Return how many pods may match a term in a domain.
+
+        A percentage is of those that match, placed or waiting, and of the pod that is asked about,
+        which is left out of the counts. O(classes that match, and classes that wait).
+        """
+        limit = term.limit
+        return limit.of(self._matching(term, asking)) if limit.percent else limit.most
+
+    def _matching(self, term: Term, asking: Pod | None) -> int:
+        counted = self.matching_sets.find(*matched_by(term))
+        if counted is None or counted.pending is not None:
+            among = self.candidates(term.pods)
+            placed = sum(each.pods for each in among if self.is_about(term, each.pod_class))
+        else:
+            placed = sum(each.pods for each in counted.members)
+        waiting = sum(
+            pods
+            for namespace, classes in self._pods_by_node.waiting_classes.items()
+            if term.pods.covers(namespace, self.namespace_labels(namespace))
+            for pod_class, pods in classes.items()
+            if term.pods.selector.matches(pod_class.labels)
+        )
+        # Those that are being bound are in both.
+        for each in {each.pod.uid: each.pod for each in self.reservations}.values():
+            known = self.pod(each.key, each.uid)
+            itself = asking is not None and each.uid == asking.uid
+            if known is not None and known.node is None and not itself:
+                waiting -= self.is_about(term, known.pod_class)
+        if asking is not None:
+            known = self.pod(asking.key, asking.uid)
+            if known is None or known.node is not None:
+                waiting += self.is_about(term, asking.pod_class)
+        return placed + waiting
 
     def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.

@@ -71,6 +71,15 @@ class Limit(NamedTuple):
     most: int
     weight: int = 0
     """Negative, of a preferred term; 0: it is required."""
+    percent: bool = False
+    """Of the pods that match, wherever they are, rounded up."""
+
+    def __str__(self) -> str:
+        return f"{self.most}{'%' * self.percent}"
+
+    def of(self, matching: int) -> int:
+        """Return how many that is of so many pods that match."""
+        return max(1, -(-matching * self.most // 100)) if self.percent else self.most
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,10 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
         weights: dict[Topology, dict[DomainTable, int]] = {}
-        for table, weight in self._weighted_tables(self._prefilter(state, pod)):
+        prefilter = self._prefilter(state, pod)
+        if prefilter.limits:
+            state.limits(prefilter, pod)
+        for table, weight in self._weighted_tables(prefilter):
             if table.counts:
                 tables = weights.setdefault(table.topology, {})
                 tables[table] = tables.get(table, 0) + weight

@@ -77,7 +77,7 @@ class MaxMatchingPods(CountingPlugin):
             for term in pod_class.affinity.required_limits:
                 if term not in known and state.is_about(term, pod.pod_class):
                     known.add(term)
-                    limits.append(_brought(state, term))
+                    limits.append(_brought(state, term, pod))
         node = state.nodes.number(others[0].node or "")
         for limit in limits:
             full = limit.full()
@@ -91,8 +91,10 @@ class MaxMatchingPods(CountingPlugin):
         return pod_class.by_annotation if self.of_annotations else pod_class
 
     def _limits(self, state: ClusterState, pod: Pod) -> list[DomainLimit]:
-        limits = state.prefilter_state(self._view(state.class_of(pod))).limits
-        return [each for each in limits if each.is_required] if limits else []
+        prefilter = state.prefilter_state(self._view(state.class_of(pod)))
+        if not prefilter.limits:
+            return []
+        return [each for each in state.limits(prefilter, pod) if each.is_required]
 
 
 def _rules(limits: Sequence[DomainLimit], asked: NodeList | None) -> Iterator[LimitRule]:
@@ -113,15 +115,17 @@ def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
         terms=(limit.term,),
         annotated=True,
         number=limit.number,
-        most=limit.term.limit.most,
+        most=limit.most,
     )
 
 
-def _brought(state: ClusterState, term: LimitedTerm) -> DomainLimit:
+def _brought(state: ClusterState, term: LimitedTerm, pod: Pod) -> DomainLimit:
     """Return a limit that no placed pod has, and that a nominated one is about to bring."""
     matched = state.matched(term)
     empty = type(matched)(matched.topology)
-    return DomainLimit(term, matched, empty, term.limit.most - 1)
+    brought = DomainLimit(term, matched, empty, 1)
+    brought.allow(state.allowed(term, pod))
+    return brought
 
 
 def _is_full(

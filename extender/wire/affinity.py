@@ -60,7 +60,9 @@ def _limits(anti: manifests.PodAffinity, namespace: str) -> Iterator[tuple[Writt
     every += [(each.podAffinityTerm, -each.weight) for each in anti.preferred or ()]
     for term, weight in every:
         if term.most is not None:
-            yield _term(term, namespace, "podAntiAffinity"), Limit(term.most, weight)
+            number, percent, _ = str(term.most).partition("%")
+            limit = Limit(int(number), weight, bool(percent))
+            yield _term(term, namespace, "podAntiAffinity"), limit
 
 
 def _terms(
@@ -125,7 +127,8 @@ def write_term(term: Term) -> dict[str, Any]:
     if pods.namespace_selector is not None:
         written["namespaceSelector"] = write_selector(pods.namespace_selector)
     if isinstance(term, LimitedTerm):
-        written["maxMatchingPods"] = term.limit.most
+        limit = term.limit
+        written["maxMatchingPods"] = str(limit) if limit.percent else limit.most
     return written
 
 

@@ -51,10 +51,14 @@ class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
 
     labelSelector: StrictLabelSelector | None = None
     namespaceSelector: StrictLabelSelector | None = None
-    maxMatchingPods: Annotated[int, msgspec.Meta(ge=0, le=MOST_PODS)] | None = None
+    maxMatchingPods: (
+        Annotated[int, msgspec.Meta(ge=0, le=MOST_PODS)]
+        | Annotated[str, msgspec.Meta(pattern=r"^([1-9][0-9]?|100)%$")]
+        | None
+    ) = None
 
     @property
-    def most(self) -> int | None:
+    def most(self) -> int | str | None:
         """Return its `maxMatchingPods`."""
         return self.maxMatchingPods
 
@@ -161,6 +165,10 @@ def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
     if affinity.podAntiAffinity is not None:
         yield from _below("podAntiAffinity", _pod_affinity(affinity.podAntiAffinity))
         limited = [term for _, term in _located(affinity.podAntiAffinity) if term.most is not None]
+        for index, term in enumerate(affinity.podAntiAffinity.during_execution or ()):
+            if isinstance(term.most, str):
+                path = f"podAntiAffinity.{DURING_EXECUTION}[{index}].maxMatchingPods"
+                yield path, "a percentage cannot be required during execution"
         if len(limited) > OF_ANNOTATIONS.limits:
             what = (
                 f"{len(limited)} terms with maxMatchingPods are more than {OF_ANNOTATIONS.limits}"

@@ -93,7 +93,7 @@ FULL = {
     "podAntiAffinity": {
         REQUIRED: None,
         DURING: [term(HOST, WEB, matchLabelKeys=["v"], maxMatchingPods=2)],
-        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=None)}],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods="40%")}],
     },
 }
 

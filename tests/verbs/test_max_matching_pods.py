@@ -32,7 +32,9 @@ def web(name: str, on: str = "") -> Pod:
     return made.on(on) if on else made
 
 
-def limited(raw: Json, most: int, key: str = ZONE, strength: str = REQUIRED, **fields: Any) -> Json:
+def limited(
+    raw: Json, most: int | str, key: str = ZONE, strength: str = REQUIRED, **fields: Any
+) -> Json:
     one = term(key, WEB, maxMatchingPods=most, **fields)
     if strength == PREFERRED:
         return annotated(
@@ -91,6 +93,21 @@ DB = pod("db").labels(app="db")
             id="symmetric: none beside a placed owner",
         ),
         pytest.param(DB, [limited(web("1", "a"), 1)], {}, id="who does not match is free"),
+        pytest.param(
+            limited(web("new"), "30%"),
+            [web("1", "a"), web("2", "c"), web("3", "c")],
+            {"c": OWN},
+            id="30 % of four are two",
+        ),
+        pytest.param(
+            limited(web("new"), "30%"),
+            [web("1", "a"), web("2", "c"), web("3", "c"), *(web(f"w{at}") for at in range(4))],
+            {},
+            id="waiting pods are among those of which it is a percentage",
+        ),
+        pytest.param(
+            limited(web("new"), "1%"), [web("1", "c")], {"c": OWN}, id="one is always allowed"
+        ),
         pytest.param(
             limited(web("new"), 2, HOST),
             [web("1", "a"), web("2", "a"), web("3", "b")],

@@ -57,13 +57,14 @@ def test_limits_are_kept_apart() -> None:
                 term(ZONE, WEB, maxMatchingPods=2, matchLabelKeys=["version"]),
             ],
             DURING: [term(ZONE, WEB, maxMatchingPods=0)],
-            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, DB, maxMatchingPods=3)}],
+            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, DB, maxMatchingPods="30%")}],
         },
     }
     found = model_pod(annotated(OWN, rules)).pod_class
     assert found.affinity.required_anti == (meant(HOST, "web"),)
     assert found.affinity.preferred == ()
-    assert [each.limit for each in found.affinity.limits] == [(2, 0), (3, -7), (0, 0)]
+    assert [*map(str, (each.limit for each in found.affinity.limits))] == ["2", "30%", "0"]
+    assert [each.limit.weight for each in found.affinity.limits] == [0, -7, 0]
     assert found.affinity.limits[0].pods.selector.requires("version", Operator.IN)
     assert [each.limit.most for each in found.during_execution.limits] == [0]
     assert found.of_spec.affinity.limits == ()
@@ -298,8 +299,13 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             id="a limit below 0",
         ),
         pytest.param(
-            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods", "`int | null`",
+            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods", "regex",
             id="a limit that is no number",
+        ),
+        pytest.param(
+            anti(**{DURING: [term(ZONE, WEB, maxMatchingPods="20%")]}),
+            f"{AT}.podAntiAffinity.{DURING}[0].maxMatchingPods", "during execution",
+            id="a percentage during execution",
         ),
         pytest.param(
             {"podAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}},

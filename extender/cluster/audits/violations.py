@@ -97,7 +97,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
         key for key, each in rules.items() if term in each.required_anti or term in each.limits
     }
     owners = [pod for pod in pods if id(pod.pod_class) in owning]
-    left = term.limit.most if isinstance(term, LimitedTerm) else 0
+    left = state.allowed(term) if isinstance(term, LimitedTerm) else 0
     matched: dict[int, bool] = {}
     for pod in pods if owners else ():
         key = id(pod.pod_class)
@@ -213,7 +213,8 @@ def _exceeded(state: ClusterState, existing: ExistingTerm) -> set[Violation]:
     ):
         return set()
     get, values = tables[0].counts.get, existing.owners.topology.values
-    over = [each for each in existing.owners.counts if get(each, 0) > term.limit.most]
+    most = state.allowed(term)
+    over = [each for each in existing.owners.counts if get(each, 0) > most]
     return {Violation(Role.REQUIRED_ANTI, term, values[domain]) for domain in over}
 
 

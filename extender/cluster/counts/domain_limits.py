@@ -21,12 +21,27 @@ class DomainLimit:
     """The pods that the term matches."""
     owners: DomainTable | None
     """The placed pods that carry it; None where it is the term of the pod that is asked about."""
-    room: int
-    """Pods that match and may be in a domain already; fewer than 0 of them: none may come."""
+    adds: int
+    """Whether one more pod of the class matches: 0 or 1."""
     number: int = 0
     """Of the existing term."""
+    most: int = -1
+    """Pods that may match in a domain, with the one that is asked about; see `allow`."""
     _versions: tuple[int, ...] | None = None
     _full: Collection[int] = ()
+
+    def __post_init__(self) -> None:
+        self.most = self.term.limit.most
+
+    def allow(self, most: int) -> None:
+        """Say how many pods may match now: a percentage is another number with each pod."""
+        if most != self.most:
+            self.most, self._versions = most, None
+
+    @property
+    def room(self) -> int:
+        """Return how many that match may be in a domain already; below 0: none may come."""
+        return self.most - self.adds
 
     @property
     def topology(self) -> Topology:

@@ -115,12 +115,14 @@ class PlacedClass:
     shares of its pods (`Counters.moving`).
     """
 
-    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class")
+    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class", "pods")
 
     def __init__(self, pod_class: PodClass, owned: dict[DomainTable, int]) -> None:
         self.pod_class = pod_class
         self.on_nodes: dict[int, int] = {}
         """Pods by node number; nodes without any are left out."""
+        self.pods = 0
+        """On all nodes."""
         self.owned = owned
         """Tables of the terms that the class carries, each with what one pod adds."""
         self.counted: dict[MatchingPods, int] = {}
@@ -134,6 +136,7 @@ class PlacedClass:
             self.on_nodes[node] = total
         else:
             self.on_nodes.pop(node, None)
+        self.pods += pods
         for table, amount in self._tables.items():
             table.add(node, amount * pods)
 

@@ -116,7 +116,8 @@ class PreFilterState:
         """Return what is the same for classes that placed pods let onto the same nodes."""
         own = [table for union in self.anti_affinity for table in union.tables]
         existing = [table for union in self.existing_anti_affinity for table in union.tables]
-        limits = [(each.tables, each.room) for each in self.limits if each.is_required]
+        required = (each for each in self.limits if each.is_required)
+        limits = [(each.tables, each.term.limit, each.adds) for each in required]
         sets = frozenset(own), frozenset(existing), frozenset(limits)
         return self.affinity, self.starts_group, *sets
 
@@ -256,12 +257,11 @@ class PreFilterStates:
         labels = self._counters.namespace_labels(pod_class.namespace)
         for named, term in sets.limits:
             itself = term.pods.matches(pod_class.namespace, labels, pod_class.labels)
-            room = term.limit.most - itself
-            yield DomainLimit(term, self._counters.matching(*named), None, room)
+            yield DomainLimit(term, self._counters.matching(*named), None, int(itself))
 
     def _existing_limit(self, existing: ExistingTerm) -> DomainLimit:
         term = existing.term
         if not isinstance(term, LimitedTerm):
             raise TypeError(f"{term} has no limit")
         matched = self._counters.matching(*matched_by(term))
-        return DomainLimit(term, matched, existing.owners, term.limit.most - 1, existing.number)
+        return DomainLimit(term, matched, existing.owners, 1, existing.number)
