@@ -197,7 +197,7 @@ class TemplateReader:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
         found = _annotations(template.metadata)
         rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
-        broken = self._annotations.read(owner.namespace, rules).for_labels(labels).fault
+        annotation = self._annotations.read(owner.namespace, rules).for_labels(labels)
         return Template(
             owner,
             labels,
@@ -208,7 +208,7 @@ class TemplateReader:
             spread,
             frozenset(spec.host_ports()),
             fault,
-            broken,
+            annotation,
         )
 
     def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:

@@ -15,6 +15,7 @@ from extender.model.node_resources import Toleration
 from extender.model.objects import Node
 from extender.model.pod_affinity import Term, WrittenTerm
 from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout, revision_labels
+from extender.wire.annotations import NO_ANNOTATION, Annotation
 from extender.wire.manifests import PodAffinityTerm
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -275,8 +276,8 @@ class Template:
     """Of its node, that each pod takes."""
     fault: ObjectError | None = None
     """What makes its affinity unreadable."""
-    annotation_fault: tuple[str, str] | None = None
-    """The broken field of the rules in its annotations, and what is wrong with it."""
+    annotation: Annotation = NO_ANNOTATION
+    """The rules in its annotations, or what is wrong with them."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -10,7 +10,8 @@ import yaml
 
 from affinityctl.lint.finding import Rule
 from affinityctl.lint.rulebook import OF_WORKLOAD
-from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION, POLICY_ANNOTATION
+from tests.annotating import REQUIRED
 from tests.builders import (
     HOST,
     ZONE,
@@ -228,6 +229,19 @@ FAULTS: list[Any] = [
     ("annotation-unreadable", web().annotated(AFFINITY_ANNOTATION, '{"podAffinty": {}}')),
     ("annotation-unreadable", of("Job", web().annotated(POLICY_ANNOTATION, "Replace"))),
     (
+        "annotation-for-spec",
+        web().annotated(
+            AFFINITY_ANNOTATION, json.dumps({"podAntiAffinity": {REQUIRED: [term(HOST, DB)]}})
+        ),
+    ),
+    (
+        "annotation-for-spec",
+        web().annotated(
+            AFFINITY_ANNOTATION,
+            json.dumps({"podAntiAffinity": {REQUIRED: [term(HOST, WEB, maxMatchingPods=1)]}}),
+        ),
+    ),
+    (
         "annotation-misplaced",
         {
             **of("Deployment", web()),
@@ -364,6 +378,16 @@ def test_every_rule_about_workloads_has_a_fault() -> None:
 
 
 FINE = [
+    pytest.param(
+        web().annotated(
+            AFFINITY_ANNOTATION,
+            json.dumps({"podAntiAffinity": {REQUIRED: [term(HOST, WEB, maxMatchingPods=2)]}}),
+        ),
+        id="a limit that no spec can have",
+    ),
+    pytest.param(
+        web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"), id="a domain for one app"
+    ),
     pytest.param(
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=2), id="a zone to spare"
     ),

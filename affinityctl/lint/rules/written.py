@@ -9,10 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
-from affinityctl.lint.template import PREFERRED, REQUIRED, Template
+from affinityctl.lint.template import NEW, PREFERRED, REQUIRED, Template
 from extender.model.node_affinity import int64
+from extender.model.pod_affinity import NO_WRITTEN_AFFINITY
+from extender.model.wording import plural
 from extender.verbs.interaction import MOST_COMPARED
 from extender.wire.annotation_manifests import StrictAffinity, faults_of
+from extender.wire.annotations import AFFINITY_PATH
 from extender.wire.manifests import PodAffinityTerm
 from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 
@@ -162,10 +165,25 @@ def _many(template: Template) -> Iterator[Spot]:
 
 
 def _broken(template: Template) -> Iterator[Spot]:
-    if template.annotation_fault is not None:
-        path, what = template.annotation_fault
-        base = template.owner.path.removesuffix("spec")
-        yield Spot(f"{base}{path}", what)
+    if template.annotation.fault is not None:
+        path, what = template.annotation.fault
+        yield Spot(f"{template.owner.path.removesuffix('spec')}{path}", what)
+
+
+def _for_spec(template: Template) -> Iterator[Spot]:
+    annotation = template.annotation
+    rules = NO_WRITTEN_AFFINITY if annotation.pods is None else annotation.pods.rules
+    path = f"{template.owner.path.removesuffix('spec')}{AFFINITY_PATH}"
+    # A domain that is exclusive stands for one term on each side.
+    terms = len(rules.required) + len(rules.required_anti) - 2 * (annotation.label is not None)
+    terms += len(rules.preferred)
+    nodes = annotation.nodes
+    terms += sum(rule is not None for rule in (nodes.required, nodes.preferred))
+    if terms:
+        yield Spot(path, f"{plural(terms, 'rule')} that a spec can have")
+    for written, limit in rules.limits:
+        if str(limit) == "1" and template.matches_itself(written.merged(template.revision(NEW))):
+            yield Spot(path, "maxMatchingPods: 1 about the pod itself is plain anti-affinity")
 
 
 def _misplaced(template: Template) -> Iterator[Spot]:
@@ -236,6 +254,15 @@ RULES: Final = (
         "manifests/components/annotation-policy, a part of every overlay, refuses most of these "
         "mistakes when pods are created.",
         _broken,
+    ),
+    Rule(
+        "annotation-for-spec",
+        Level.NOTE,
+        "A rule in an annotation is one that the spec of a pod can have.",
+        "Autoscalers, the descheduler and the kubelet see the spec alone.",
+        "Write it into the spec, if you can change that. Leave in the annotation what the API has "
+        "no field for: limits above 1, exclusive domains, and rules during execution.",
+        _for_spec,
     ),
     Rule(
         "annotation-misplaced",
