@@ -11,13 +11,14 @@ from tests.deploy.places import (
     KUBEADM,
     KUBEADM_QUOTA,
     KUBEADM_REPLACE,
+    SERVICE,
     SIDECAR,
     SIDECAR_QUOTA,
     SIDECARS,
     named,
     read_yaml,
 )
-from tests.deploy.pods import second_scheduler
+from tests.deploy.pods import extender, second_scheduler
 
 
 @pytest.mark.parametrize(
@@ -69,12 +70,35 @@ def test_the_second_scheduler_has_what_the_first_one_has() -> None:
     }
 
 
-def test_all_of_it_goes_to_the_account_of_the_pod() -> None:
-    account = second_scheduler()["spec"]["serviceAccountName"]
-    subjects = [subject for one in render(SIDECAR) for subject in one.get("subjects", [])]
-    expected = {"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}
-    assert [one for one in subjects if one != expected] == []
-    assert named(render(SIDECAR), "ServiceAccount", account)
+@pytest.mark.parametrize(
+    "overlay", [pytest.param(path, id=path.name) for path in (*SIDECARS.values(), SERVICE)]
+)
+def test_the_scheduler_s_rights_are_its_own_and_the_extender_s_are_not(overlay: Path) -> None:
+    objects = render(overlay)
+    for binding in (one for one in objects if "subjects" in one):
+        (account,) = binding["subjects"]
+        name = binding["metadata"]["name"].startswith("affinity-scheduler-")
+        assert account["name"] == ("affinity-scheduler" if name else "affinity-extender")
+        assert named(objects, account["kind"], account["name"])
+
+
+def test_the_sidecar_has_the_token_of_its_own_account_where_the_pod_s_would_be() -> None:
+    spec = second_scheduler()["spec"]
+    assert spec["serviceAccountName"] == "affinity-scheduler"
+    place = "/var/run/secrets/kubernetes.io/serviceaccount"
+    (mount,) = (
+        one for one in extender(second_scheduler())["volumeMounts"] if one["mountPath"] == place
+    )
+    (volume,) = (one["secret"] for one in spec["volumes"] if one["name"] == mount["name"])
+    assert [item["key"] for item in volume["items"]] == ["token", "ca.crt"]
+    secret = named(render(SIDECAR), "Secret", volume["secretName"])
+    assert secret["type"] == "kubernetes.io/service-account-token"
+    owner = secret["metadata"]["annotations"]["kubernetes.io/service-account.name"]
+    assert owner == "affinity-extender"
+    assert [one for container in spec["containers"] for one in container["volumeMounts"]].count(
+        mount
+    ) == 0
+    assert not [one for one in render(SERVICE) if one["kind"] == "Secret"], "its pod has its own"
 
 
 @pytest.mark.parametrize("overlay", [SIDECARS["replace"], KUBEADM_REPLACE], ids=["sidecar", "host"])

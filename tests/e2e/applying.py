@@ -13,9 +13,11 @@ from tests.e2e.api import Api, ApiError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+    from typing import Any
 
     from tests.e2e.objects import JSON
 
+_APPLY = "application/apply-patch+yaml"
 _CORE, _ADMISSION = "/api/v1", "/apis/admissionregistration.k8s.io/v1"
 _COLLECTIONS = {
     "Namespace": f"{_CORE}/namespaces",
@@ -47,6 +49,29 @@ async def applied(api: Api, *files: Path) -> AsyncIterator[list[JSON]]:
         for thing in reversed(made):
             if thing["kind"] != "Namespace":
                 await api.delete(f"{collection(thing)}/{thing['metadata']['name']}")
+
+
+async def apply(api: Api, thing: JSON, **options: Any) -> JSON:
+    """Apply an object of any kind on the server's side; it refuses fields that it does not know."""
+    version = thing["apiVersion"]
+    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    listed = await api.get(group)
+    (resource,) = (
+        one
+        for one in listed["resources"]
+        if one["kind"] == thing["kind"] and "/" not in one["name"]
+    )
+    place = f"/namespaces/{thing['metadata']['namespace']}" if resource["namespaced"] else ""
+    return await api.request(
+        "PATCH",
+        f"{group}{place}/{resource['name']}/{thing['metadata']['name']}",
+        thing,
+        content_type=_APPLY,
+        fieldManager="overlays",
+        force="true",  # what the sandbox has granted is there already
+        fieldValidation="Strict",
+        **options,
+    )
 
 
 async def _create(api: Api, thing: JSON) -> None:

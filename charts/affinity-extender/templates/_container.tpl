@@ -62,6 +62,12 @@ volumeMounts:
   - name: extender-config
     mountPath: /etc/affinity-extender
     readOnly: true
+  {{- if eq .Values.form "sidecar" }}
+  # The API server puts the pod's token into no container that has something there.
+  - name: extender-token
+    mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+    readOnly: true
+  {{- end }}
   {{- if eq .Values.form "service" }}
   - name: tls
     mountPath: /etc/affinity-extender-tls

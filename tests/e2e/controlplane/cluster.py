@@ -13,7 +13,7 @@ from tests.e2e.controlplane.credentials import ADMIN, CONTROLLER_MANAGER, Creden
 from tests.e2e.controlplane.process import Probe, Process, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
@@ -30,6 +30,7 @@ _CONTROLLERS = (
     "garbage-collector-controller",
     "namespace-controller",
     "resourcequota-controller",
+    "serviceaccount-token-controller",
 )
 """The default set minus what fights fake nodes (node lifecycle misses their heartbeats)."""
 
@@ -122,11 +123,18 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(
-    binaries: Binaries, folder: Path, users: list[User], features: Features = DEFAULT_FEATURES
+    binaries: Binaries,
+    folder: Path,
+    users: list[User],
+    features: Features = DEFAULT_FEATURES,
+    admission_off: Sequence[str] = _ADMISSION_OFF,
 ) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
+    options = features.of_apiserver()
     with (
-        storage_and_apiserver(binaries, binaries, folder, users, *features.of_apiserver()) as bare,
+        storage_and_apiserver(
+            binaries, binaries, folder, users, *options, admission_off=admission_off
+        ) as bare,
         _controller_manager(binaries, bare.credentials, bare.server) as manager,
     ):
         manager.wait_ready()
@@ -135,7 +143,12 @@ def control_plane(
 
 @contextmanager
 def storage_and_apiserver(
-    binaries: Binaries, release: Binaries, folder: Path, users: list[User], *options: str
+    binaries: Binaries,
+    release: Binaries,
+    folder: Path,
+    users: list[User],
+    *options: str,
+    admission_off: Sequence[str] = _ADMISSION_OFF,
 ) -> Iterator[ControlPlane]:
     """Run etcd and the API server of a release, with these options, and no controllers."""
     credentials = Credentials(folder, [ADMIN, CONTROLLER_MANAGER, *users])
@@ -143,7 +156,7 @@ def storage_and_apiserver(
     with ExitStack() as running:
         etcd = running.enter_context(_etcd(binaries, folder, storage))
         etcd.wait_ready()
-        apiserver = _apiserver(release, credentials, server, storage)
+        apiserver = _apiserver(release, credentials, server, storage, admission_off)
         apiserver.options = options
         running.enter_context(apiserver)
         apiserver.wait_ready()
@@ -166,7 +179,13 @@ def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:
     return Process("etcd", command, folder / "etcd.log", Probe(f"{client}/health"))
 
 
-def _apiserver(binaries: Binaries, credentials: Credentials, server: str, storage: str) -> Process:
+def _apiserver(
+    binaries: Binaries,
+    credentials: Credentials,
+    server: str,
+    storage: str,
+    admission_off: Sequence[str],
+) -> Process:
     command = [
         binaries["kube-apiserver"],
         f"--etcd-servers={storage}",
@@ -176,7 +195,7 @@ def _apiserver(binaries: Binaries, credentials: Credentials, server: str, storag
         f"--tls-private-key-file={credentials.server_key}",
         f"--token-auth-file={credentials.tokens}",
         "--authorization-mode=RBAC",
-        f"--disable-admission-plugins={','.join(_ADMISSION_OFF)}",
+        f"--disable-admission-plugins={','.join(admission_off)}",
         "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc",
@@ -197,6 +216,8 @@ def _controller_manager(binaries: Binaries, credentials: Credentials, server: st
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--controllers={','.join(_CONTROLLERS)}",
+        f"--service-account-private-key-file={credentials.server_key}",
+        f"--root-ca-file={credentials.ca}",
     ]
     log = credentials.folder / "kube-controller-manager.log"
     return Process(
