@@ -35,6 +35,7 @@ pytestmark = pytest.mark.long  # Helm takes longer to build than all of Kubernet
 
 OF_CLUSTER = ("--namespace=kube-system", f"--kube-version=v{KUBERNETES}")
 QUOTA = {"quota": {"enabled": True}}
+OPT_IN = {"namespaceOptIn": {"enabled": True}}
 VALUES: dict[str, JSON] = {
     "sidecar": {},
     "sidecar-shadow": {"mode": "shadow"},
@@ -51,6 +52,7 @@ VALUES: dict[str, JSON] = {
 COMPONENTS: dict[str, JSON] = {
     "eviction": {"eviction": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
+    "namespace-opt-in": OPT_IN,
     "monitoring,servicemonitor": {"monitoring": {"enabled": True, "kind": "ServiceMonitor"}},
 }
 
@@ -98,7 +100,7 @@ def compared(objects: list[JSON]) -> dict[tuple[str, ...], JSON]:
     hashed = re.compile(r"(affinity-(?:extender|scheduler)-config)-[a-z0-9]{10}")
     whole: list[JSON] = json.loads(hashed.sub(r"\1", json.dumps(copy.deepcopy(objects))))
     for one in whole:
-        if one["kind"].startswith("ValidatingAdmissionPolicy"):
+        if "AdmissionPolicy" in one["kind"]:
             # Kustomize does not know that they are in no namespace; the API server sees to that.
             one["metadata"].pop("namespace", None)
     found: dict[tuple[str, ...], JSON] = {
@@ -168,6 +170,9 @@ def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
         pytest.param(
             {"config": {"mode": "replace"}}, "config.mode", id="a mode that the scheduler's has not"
         ),
+        pytest.param(
+            {"form": "kubeadm"} | OPT_IN, "namespaceOptIn", id="pods for no second scheduler"
+        ),
     ],
 )
 def test_wrong_values_are_refused(helm: Helm, values: JSON, named: str) -> None:
@@ -197,6 +202,27 @@ def test_without_its_policy_the_chart_is_as_it_is_otherwise(helm: Helm) -> None:
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
     }
+
+
+@pytest.mark.parametrize(
+    ("served", "version"),
+    [
+        pytest.param("v1beta1", "v1beta1", id="Kubernetes 1.34"),
+        pytest.param("v1", "v1", id="Kubernetes 1.36"),
+    ],
+)
+def test_namespaces_are_opted_in_by_the_api_that_the_cluster_has(
+    helm: Helm, served: str, version: str
+) -> None:
+    group = "admissionregistration.k8s.io"
+    api = f"--api-versions={group}/{served}/MutatingAdmissionPolicy"
+    text = helm("template", "x", "--namespace=scheduling", api, values=OPT_IN)
+    policy = compared(list(yaml.safe_load_all(text)))[
+        "MutatingAdmissionPolicy", "", "affinity-scheduler-namespaces"
+    ]
+    assert policy["apiVersion"] == f"{group}/{version}"
+    (name,) = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
+    assert name["values"] == ["kube-system", "scheduling"], "where the second scheduler itself is"
 
 
 def test_values_reach_the_two_configurations(helm: Helm) -> None:
