@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 # What the program needs to run is a seventh of what its development needs.
 RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
+DIST   := dist
 RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
@@ -62,19 +63,33 @@ image-tools: ## install what builds the image: buildah and mmdebstrap (Debian, a
 	  echo "buildah and mmdebstrap cannot be installed, so no image is built"
 
 image: sbom ## build the image without Docker, with buildah and Debian's packages, into dist/
-	@release/image.sh
+	@release/image.sh $(DIST)
 
 sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
-	@mkdir -p dist
-	@release/sbom.sh $(BIN)/cyclonedx-py dist/affinity-extender.cdx.json
+	@mkdir -p $(DIST)
+	@release/sbom.sh $(BIN)/cyclonedx-py $(DIST)/affinity-extender.cdx.json
 
-.PHONY: wheels
+.PHONY: wheels chart krew release
 wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
-	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist . ./clusterload
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
 
-.PHONY: krew
+chart: $(RUN_STAMP) ## make the package of the Helm chart, in dist/
+	@$(BIN)/python -m release.chart $(DIST)
+
+URL_FOUND = $(or $(URL),$(error URL= is missing: where the archives will be found))
+
 krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
-	@$(BIN)/python -m release.krew $(or $(URL),$(error URL= is missing: where the archives will be found)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+	@$(BIN)/python -m release.krew $(URL_FOUND) --output $(DIST) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affinity-extender-$(VERSION).tgz \
+  affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
+  $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
+
+# First what needs tools that may be missing.
+release: ## make every artefact of a release, and their sums, in dist/; URL= where they will be found, HOMEPAGE
+	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
+	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
 
 PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
 

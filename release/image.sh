@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build the image where there is neither Docker nor a registry: with buildah, as root, on a base made of
-# Debian's packages. Writes dist/affinity-extender-VERSION.oci.tar.
+# Debian's packages. Writes affinity-extender-VERSION.oci.tar into the folder that is named, or dist.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,11 +12,12 @@ for tool in buildah mmdebstrap; do
 done
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
-archive=dist/affinity-extender-$version.oci.tar
+dist=${1:-dist}
+archive=$dist/affinity-extender-$version.oci.tar
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/affinity-extender
 # A new one each month, for the fixes in Debian's packages.
 base=$cache/image-base-$(date +%Y-%m).tar
-mkdir -p "$cache" dist
+mkdir -p "$cache" "$dist"
 # Images and working containers are gone with this folder, however the build ends.
 store=$(mktemp -d "$cache/building-image-XXXXXX")
 trap 'rm -rf "$store"' EXIT

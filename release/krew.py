@@ -7,12 +7,9 @@ ones for each Python. The `python3` of the machine runs them.
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
-import io
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +19,7 @@ from zipfile import ZipFile
 import yaml
 
 from extender import __version__
+from release.archives import Entry, archived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,7 +82,7 @@ def main() -> None:
     parser.add_argument("--homepage", help="where the project is found")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", metavar="FOLDER")
     flags = parser.parse_args()
-    flags.output.mkdir(exist_ok=True)
+    flags.output.mkdir(parents=True, exist_ok=True)
     archives = {each: flags.output / each.archive for each in PLATFORMS}
     for platform, path in archives.items():
         path.write_bytes(archive(platform))
@@ -124,17 +122,17 @@ def _pip(*arguments: str) -> None:
 
 def packed(wheels: Iterable[Path]) -> bytes:
     """Return an archive with these wheels; the same wheels make the same bytes."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as packing:
-        _add(packing, PROGRAM, (ROOT / "release" / "plugin_launcher.py").read_bytes(), mode=0o755)
-        _add(packing, "LICENSE", (ROOT / "LICENSE").read_bytes())
-        for wheel in sorted(wheels):
-            for name, content in _files(wheel):
-                _add(packing, name, content)
-    return gzip.compress(tar.getvalue(), mtime=0)
+    launcher = (ROOT / "release" / "plugin_launcher.py").read_bytes()
+    return archived(
+        (
+            Entry(PROGRAM, launcher, 0o755),
+            Entry("LICENSE", (ROOT / "LICENSE").read_bytes()),
+            *(file for wheel in sorted(wheels) for file in _files(wheel)),
+        )
+    )
 
 
-def _files(wheel: Path) -> Iterator[tuple[str, bytes]]:
+def _files(wheel: Path) -> Iterator[Entry]:
     """Yield the files of a wheel, each with its path in the archive."""
     name, *_, python, abi, _platform = wheel.stem.split("-")
     if name in ONLY_SERVE_NEEDS:
@@ -143,13 +141,7 @@ def _files(wheel: Path) -> Iterator[tuple[str, bytes]]:
     with ZipFile(wheel) as content:
         for entry in content.infolist():
             if not entry.is_dir():
-                yield f"lib/{folder}/{entry.filename}", content.read(entry)
-
-
-def _add(packing: tarfile.TarFile, name: str, content: bytes, *, mode: int = 0o644) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), mode
-    packing.addfile(entry, io.BytesIO(content))
+                yield Entry(f"lib/{folder}/{entry.filename}", content.read(entry))
 
 
 def manifest(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -74,19 +75,20 @@ def test_the_load_test_wants_the_program_of_its_own_version(load_wheel: Path) ->
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, load_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheels where nothing else is, as pipx does; return the folder of its programs.
-
-    Its dependencies, pinned by hash, are those of the environment that runs the tests.
-    """
+    """Install the wheels beside the dependencies of the environment that runs the tests."""
     home = tmp_path_factory.mktemp("pipx")
+    return install(home, [wheel, load_wheel], sysconfig.get_path("purelib"))
+
+
+def install(home: Path, wheels: Iterable[Path], *dependencies: str) -> Path:
+    """Install wheels where nothing else is, as pipx does; return the folder of their programs."""
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
     flags = (*pip, "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile")
-    said(*flags, str(wheel), str(load_wheel))
-    dependencies = sysconfig.get_path("purelib")
+    said(*flags, *map(str, wheels))
     (here,) = home.glob("lib/python*/site-packages")
-    (here / "dependencies.pth").write_text(dependencies)
+    (here / "dependencies.pth").write_text("\n".join(dependencies))
     return home / "bin"
 
 

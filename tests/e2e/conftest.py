@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conformance.asking import InTree, Release, in_tree
 from tests.conformance.programs import ANSWER, FAST_PATH, RELEASES, answering
+from tests.deploy.places import ROOT
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
@@ -21,7 +25,6 @@ from tests.e2e.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
-    from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
 
@@ -43,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Kubernetes versions, some +Gate; newest; all",
     )
     parser.addoption("--record", action="store_true", help="write tests/simulation/recordings anew")
+    parser.addoption("--release-in", type=Path, help="what make release has made, or it is")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
     differential.addoption("--seed", type=int, help="the one that an earlier run has named")
 
@@ -116,6 +120,30 @@ def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
     """Return the newest scheduler's own plugins, built on the first run."""
     with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
         yield asked
+
+
+@pytest.fixture(scope="session")
+def dist(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    say: Callable[[str], None],
+) -> Path:
+    """Return a folder with all of a release; to make one takes minutes."""
+    made: Path | None = request.config.getoption("--release-in")
+    if made is not None:
+        return made.resolve()
+    for tool in ("buildah", "mmdebstrap"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed: make image-tools")
+    folder = tmp_path_factory.mktemp("dist")
+    say("making a release: some minutes")
+    command = ["make", "release", "URL=https://example.com/v0.1.0", f"DIST={folder}"]
+    environ = {name: of for name, of in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=1800
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from extender import __version__
+from release.chart import CHART, package
 from tests.deploy.kustomize import render
-from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, ROOT, SIDECAR, read_yaml
+from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, SIDECAR, read_yaml
 from tests.e2e.controlplane.binaries import KUBERNETES, kept
 from tests.e2e.controlplane.gobuild import build
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     Helm = Callable[..., str]
 
-CHART = ROOT / "charts" / "affinity-extender"
 HELM = "4.3.1"
 """The newest release that the Go of these tests (1.26) can build."""
 
@@ -62,9 +62,9 @@ def helm(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries
     """Return what runs Helm on the chart with values; the command is built on the first run."""
     command = built(_built)["helm"]
 
-    def run(*arguments: str, values: JSON | None = None, code: int = 0) -> str:
+    def run(*arguments: str, values: JSON | None = None, code: int = 0, chart: Path = CHART) -> str:
         done = subprocess.run(
-            [command, *arguments, str(CHART), "--values=-"],
+            [command, *arguments, str(chart), "--values=-"],
             input=json.dumps(values or {}),
             capture_output=True,
             text=True,
@@ -151,6 +151,17 @@ def test_the_chart_makes_the_objects_of_a_component(helm: Helm, names: str, tmp_
     ours = compared(templated(helm, COMPONENTS[names]))
     assert ours == compared(render(tmp_path))
     assert len(ours) > len(render(SIDECAR))
+
+
+def test_the_package_makes_what_the_checkout_makes(helm: Helm, tmp_path: Path) -> None:
+    path = tmp_path / "chart.tgz"
+    path.write_bytes(package())
+    for values in (*VALUES.values(), *COMPONENTS.values()):
+        here, there = (
+            helm("template", "affinity-extender", *OF_CLUSTER, values=values, chart=chart)
+            for chart in (CHART, path)
+        )
+        assert there == here
 
 
 def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:

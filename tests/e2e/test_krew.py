@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -12,21 +11,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender import __version__
-from release.krew import PLATFORMS, archive, manifest, text
 from tests.deploy.places import SAMPLES
 from tests.e2e.controlplane.binaries import kept
 from tests.e2e.controlplane.gobuild import build
+from tests.e2e.test_release import ARCHIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.e2e.controlplane.binaries import Binaries
 
-# Downloads the wheels for four Pythons, and builds krew.
+# Makes a release, and builds krew.
 pytestmark = pytest.mark.long
 
 KREW = "0.4.4"
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @pytest.fixture(scope="module")
@@ -46,24 +44,6 @@ def krew(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries
     return built(commands)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the archive for this machine, which stands in for the others, and the manifest."""
-    if sys.platform != "linux" or platform.machine() not in ARCHITECTURES:
-        pytest.skip("there is no archive for this machine")
-    folder = tmp_path_factory.mktemp("dist")
-    (here,) = (
-        each
-        for each in PLATFORMS
-        if (each.os, each.arch) == ("linux", ARCHITECTURES[platform.machine()])
-    )
-    path = folder / here.archive
-    path.write_bytes(archive(here))
-    written = text(manifest(dict.fromkeys(PLATFORMS, path), "https://example.com/v0.1.0"))
-    (folder / "affinity.yaml").write_text(written)
-    return folder
-
-
 def run(*command: str, code: int = 0, **environ: str) -> str:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
@@ -79,20 +59,19 @@ def run(*command: str, code: int = 0, **environ: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_krew_finds_no_fault_with_the_manifest(krew: Binaries, folder: Path) -> None:
+def test_krew_finds_no_fault_with_the_manifest(krew: Binaries, dist: Path) -> None:
     command = krew["validate-krew-manifest"]
-    said = run(command, "-skip-install", "-manifest", str(folder / "affinity.yaml"))
+    said = run(command, "-skip-install", "-manifest", str(dist / "affinity.yaml"))
     assert "structural validation OK" in said
     assert "all spec.platform[] items are used" in said
     assert "no overlapping spec.platform[].selector" in said
 
 
 @pytest.fixture(scope="module")
-def plugin(krew: Binaries, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def plugin(krew: Binaries, dist: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Install the plugin into an empty folder, as a user without an index would."""
     home = tmp_path_factory.mktemp("krew")
-    (path,) = folder.glob("*.tar.gz")
-    install = [f"--manifest={folder / 'affinity.yaml'}", f"--archive={path}"]
+    install = [f"--manifest={dist / 'affinity.yaml'}", f"--archive={dist / ARCHIVE}"]
     run(krew["krew"], "install", *install, KREW_ROOT=str(home), KREW_NO_UPGRADE_CHECK="1")
     assert list(home.glob("store/affinity/v*/LICENSE"))
     return str(home / "bin" / "kubectl-affinity")
