@@ -53,6 +53,20 @@ async def applied(api: Api, *files: Path) -> AsyncIterator[list[JSON]]:
 
 async def apply(api: Api, thing: JSON, **options: Any) -> JSON:
     """Apply an object of any kind on the server's side; it refuses fields that it does not know."""
+    return await api.request(
+        "PATCH",
+        await path_of(api, thing),
+        thing,
+        content_type=_APPLY,
+        fieldManager="overlays",
+        force="true",  # what the sandbox has granted is there already
+        fieldValidation="Strict",
+        **options,
+    )
+
+
+async def path_of(api: Api, thing: JSON) -> str:
+    """Ask the API server where it has an object of any kind."""
     version = thing["apiVersion"]
     group = f"/apis/{version}" if "/" in version else f"/api/{version}"
     listed = await api.get(group)
@@ -62,16 +76,7 @@ async def apply(api: Api, thing: JSON, **options: Any) -> JSON:
         if one["kind"] == thing["kind"] and "/" not in one["name"]
     )
     place = f"/namespaces/{thing['metadata']['namespace']}" if resource["namespaced"] else ""
-    return await api.request(
-        "PATCH",
-        f"{group}{place}/{resource['name']}/{thing['metadata']['name']}",
-        thing,
-        content_type=_APPLY,
-        fieldManager="overlays",
-        force="true",  # what the sandbox has granted is there already
-        fieldValidation="Strict",
-        **options,
-    )
+    return f"{group}{place}/{resource['name']}/{thing['metadata']['name']}"
 
 
 async def _create(api: Api, thing: JSON) -> None:

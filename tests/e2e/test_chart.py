@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,14 +17,19 @@ from extender import __version__
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, SIDECAR, read_yaml
+from tests.e2e.api import Api, ApiError
+from tests.e2e.applying import path_of
 from tests.e2e.controlplane.binaries import KUBERNETES, kept
+from tests.e2e.controlplane.cluster import storage_and_apiserver
+from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.controlplane.gobuild import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
+    from tests.e2e.controlplane.cluster import ControlPlane
     from tests.e2e.objects import JSON
 
     Helm = Callable[..., str]
@@ -62,9 +68,12 @@ def helm(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries
     """Return what runs Helm on the chart with values; the command is built on the first run."""
     command = built(_built)["helm"]
 
-    def run(*arguments: str, values: JSON | None = None, code: int = 0, chart: Path = CHART) -> str:
+    def run(
+        *arguments: str, values: JSON | None = None, code: int = 0, chart: Path | None = CHART
+    ) -> str:
+        of_chart = () if chart is None else (str(chart), "--values=-")
         done = subprocess.run(
-            [command, *arguments, str(chart), "--values=-"],
+            [command, *arguments, *of_chart],
             input=json.dumps(values or {}),
             capture_output=True,
             text=True,
@@ -162,6 +171,38 @@ def test_the_package_makes_what_the_checkout_makes(helm: Helm, tmp_path: Path) -
             for chart in (CHART, path)
         )
         assert there == here
+
+
+@pytest.fixture(scope="module")
+def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with storage_and_apiserver(binaries, binaries, folder, []) as cluster:
+        yield cluster
+
+
+async def test_helm_installs_the_package_and_takes_it_away(
+    helm: Helm, cluster: ControlPlane, tmp_path: Path
+) -> None:
+    path = tmp_path / "chart.tgz"
+    path.write_bytes(package())
+    where = (f"--kubeconfig={cluster.kubeconfig(ADMIN)}", "--namespace=kube-system")
+    things = templated(helm, OPT_IN)
+    async with Api.connected(cluster.server, ADMIN.token, cluster.credentials.ca) as api:
+        helm("install", "affinity-extender", *where, values=OPT_IN, chart=path)
+        assert [thing for thing in things if not await there(api, thing)] == []
+        helm("uninstall", "affinity-extender", *where, chart=None)
+        assert [thing for thing in things if await there(api, thing)] == []
+
+
+async def there(api: Api, thing: JSON) -> bool:
+    """Tell whether the API server has the object."""
+    try:
+        await api.get(await path_of(api, thing))
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return False
+    return True
 
 
 def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
