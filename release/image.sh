@@ -18,8 +18,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/affinity-extender
 # A new one each month, for the fixes in Debian's packages.
 base=$cache/image-base-$(date +%Y-%m).tar
 mkdir -p "$cache" "$dist"
-# Images and working containers are gone with this folder, however the build ends.
-store=$(mktemp -d "$cache/building-image-XXXXXX")
+# Images and working containers are gone with this folder, unless the build is killed. Builds of the tests take
+# each building-* in the cache for one that was killed.
+find "$cache" -maxdepth 1 -name 'image-building-*' -mmin +600 -exec rm -rf {} +
+store=$(mktemp -d "$cache/image-building-XXXXXX")
 trap 'rm -rf "$store"' EXIT
 
 in_store() {
