@@ -27,9 +27,9 @@ WHY: Final = {
     Advice.NOTHING: "the scheduler's own plugin is as fast, or nearly; a second process would not "
     "pay for itself",
     Advice.ASSIST: "scores take most of the time, and this is the safer mode: while the extender "
-    "is down, pods are still placed by the hard rules",
+    "is down, pods are still placed by the hard rules; begin with a second scheduler",
     Advice.REPLACE: "hard rules take much of the time, and only this mode takes them from the "
-    "scheduler; begin with shadow",
+    "scheduler; begin with a second scheduler, and with shadow",
 }
 
 
