@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.deploy.kustomize import render
-from tests.deploy.places import SIDECAR
+from tests.deploy.places import MANIFESTS, ROOT, SIDECAR
+from tests.deploy.starting import started, until_ready
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import apply
 from tests.e2e.controlplane.cluster import control_plane
-from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.controlplane.credentials import ADMIN, User
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -50,12 +52,16 @@ async def admin(cluster: ControlPlane) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def extender(cluster: ControlPlane, admin: Api) -> AsyncIterator[Api]:
-    """Return a client that has what the sidecar mounts."""
+async def token(cluster: ControlPlane, admin: Api) -> str:
+    """Return what the sidecar mounts."""
     path = f"{SYSTEM}/secrets/affinity-extender-token"
     secret = await _until(lambda: admin.get(path), lambda found: "token" in found.get("data", {}))
-    token = base64.b64decode(secret["data"]["token"]).decode()
     assert base64.b64decode(secret["data"]["ca.crt"]) == cluster.credentials.ca.read_bytes()
+    return base64.b64decode(secret["data"]["token"]).decode()
+
+
+@pytest.fixture
+async def extender(cluster: ControlPlane, token: str) -> AsyncIterator[Api]:
     async with Api.connected(cluster.server, token, cluster.credentials.ca) as api:
         yield api
 
@@ -106,9 +112,19 @@ async def test_each_container_has_one_token_and_the_sidecar_its_own(admin: Api) 
     assert spec["serviceAccountName"] == "affinity-scheduler"
 
 
-@pytest.mark.parametrize("resource", ["pods", "nodes", "namespaces"])
-async def test_the_extender_reads_what_it_needs(extender: Api, resource: str) -> None:
-    assert (await extender.get(f"/api/v1/{resource}"))["kind"].endswith("List")
+@pytest.mark.parametrize("mode", ["assist", "shadow"])
+async def test_the_extender_gets_ready_with_its_token_alone(
+    cluster: ControlPlane, token: str, mode: str
+) -> None:
+    kubeconfig = cluster.kubeconfig(User(f"sidecar-{mode}", token=token))
+    command = [
+        *(sys.executable, "-m", "extender", "serve", f"--kubeconfig={kubeconfig}"),
+        *(f"--config={MANIFESTS / 'base/config.yaml'}", f"--mode={mode}"),
+        *("--port=0", "--ops-port=0"),
+    ]
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    async with started(command, environ) as program:
+        await until_ready(program.operations)
 
 
 BINDING = {"kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
