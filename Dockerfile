@@ -4,6 +4,8 @@
 ARG BASE
 
 FROM ${BASE} AS build
+# Of a builder that sets the time of all files: compiled modules then name the hash of their source, not its time.
+ARG SOURCE_DATE_EPOCH
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 WORKDIR /src

@@ -15,8 +15,11 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
 dist=${1:-dist}
 archive=$dist/affinity-extender-$version.oci.tar
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/affinity-extender
-# A new one each month, for the fixes in Debian's packages.
-base=$cache/image-base-$(date +%Y-%m).tar
+# A new one each month, for the fixes in Debian's packages. All files have the time at which it begins, so that
+# the same sources and packages make the same bytes.
+SOURCE_DATE_EPOCH=$(date -u -d "$(date -u +%Y-%m-01)" +%s)
+export SOURCE_DATE_EPOCH
+base=$cache/image-base-$SOURCE_DATE_EPOCH.tar
 mkdir -p "$cache" "$dist"
 # Images and working containers are gone with this folder, unless the build is killed. Builds of the tests take
 # each building-* in the cache for one that was killed.
@@ -38,11 +41,13 @@ if [ ! -e "$base" ]; then
 fi
 container=$(in_store from scratch)
 in_store add --quiet "$container" "$base" / >/dev/null
-in_store commit --quiet --rm "$container" localhost/python-of-debian >/dev/null
+in_store commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" localhost/python-of-debian >/dev/null
 
 # Whom this machine trusts, pip trusts as well: behind a proxy that is more than Debian's own list.
-in_store build --quiet --isolation chroot --volume /etc/ssl/certs:/etc/ssl/certs:ro \
+in_store build --quiet --timestamp "$SOURCE_DATE_EPOCH" --isolation chroot \
+  --volume /etc/ssl/certs:/etc/ssl/certs:ro --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
   --build-arg BASE=localhost/python-of-debian --tag localhost/affinity-extender . >/dev/null
-rm -f "$archive"
-in_store push --quiet localhost/affinity-extender "oci-archive:$archive:$version"
+in_store push --quiet localhost/affinity-extender "oci:$store/layout:$version"
+tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+  --create --file="$archive" --directory="$store/layout" blobs index.json oci-layout
 echo "$archive"

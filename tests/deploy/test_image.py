@@ -37,7 +37,7 @@ def test_the_user_is_the_one_that_the_manifests_name() -> None:
 
 def test_it_is_built_on_what_is_named_and_never_on_a_tag_of_its_own() -> None:
     assert {*instructions("FROM")} == {"${BASE} AS build", "${BASE}"}
-    assert {*instructions("ARG")} == {"BASE"}
+    assert {*instructions("ARG")} == {"BASE", "SOURCE_DATE_EPOCH"}
     (build,) = re.findall(r"docker build .*", (ROOT / "docs" / "install.md").read_text())
     assert '--build-arg BASE="$BASE"' in build
 

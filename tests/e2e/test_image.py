@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
+from importlib.util import source_from_cache
 from pathlib import Path
 
 import aiohttp
@@ -18,6 +20,8 @@ from tests.e2e.images import PINNED, Image, unpacked
 CANNOT_BE_HAD = 3
 """What image.sh ends with where no builder is installed, or Debian's packages cannot be fetched."""
 
+HASHED = 0b11
+"""It names the hash of its source, and that is checked."""
 _BUILD_TIMEOUT_S = 900
 
 
@@ -80,3 +84,16 @@ def test_it_has_the_pinned_packages_and_no_installer(image: Image) -> None:
         ("affinity-extender", __version__),
         *PINNED,
     }
+
+
+def test_no_module_has_to_be_compiled_at_each_start(image: Image) -> None:
+    compiled = [*image.root.glob("usr/lib/python3*/**/*.pyc"), *image.packages.rglob("*.pyc")]
+    assert len(compiled) > 1000
+    assert [path for path in compiled if not is_current(path)] == []
+
+
+def is_current(compiled: Path) -> bool:
+    """Tell whether Python takes a compiled module for that of its source, as PEP 552 has it."""
+    flags, seconds = struct.unpack("<4xII", compiled.read_bytes()[:12])
+    source = Path(source_from_cache(str(compiled)))
+    return bool(flags == HASHED or (flags == 0 and seconds == int(source.stat().st_mtime)))
