@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.places import MONITORING, ROOT, read_yaml
+from tests.deploy.kustomize import render
+from tests.deploy.places import MONITORING, ROOT, named, read_yaml
 from tests.missing import missing
 
 GROUPS = read_yaml(MONITORING / "prometheusrule.yaml")["spec"]
@@ -27,10 +29,14 @@ BINDS = f"{OURS}_bind_total"
 ENDS = f"{OURS}_tls_certificate_expiration_timestamp_seconds"
 SYNCED = f"{OURS}_cache_synced"
 HEARD = f"{OURS}_cache_last_event_timestamp_seconds"
+SYNCED_PODS = f'{SYNCED}{{instance="a", resource="pods"}}'
+HEARD_PODS = f'{HEARD}{{instance="a", resource="pods"}}'
 UP = 'up{job="kube-system/affinity-extender", instance="a"}'
 BUILD = f'{OURS}_build_info{{instance="a", version="0.1.0"}}'
 CONFIG = f"{OURS}_config_info"
+FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
 DAY = 86_400
+RUNBOOKS = "https://git.example.com/team/affinity-extender/blob/main"
 
 
 def steady(value: float) -> str:
@@ -59,8 +65,8 @@ HEALTHY: Mapping[str, str] = {
     UP: steady(1),
     BUILD: steady(1),
     f'{CONFIG}{{hash="abc", mode="replace"}}': steady(1),
-    f'{SYNCED}{{instance="a", resource="pods"}}': steady(1),
-    f'{HEARD}{{instance="a", resource="pods"}}': growing(60),
+    SYNCED_PODS: steady(1),
+    HEARD_PODS: growing(60),
     **answered("filter", 200, 600, 600),
     **answered("filter", 499, 0, 0),
     f'{ATTEMPTS}{{result="feasible"}}': growing(500),
@@ -84,16 +90,23 @@ HEALTHY: Mapping[str, str] = {
 
 FAULTS: list[Any] = [
     ("nothing", {}, []),
-    ("a target that does not answer", {UP: steady(0)}, ["AffinityExtenderDown"]),
+    (
+        "targets that do not answer, of which the one left says the mode",
+        {UP: steady(0), UP.replace('"a"', '"b"'): steady(0)},
+        ["AffinityExtenderDown"],
+    ),
     ("no target at all", {UP: None, BUILD: None}, ["AffinityExtenderDown"]),
     (
-        "a resource that is not listed",
-        {f'{SYNCED}{{instance="a", resource="nodes"}}': steady(0)},
+        "two resources that are not listed",
+        {f'{SYNCED}{{instance="a", resource="{each}"}}': steady(0) for each in ("pods", "nodes")},
         ["AffinityExtenderNotSynced"],
     ),
     (
-        "a watch that fell silent",
-        {f'{HEARD}{{instance="a", resource="pods"}}': steady(12_000)},
+        "watches that fell silent at two extenders, so that attempts end with errors",
+        {
+            **{f'{HEARD}{{instance="{each}", resource="pods"}}': steady(12_000) for each in "ab"},
+            f'{ATTEMPTS}{{result="error"}}': growing(100),
+        },
         ["AffinityExtenderWatchStale"],
     ),
     (
@@ -102,7 +115,9 @@ FAULTS: list[Any] = [
          for le, by in (("0.8192", 0), ("1.6384", 6), ("+Inf", 6))},
         ["AffinityExtenderSlow"],
     ),
-    ("a scheduler that hangs up", answered("filter", 499, 0, 5), [
+    ("a scheduler that hangs up", {
+        **answered("filter", 499, 0, 3), **answered("bind", 499, 0, 3),
+    }, [
         "AffinityExtenderErrorBudgetSlowBurn", "AffinityExtenderTimeouts",
     ]),
     ("one error in twenty", answered("filter", 200, 570, 600), [
@@ -172,8 +187,8 @@ FAULTS: list[Any] = [
         ["AffinityExtenderCertificateExpiresSoon"],
     ),
     (
-        "a certificate for some hours",
-        {f'{ENDS}{{instance="a", port="callbacks"}}': steady(DAY)},
+        "certificates for some hours, at two hosts",
+        {f'{ENDS}{{instance="{each}", port="callbacks"}}': steady(DAY) for each in "ab"},
         ["AffinityExtenderCertificateExpires", "AffinityExtenderCertificateExpiresSoon"],
     ),
     (
@@ -181,6 +196,38 @@ FAULTS: list[Any] = [
         {f'{CONFIG}{{hash="xyz", mode="assist"}}': steady(1)},
         ["AffinityExtenderConfigurationsDiffer"],
     ),
+]  # fmt: skip
+
+CONSEQUENCES = {
+    "AffinityExtenderDown",
+    "AffinityExtenderNotSynced",
+    "AffinityExtenderWatchStale",
+    "AffinityExtenderErrorBudgetFastBurn",
+    "AffinityExtenderCacheInconsistent",
+    "AffinityExtenderCertificateExpires",
+}
+"""Alerts about what stops the extender: how bad that is depends on the mode."""
+SEVERITIES = {"shadow": "info", "assist": "warning", "replace": "critical"}
+SCRAPED = f'{CONFIG}{{hash="abc", mode="replace"}}'
+NO_EXTENDER = {UP: steady(0), BUILD: None, SYNCED_PODS: None, HEARD_PODS: None}
+
+MODES: list[Any] = [
+    *((f"{mode}: it is down, and was scraped once",
+       {**NO_EXTENDER, SCRAPED: None, f'{CONFIG}{{mode="{mode}"}}': "1x60"},
+       "AffinityExtenderDown", severity) for mode, severity in SEVERITIES.items()),
+    *((f"{mode}: its watch is silent",
+       {SCRAPED: None, f'{CONFIG}{{hash="abc", mode="{mode}"}}': steady(1),
+        HEARD_PODS: steady(12_000)},
+       "AffinityExtenderWatchStale", severity) for mode, severity in SEVERITIES.items()),
+    ("it was never scraped", {**NO_EXTENDER, SCRAPED: None}, "AffinityExtenderDown", "critical"),
+    ("shadow after replace",
+     {SCRAPED: "1x60", f'{CONFIG}{{hash="abc", mode="shadow"}}': "_x60 " + steady(1),
+      HEARD_PODS: steady(12_000)},
+     "AffinityExtenderWatchStale", "info"),
+    ("two modes, of which the one counts that pods depend on most",
+     {f'{CONFIG}{{hash="abc", mode="{mode}"}}': steady(1) for mode in SEVERITIES}
+     | {HEARD_PODS: steady(12_000)},
+     "AffinityExtenderWatchStale", "critical"),
 ]  # fmt: skip
 
 
@@ -212,18 +259,66 @@ def test_the_rules_are_valid(folder: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_each_fault_fires_its_alerts_and_no_other(folder: Path) -> None:
-    tests = [unit_test(name, changed, expected) for name, changed, expected in FAULTS]
+def test_each_fault_fires_its_alerts_once_and_no_other(folder: Path) -> None:
+    tested = [
+        unit_test(name, changed, FIRING, [f'{{alertname="{each}"}}' for each in expected])
+        for name, changed, expected in FAULTS
+    ]
+    run_tests(folder, tested)
+
+
+@pytest.mark.thorough
+def test_what_stops_the_extender_is_as_severe_as_its_mode_makes_it(folder: Path) -> None:
+    tested = [
+        unit_test(
+            name,
+            changed,
+            f'count by (severity) (ALERTS{{alertname="{alert}", alertstate="firing"}})',
+            [f'{{severity="{severity}"}}'],
+        )
+        for name, changed, alert, severity in MODES
+    ]
+    run_tests(folder, tested)
+
+
+def test_a_stale_picture_is_one_alert_that_names_what_is_stale(folder: Path) -> None:
+    labels = {"mode": "replace", "severity": "critical"}
+    said = {
+        "summary": "What extenders know of the cluster is 50m 0s old.",
+        "description": "Bookmarks come each minute, and nothing is heard of nodes (a) pods (a).",
+        "runbook_url": "docs/monitoring.md#affinityextenderwatchstale",
+    }
+    tested = {
+        "interval": "1m",
+        "input_series": [
+            {"series": f'{HEARD}{{instance="a", resource="{each}"}}', "values": "3000x100"}
+            for each in ("nodes", "pods")
+        ] + [{"series": SCRAPED, "values": "1x100"}],
+        "alert_rule_test": [
+            {
+                "alertname": "AffinityExtenderWatchStale",
+                "eval_time": "100m",
+                "exp_alerts": [{"exp_labels": labels, "exp_annotations": said}],
+            }
+        ],
+    }  # fmt: skip
+    run_tests(folder, [tested])
+
+
+def run_tests(folder: Path, tests: list[dict[str, Any]]) -> None:
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "4m", "tests": tests}
     (folder / "alerts.yaml").write_text(yaml.safe_dump(document))
     assert "SUCCESS" in promtool("test", "rules", "alerts.yaml", folder=folder)
 
 
-def unit_test(name: str, changed: Mapping[str, str | None], expected: list[str]) -> dict[str, Any]:
+def unit_test(
+    name: str, changed: Mapping[str, str | None], expression: str, expected: list[str]
+) -> dict[str, Any]:
+    """Expect 1 for each of some labels."""
     series = {key: values for key, values in {**HEALTHY, **changed}.items() if values is not None}
-    firing = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in expected]
+    firing = [{"labels": labels, "value": 1} for labels in expected]
     question = {
-        "expr": 'count by (alertname) (group by (alertname) (ALERTS{alertstate="firing"}))',
+        "expr": expression,
         "eval_time": f"{MINUTES - 10}m",
         "exp_samples": firing,
     }
@@ -242,10 +337,39 @@ def test_each_alert_has_a_fault() -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_each_alert_leads_to_its_runbook(name: str) -> None:
     rule = ALERTS[name]
-    assert rule["labels"]["severity"] in {"critical", "warning"}
-    assert rule["annotations"].keys() == {"summary", "description", "runbook"}
-    assert rule["annotations"]["runbook"] == f"docs/monitoring.md#{name.lower()}"
+    by_mode = rule["labels"]["severity"] not in {"critical", "warning"}
+    assert by_mode == (name in CONSEQUENCES)
+    assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
+    assert rule["annotations"]["runbook_url"] == f"docs/monitoring.md#{name.lower()}"
     sections = re.split(r"^### ", (ROOT / "docs" / "monitoring.md").read_text(), flags=re.MULTILINE)
     (section,) = (each for each in sections if each.startswith(f"{name}\n"))
     assert "**Means**" in section
     assert "**Do**" in section
+
+
+def test_an_overlay_makes_runbooks_urls_as_documented(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "monitoring.md").read_text()
+    block = text.partition("add to your overlay:\n\n")[2].partition("\n\n**")[0]
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "components": [os.path.relpath(MONITORING, tmp_path)],
+        **yaml.safe_load(block),
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    objects = render(tmp_path)
+    assert_runbooks_at_the_url(named(objects, "PrometheusRule", "affinity-extender"))
+    assert [one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"] == [
+        "affinity-extender-dashboard"
+    ]
+
+
+def assert_runbooks_at_the_url(rules: Mapping[str, Any]) -> None:
+    """See that each alert leads there."""
+    urls = {
+        rule["alert"]: rule["annotations"]["runbook_url"]
+        for group in rules["spec"]["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    }
+    assert urls == {name: f"{RUNBOOKS}/docs/monitoring.md#{name.lower()}" for name in ALERTS}

@@ -17,6 +17,7 @@ from extender import __version__
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, SIDECAR, read_yaml
+from tests.deploy.test_alerts import RUNBOOKS, assert_runbooks_at_the_url
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import path_of
 from tests.e2e.controlplane.binaries import KUBERNETES, kept
@@ -216,6 +217,7 @@ def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
     ("values", "named"),
     [
         pytest.param({"mode": "asist"}, "/mode", id="a mode that does not exist"),
+        pytest.param({"monitoring": {"runbooks": "docs"}}, "runbooks", id="runbooks at no URL"),
         pytest.param({"imgae": {}}, "imgae", id="a value that does not exist"),
         pytest.param({"form": "k3s", "mode": "replace"}, "/mode", id="replace on k3s"),
         pytest.param({"form": "service", "mode": "replace"}, "/mode", id="replace by a service"),
@@ -291,6 +293,12 @@ def test_values_reach_the_two_configurations(helm: Helm) -> None:
     deployment = found["Deployment", "kube-system", "affinity-scheduler"]
     pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
     assert pod["initContainers"][0]["image"] == "example.com/affinity-extender:9.9.9"
+
+
+def test_alerts_lead_to_the_runbooks_at_a_url(helm: Helm) -> None:
+    values = {"monitoring": {"enabled": True, "runbooks": RUNBOOKS}}
+    found = compared(templated(helm, values))
+    assert_runbooks_at_the_url(found["PrometheusRule", "kube-system", "affinity-extender"])
 
 
 @pytest.mark.parametrize(
