@@ -6,10 +6,12 @@ import argparse
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Final
 
 from affinityctl.advice.census import WORDS, Census, census
-from affinityctl.advice.costs import Advice, Costs, costs, model
+from affinityctl.advice.costs import ENOUGH, Advice, Costs, a_second, busiest_minute, costs, model
 from affinityctl.cluster import fill
 from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
@@ -31,6 +33,11 @@ WHY: Final = {
     Advice.REPLACE: "hard rules take much of the time, and only this mode takes them from the "
     "scheduler; begin with a second scheduler, and with shadow",
 }
+RISK: Final = (
+    "pods wait while the extender is down, and those with hard rules while what it knows of the "
+    "cluster is stale; it binds and evicts pods itself. Read docs/modes.md before you take it"
+)
+"""Of `replace`."""
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -49,7 +56,7 @@ def run(flags: argparse.Namespace) -> int:
             each.path,
         ),
     )
-    advised = found, costs(found), worst_first
+    advised = found, costs(found, busiest_minute(_created(objects))), worst_first
     say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised)))
     return DONE
 
@@ -71,6 +78,28 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
     return state, None
 
 
+def _created(objects: Objects) -> Iterator[float]:
+    """Yield when pods were created, in seconds since the epoch, also those that have ended."""
+    for _, manifest, owner, _ in objects.workloads:
+        at = manifest.metadata.created
+        if owner.kind == "Pod" and at:
+            with suppress(ValueError):
+                yield datetime.fromisoformat(at).timestamp()
+
+
+def _why(costs: Costs) -> str:
+    if not costs.enough:
+        return WHY[costs.advice]
+    return (
+        f"the scheduler alone gets {_rate(a_second(costs.in_tree))} pods a second through "
+        f"affinity, and your busiest minute needed {_rate(costs.needed or 0.0)}"
+    )
+
+
+def _rate(each: float) -> str:
+    return f"{each:,.0f}" if each >= 1 else "less than one"
+
+
 def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str, object]:
     return {
         "nodes": found.nodes,
@@ -89,9 +118,14 @@ def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str,
             **{name: round(each, 2) for name, each in costs.by_whom.items()},
             "error": costs.error,
         },
+        "podsPerSecond": {
+            **{name: round(a_second(each), 1) for name, each in costs.by_whom.items()},
+            "needed": costs.needed and round(costs.needed, 2),
+        },
         "model": {"machine": model().machine, "nodes": model().nodes},
         "mode": costs.advice.value,
-        "why": WHY[costs.advice],
+        "why": _why(costs),
+        "risk": RISK if costs.advice is Advice.REPLACE else None,
         "traps": [
             {
                 "rule": each.rule.id,
@@ -128,14 +162,30 @@ def _costs(costs: Costs) -> Iterator[str]:
     fitted = model()
     yield "What affinity costs each pod that is scheduled:"
     names = ("the scheduler alone", "assist", "replace")
-    taken = (f"{each:.1f}" for each in costs.by_whom.values())
-    yield columns(("BY", "MILLISECONDS"), list(zip(names, taken, strict=True)))
+    taken = ((f"{each:.1f}", _rate(a_second(each))) for each in costs.by_whom.values())
+    rows = [(name, *cells) for name, cells in zip(names, taken, strict=True)]
+    yield columns(("BY", "MILLISECONDS", "PODS A SECOND, AT MOST"), rows)
     yield wrapped(
         f"Estimated from benchmarks with {fitted.nodes:,} nodes, of which {fitted.asked} are "
         f"looked at for a pod ({fitted.machine}); these differ by up to {costs.error:.0%}.",
         hanging=0,
     )
-    yield wrapped(f"Take: {costs.advice.value}, for {WHY[costs.advice]}.")
+    yield wrapped(_need(costs), hanging=0)
+    yield wrapped(f"Take: {costs.advice.value}, for {_why(costs)}.")
+    if costs.advice is Advice.REPLACE:
+        yield wrapped(f"What it risks: {RISK}.")
+
+
+def _need(costs: Costs) -> str:
+    if costs.needed is None:
+        return (
+            "When pods were created is not known here. The scheduler alone is enough for "
+            f"{_rate(a_second(costs.in_tree) / ENOUGH)} a second."
+        )
+    return (
+        f"In your busiest minute {_rate(costs.needed)} a second were created, counting pods that "
+        f"are still there. The scheduler alone is taken to be enough for {ENOUGH:g} times as many."
+    )
 
 
 def _traps(traps: Sequence[Finding]) -> str:

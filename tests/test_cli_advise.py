@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from affinityctl import advise as advise_command
 from affinityctl import cli
 from affinityctl.advice.census import Census, RuleCount, RuleGroup, census
-from affinityctl.advice.costs import Advice, costs, model
+from affinityctl.advice.costs import Advice, Costs, busiest_minute, costs, model
 from bench.cost_model import FITTED, line, text
+from extender.cluster.state import ClusterState
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload
 
 WEB, DB = selector(app="web"), selector(app="db")
@@ -91,6 +93,74 @@ def test_each_kind_is_counted_with_the_pods_that_it_is_about() -> None:
 def test_the_mode_to_take(kind: RuleGroup, carriers: int, advice: Advice) -> None:
     found = costs(Census(5000, carriers, carriers, [RuleCount(kind, carriers, carriers)]))
     assert found.advice is advice
+
+
+@pytest.mark.parametrize(
+    ("needed", "advice"),
+    [
+        pytest.param(None, Advice.REPLACE, id="not known"),
+        pytest.param(3, Advice.NOTHING, id="3 a second, of 48"),
+        pytest.param(24, Advice.NOTHING, id="half of what the scheduler alone does"),
+        pytest.param(25, Advice.REPLACE, id="more than half"),
+    ],
+)
+def test_where_the_scheduler_alone_places_pods_as_fast_as_they_come_nothing_is_taken(
+    needed: float | None, advice: Advice
+) -> None:
+    assert Costs(20.8, 20.0, 4.0, 0.1, needed).advice is advice
+
+
+@pytest.mark.parametrize(
+    ("created", "needed"),
+    [
+        pytest.param([], None, id="nothing known"),
+        pytest.param([7.0], 1 / 60, id="one"),
+        pytest.param([0, 59, 60, 61], 3 / 60, id="a minute begins with any pod"),
+        pytest.param([500, 0, 501, 1, 502], 3 / 60, id="in any order"),
+        pytest.param([9] * 600, 10, id="at the same moment"),
+    ],
+)
+def test_the_busiest_minute(created: list[float], needed: float | None) -> None:
+    assert busiest_minute(created) == needed
+
+
+@pytest.mark.parametrize(
+    ("at", "need", "take"),
+    [
+        pytest.param(
+            "2026-01-01T00:00:{second:02}Z",
+            "In your busiest minute 1 a second were created",
+            "Take: nothing, for the scheduler alone gets 40 pods a second through affinity, and "
+            "your busiest minute needed 1.",
+            id="few a second",
+        ),
+        pytest.param(
+            None,
+            "When pods were created is not known here. The scheduler alone is enough for 20 a",
+            "What it risks: pods wait while the extender is down, and those with hard rules",
+            id="nobody knows when",
+        ),
+        pytest.param("soon", "not known here", "Take: replace", id="no time"),
+    ],
+)
+def test_how_many_pods_come_in_a_second_decides(
+    advise: Advise, monkeypatch: pytest.MonkeyPatch, at: str | None, need: str, take: str
+) -> None:
+    pods = [pod(f"p{second}").labels(app="web") for second in range(60)]
+    for second, each in enumerate(pods):
+        each["metadata"]["creationTimestamp"] = at and at.format(second=second)
+    monkeypatch.setattr(advise_command, "census", as_if_of(35_000))
+    said = " ".join(advise("", *pods)[1].split())
+    assert need in said
+    assert take in said
+    told = json.loads(advise("-o json", *pods)[1])
+    assert told["podsPerSecond"]["needed"] == (1.0 if at and "second" in at else None)
+    assert (told["risk"] is None) == (told["mode"] != "replace")
+
+
+def as_if_of(carriers: int) -> Callable[[ClusterState], Census]:
+    rules = [RuleCount(RuleGroup.APART_BY_HOST, carriers, carriers)]
+    return lambda state: Census(len(state.nodes), carriers, carriers, rules)
 
 
 def test_without_rules_nothing_pays() -> None:

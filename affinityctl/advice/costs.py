@@ -14,8 +14,12 @@ import msgspec
 from affinityctl.advice.census import Census
 
 NO_RULES: Final = "no rules"
+MINUTE: Final = 60
 PAYS: Final = 1.5
 """The scheduler alone has to take so many times as long before a second process is worth it."""
+ENOUGH: Final = 2.0
+"""The scheduler alone has to place so many times the pods of the busiest minute to be enough: pods
+that have gone since are not known, and affinity is not all that it does for a pod."""
 SAFER: Final = 1.3
 """`assist` may take so many times as long as `replace`: pods are placed without it."""
 
@@ -80,6 +84,13 @@ class Costs:
     replace: float
     error: float
     """A share of each; the largest error of the lines that count."""
+    needed: float | None = None
+    """Pods a second in the busiest minute, as far as known."""
+
+    @property
+    def enough(self) -> bool:
+        """Return whether the scheduler alone is known to place pods as fast as they come."""
+        return self.needed is not None and ENOUGH * self.needed <= a_second(self.in_tree)
 
     @property
     def by_whom(self) -> Mapping[str, float]:
@@ -89,12 +100,28 @@ class Costs:
     @property
     def advice(self) -> Advice:
         """Return the mode that pays, the safer of two that are nearly equal."""
-        if self.in_tree < PAYS * min(self.assist, self.replace):
+        if self.enough or self.in_tree < PAYS * min(self.assist, self.replace):
             return Advice.NOTHING
         return Advice.ASSIST if self.assist <= SAFER * self.replace else Advice.REPLACE
 
 
-def costs(found: Census) -> Costs:
+def a_second(milliseconds: float) -> float:
+    """Return how many pods are scheduled in a second, one after the other, by what each takes."""
+    return 1000 / milliseconds
+
+
+def busiest_minute(created: Iterable[float]) -> float | None:
+    """Return the pods a second of the busiest minute, by when they were created; None without."""
+    times = sorted(created)
+    most = first = 0
+    for last, at in enumerate(times):
+        while at - times[first] >= MINUTE:
+            first += 1
+        most = max(most, last - first + 1)
+    return most / MINUTE if times else None
+
+
+def costs(found: Census, needed: float | None = None) -> Costs:
     """Estimate what affinity costs a pod of a cluster that is scheduled.
 
     In-tree, what each kind of rules adds for every pod that carries one is summed up, beside the
@@ -111,7 +138,7 @@ def costs(found: Census) -> Costs:
     ours = [line for each in kinds for line in (each.ours.filter, each.ours.prioritize)]
     error = max(line.error for line in (*filters, *scorings, *ours))
     in_tree, assist, replace = judged + scored, judged + ranked, asked + ranked
-    return Costs(in_tree / 1000, assist / 1000, replace / 1000, error)
+    return Costs(in_tree / 1000, assist / 1000, replace / 1000, error, needed)
 
 
 def _in_tree(lines: Sequence[Line], carriers: Iterable[int]) -> float:

@@ -49,6 +49,7 @@ KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 class _ManifestMetadata(OwnedMetadata):
     annotations: dict[str, str] | None = None
+    created: str | None = msgspec.field(default=None, name="creationTimestamp")
 
 
 class _Port(msgspec.Struct, rename="camel"):
