@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from affinityctl.label_selectors import parse_selector
-from affinityctl.whatif.rooms import shape_of
 from affinityctl.workloads import SHORT_NAMES
 from extender.cluster.state import ClusterState
 from extender.errors import ConfigError, ObjectError
 from extender.model.objects import Pod
 from extender.model.workload import Identity
+from extender.verbs.node_room import shape_of
 
 SIMILAR: Final = 3
 """Names that an error proposes."""

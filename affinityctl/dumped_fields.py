@@ -17,7 +17,6 @@ from affinityctl.lint.budgets import LintedBudget
 from affinityctl.lint.reading import IGNORE, Manifest
 from affinityctl.volumes import manifests as volumes
 from affinityctl.volumes.pod_volumes import ClaimTemplate
-from affinityctl.waiting import CreatedPod
 from affinityctl.workloads import OwnedPod
 from extender.offline import READS
 from extender.wire import manifests
@@ -57,7 +56,7 @@ _FURTHER: Final = msgspec.defstruct(
 )
 
 
-_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest, CreatedPod)
+_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest)
 _OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
 
 READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
+from time import time
 
 import msgspec
 
@@ -17,7 +17,8 @@ from affinityctl.judging import EXIT, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.progress import Progress
-from affinityctl.waiting import MOST_KINDS, AgeReader, Waiting, alike
+from affinityctl.volumes.pod_volumes import WholePodReader
+from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, complain, say, worst
@@ -63,7 +64,7 @@ def run(flags: argparse.Namespace) -> int:
     flags.namespace = namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = AgeReader(by.gates)
+    pods = WholePodReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
@@ -74,7 +75,7 @@ def run(flags: argparse.Namespace) -> int:
         return at_once(explaining(state, question))
 
     if not (given or named):
-        return _survey(state, flags, pods, explained)
+        return _survey(state, flags, explained)
     found = [explained(each, by.profile.scoring) for each in given or chosen(state, flags)]
     say(write(state, found, flags.output))
     return worst(EXIT[each.verdict] for each in found)
@@ -83,7 +84,6 @@ def run(flags: argparse.Namespace) -> int:
 def _survey(
     state: ClusterState,
     flags: argparse.Namespace,
-    pods: AgeReader,
     explained: Callable[[Pod, ScorePlugins], Explanation],
 ) -> int:
     """Explain all pods that wait, one of each kind."""
@@ -91,10 +91,10 @@ def _survey(
     progress = Progress(things="kinds of pods")
     progress.begin()
     found = []
-    kinds = alike(waiting, pods.created)
+    kinds = alike(waiting)
     for number, each in enumerate(kinds):
         why = explained(each[0], ()) if number < MOST_KINDS else None
-        found.append(Waiting([pod.key for pod in each], why))
+        found.append(Waiting(each, why))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
@@ -102,7 +102,7 @@ def _survey(
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
-    say(write_waiting(found, pods.created, datetime.now(UTC), flags.output))
+    say(write_waiting(found, time(), flags.output))
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return worst(EXIT[each] for each in verdicts)
 

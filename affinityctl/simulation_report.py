@@ -13,7 +13,6 @@ from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
     After,
-    Bottleneck,
     PendingPods,
     Removal,
     Simulation,
@@ -21,7 +20,6 @@ from affinityctl.whatif.outcome import (
     Trial,
     Update,
     UpdateStep,
-    is_cordoned,
 )
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
@@ -31,6 +29,7 @@ from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
+from extender.verbs.explaining.waiting import Bottleneck, is_cordoned
 from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3

@@ -2,66 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final
 
-import msgspec
-
 from affinityctl.printing import INDENT, printed, section, wrapped
-from affinityctl.volumes.pod_volumes import WholePodReader
-from affinityctl.whatif.outcome import bottleneck
-from affinityctl.whatif.rooms import shape_of
-from extender.model.keys import Key
 from extender.model.objects import Pod
+from extender.model.stepping import at_once
 from extender.model.wording import plural, some
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.telling import summary
-from extender.wire.affinity import Gates
-from extender.wire.decoding import Json, decode
-from extender.wire.objects import GenerateName
+from extender.verbs.explaining.waiting import kind_of, telling_cause
 
 MOST_KINDS: Final = 200
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
 _SPANS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
-class _Created(msgspec.Struct, rename="camel"):
-    creation_timestamp: datetime | None = None
-
-
-class CreatedPod(msgspec.Struct):
-    """When a pod was created."""
-
-    metadata: _Created
-
-
-_CREATED = msgspec.json.Decoder(CreatedPod)
-
-
-class AgeReader(WholePodReader):
-    """Reads pods with all that an explanation looks at, and when those that wait were created."""
-
-    def __init__(self, gates: Gates) -> None:
-        super().__init__(gates)
-        self.created: dict[Key, datetime] = {}
-
-    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a v1.Pod; ObjectError names the field that is broken."""
-        pod = super().read(raw, generate)
-        if pod.node is None and not pod.terminal:
-            created = decode(_CREATED, raw).metadata.creation_timestamp
-            if created is not None:
-                self.created[pod.key] = created
-        return pod
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Pods that are alike and wait, the oldest first."""
 
-    pods: Sequence[Key]
+    pods: Sequence[Pod]
     explanation: Explanation | None
     """Of the first; None beyond MOST_KINDS kinds."""
 
@@ -69,34 +33,25 @@ class Waiting:
     def cause(self) -> str:
         """Return what keeps them waiting, in few words."""
         why = self.explanation
-        if why is None:
-            return "not looked into"
-        if why.fits:
-            told = "; ".join(each.text for each in why.unknown)
-            return told or "nothing here: the scheduler has not come to them"
-        limit = bottleneck(why)
-        return "no node" if limit is None else limit.what
+        return "not looked into" if why is None else at_once(telling_cause(why))
 
 
-def alike(pods: Iterable[Pod], created: Mapping[Key, datetime]) -> list[list[Pod]]:
+def alike(pods: Iterable[Pod]) -> list[list[Pod]]:
     """Return the pods by kind, those of most pods first, and in each the oldest first."""
-    kinds: dict[Any, list[Pod]] = {}
-    latest = datetime.max.replace(tzinfo=UTC)
-    for pod in sorted(pods, key=lambda pod: (created.get(pod.key, latest), pod.key)):
-        kinds.setdefault((pod.pod_class, shape_of(pod)), []).append(pod)
+    kinds: dict[Hashable, list[Pod]] = {}
+    for pod in sorted(pods, key=lambda pod: (inf if pod.created is None else pod.created, pod.key)):
+        kinds.setdefault(kind_of(pod), []).append(pod)
     return sorted(kinds.values(), key=lambda each: -len(each))
 
 
-def write(
-    found: Sequence[Waiting], created: Mapping[Key, datetime], now: datetime, output: str
-) -> str:
+def write(found: Sequence[Waiting], now: float, output: str) -> str:
     """Write which pods wait for what in a format: text, wide, json or yaml."""
     causes: dict[str, list[Waiting]] = {}
     for each in found:
         causes.setdefault(each.cause, []).append(each)
 
     def told() -> Mapping[str, Any]:
-        return {"waiting": [_told(cause, kinds, created) for cause, kinds in causes.items()]}
+        return {"waiting": [_told(cause, kinds) for cause, kinds in causes.items()]}
 
     def text() -> str:
         total = sum(len(each.pods) for each in found)
@@ -104,35 +59,32 @@ def write(
         parts = [f"{plural(total, 'pod')} {wait}, for {plural(len(causes), 'cause')}."]
         for cause, kinds in causes.items():
             count = sum(len(each.pods) for each in kinds)
-            parts.append(section(f"{plural(count, 'pod')}: {cause}", _kinds(kinds, created, now)))
+            parts.append(section(f"{plural(count, 'pod')}: {cause}", _kinds(kinds, now)))
         return "\n\n".join(parts)
 
     return printed(output, told, text)
 
 
-def _kinds(
-    kinds: Sequence[Waiting], created: Mapping[Key, datetime], now: datetime
-) -> Iterator[str]:
+def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
     for each in kinds:
-        since = created.get(each.pods[0])
+        since = each.pods[0].created
         age = (
             ""
             if since is None
-            else f", {'the oldest ' * bool(each.pods[1:])}for {_age(since, now)}"
+            else f", {'the oldest ' * bool(each.pods[1:])}for {_age(now - since)}"
         )
-        yield wrapped(f"{some(each.pods, len(each.pods))}{age}", INDENT)
+        names = [pod.key for pod in each.pods]
+        yield wrapped(f"{some(names, len(names))}{age}", INDENT)
         if each.explanation is not None:
             yield wrapped(summary(each.explanation), INDENT * 2)
 
 
-def _told(
-    cause: str, kinds: Sequence[Waiting], created: Mapping[Key, datetime]
-) -> Mapping[str, Any]:
+def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
     return {
         "cause": cause,
         "kinds": [
             {
-                "pods": [{"pod": key, "created": created.get(key)} for key in each.pods],
+                "pods": [{"pod": pod.key, "created": _moment(pod.created)} for pod in each.pods],
                 "summary": each.explanation and summary(each.explanation),
             }
             for each in kinds
@@ -140,13 +92,17 @@ def _told(
     }
 
 
-def _age(since: datetime, now: datetime) -> str:
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _age(seconds: float) -> str:
     """Say how long it is, as kubectl does, in the two largest units."""
-    left = max(0, int((now - since).total_seconds()))
-    for number, (unit, seconds) in enumerate(_SPANS):
-        if left >= seconds:
-            said = f"{left // seconds}{unit}"
+    left = max(0, int(seconds))
+    for number, (unit, size) in enumerate(_SPANS):
+        if left >= size:
+            said = f"{left // size}{unit}"
             following = _SPANS[number + 1 : number + 2]
-            rest = [f"{left % seconds // each}{name}" for name, each in following]
+            rest = [f"{left % size // each}{name}" for name, each in following]
             return said + "".join(each for each in rest if not each.startswith("0"))
     return "0s"

@@ -153,6 +153,7 @@ class WholePodReader(PodReader):
             gates,
             charges=True,
             node_affinity=True,
+            waiting=True,
             owners=True,
             requirements=True,
             read_volumes=read_pod_volumes,

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import permutations
 from typing import Final, TypeAlias
 
-from affinityctl.whatif.rooms import Shape, shape_of
 from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, PreemptedPod, Profile, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.model.stepping import at_once
-from extender.model.verdict import Reason, Verdict
-from extender.model.wording import short
+from extender.model.verdict import Verdict
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, kind_of
 from extender.verbs.node_room import is_unmeasured
-from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
-    """What keeps most nodes from a pod."""
-
-    what: str
-    refused: int
-    """Nodes that it refuses."""
-    alone: int
-    """Nodes that nothing else refuses."""
-    besides: str = ""
-    """What else refuses most of these nodes, where it refuses none of them alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +36,9 @@ def pending(
     state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
 ) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
-    kinds: dict[tuple[PodClass, Shape, Hashable], list[Pod]] = {}
+    kinds: dict[Hashable, list[Pod]] = {}
     for pod in waiting:
-        asks = pod.requirements
-        kind = pod.pod_class, shape_of(pod), (asks.spread, asks.volumes)
-        kinds.setdefault(kind, []).append(pod)
+        kinds.setdefault(kind_of(pod), []).append(pod)
     found = []
     for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
         keys = [pod.key for pod in alike]
@@ -73,50 +54,8 @@ def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Exp
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:
-    """Return the rule without which most nodes would fit, or else that refuses most nodes.
-
-    Nodes that are cordoned, as those that are drained, count only if there are no others.
-    """
-    judged = [each for each in explanation.refused.values() if not is_cordoned(each)]
-    anti_affinity = (e.rule for e in explanation.refusals if e.reason is Reason.ANTI_AFFINITY)
-    own = {rule.terms[:1] for rule in anti_affinity}
-    refused: Counter[Hashable] = Counter()
-    alone: Counter[Hashable] = Counter()
-    together: Counter[tuple[Hashable, Hashable]] = Counter()
-    for refusals in judged or explanation.refused.values():
-        # What pods and their like hold against each other by the same term is one rule.
-        others = [
-            each
-            for each in refusals
-            if each.reason is not Reason.EXISTING_ANTI_AFFINITY or each.rule.terms[:1] not in own
-        ]
-        kinds = dict.fromkeys(each.rule.kind for each in others or refusals)
-        refused.update(kinds.keys())
-        if len(kinds) == 1:
-            alone.update(kinds.keys())
-        together.update(permutations(kinds, 2))
-    if not refused:
-        return None
-    most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
-    besides = ""
-    if not alone[most]:
-        _, other = max((pair for pair in together if pair[0] == most), key=together.__getitem__)
-        besides = _rule_of(other, explanation)
-    return Bottleneck(_rule_of(most, explanation), refused[most], alone[most], besides)
-
-
-def is_cordoned(refusals: Sequence[Refusal]) -> bool:
-    """Return whether a node is refused because it is cordoned, whatever else there is."""
-    return any(each.reason is Reason.UNSCHEDULABLE for each in refusals)
-
-
-def _rule_of(kind: Hashable, explanation: Explanation) -> str:
-    """Name a rule, without the pods behind it."""
-    refusals = [each for each in explanation.refusals if each.rule.kind == kind]
-    rule = refusals[0].rule
-    if rule.reason in SUBJECTS:
-        return f"{SUBJECTS[rule.reason]} on {short(rule.key)}"
-    return RefusalGroup.of(refusals).cause
+    """Return the rule without which most nodes would fit, or else that refuses most nodes."""
+    return at_once(finding_bottleneck(explanation))
 
 
 class After(Enum):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Final, TypeAlias
+from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import HostPorts, Requests, Toleration
 from extender.model.objects import Pod
-from extender.verbs.node_room import has_room
+from extender.verbs.node_room import Shape, has_room, shape_of
 from extender.verbs.nominating import suitable
 
 MOST_SHAPES: Final = 64
@@ -21,14 +19,6 @@ CPU, MEMORY = "cpu", "memory"
 DEFAULT_REQUESTS: Final = {CPU: 100, MEMORY: 200 << 20}
 """What a container without requests counts for in scores (GetNonzeroRequests): 100m, 200 MiB."""
 MOST: Final = 100
-
-Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffinity | None]
-"""What room a pod asks for; pods that are alike in it have the same nodes."""
-
-
-def shape_of(pod: Pod) -> Shape:
-    """Return what room a pod asks for."""
-    return pod.requests, pod.ports, pod.requirements.tolerations, pod.node_affinity
 
 
 @dataclass(slots=True)

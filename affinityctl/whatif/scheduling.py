@@ -13,7 +13,7 @@ from affinityctl.volumes.claims import VolumeClaims
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
 from affinityctl.volumes.objects import volumes_in
-from affinityctl.whatif.rooms import Rooms, shape_of
+from affinityctl.whatif.rooms import Rooms
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
@@ -29,6 +29,7 @@ from extender.verbs.filtering import judge
 from extender.verbs.filters import OF_ROOM, filters, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.node_room import shape_of
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import candidates, choose

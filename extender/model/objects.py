@@ -269,6 +269,8 @@ class Pod:
     """Of a pod that has its node, they are known only where somebody asks for that."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
+    created: int | None = field(default=None, compare=False)
+    """When it was created, likewise; of a pod that waits, where somebody asks for that."""
     broken_annotation: tuple[str, str] | None = None
     """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
     pod is not placed; one that is there already counts with the rules of its spec alone."""

@@ -15,14 +15,18 @@ from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
+from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import (
     CORDONED,
     EVERY_ADDRESS,
     NO_REQUIREMENTS,
     PODS,
     HostPort,
+    HostPorts,
+    Requests,
     Requirements,
     Taint,
+    Toleration,
 )
 from extender.model.objects import Pod
 from extender.model.verdict import (
@@ -44,9 +48,16 @@ MOST_ASKED: Final = 50
 """Resources, host ports or tolerations of a pod: whoever writes it makes none wait longer."""
 Lacks: TypeAlias = Callable[[str], str | None]
 """In what way a node, by its name, lacks something for the pod, as below; None if it does not."""
+Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffinity | None]
+"""What room a pod asks for; pods that are alike in it have the same nodes."""
 PLAIN: Final = ""
 EMPTY: Final = " even when empty"
 HELD: Final = " beside the pods nominated there"
+
+
+def shape_of(pod: Pod) -> Shape:
+    """Return what room a pod asks for."""
+    return pod.requests, pod.ports, pod.requirements.tolerations, pod.node_affinity
 
 
 @dataclass(slots=True, eq=False)

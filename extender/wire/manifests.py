@@ -166,6 +166,7 @@ class PodMetadata(msgspec.Struct):
     annotations: PodAnnotations | None = None
     ownerReferences: msgspec.Raw = NULL
     resourceVersion: str | None = None
+    creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from datetime import datetime
 from typing import TypeAlias
 
 import msgspec
@@ -71,7 +72,8 @@ class PodReader:
     """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
     in any case."""
     waiting: bool = False
-    """Say which nodes pods ask for that have none yet, though of others nobody asks for that."""
+    """Say of pods that have no node yet which ones they ask for, who made them and when, though of
+    others nobody asks for that."""
     owners: bool = False
     """Say who would replace a pod."""
     requirements: bool = False
@@ -132,7 +134,8 @@ class PodReader:
         mark = preemption_message(conditions)
         terminal = status.phase in TERMINAL_PHASES
         waits = not (node or terminal)
-        of_nodes = self.node_affinity or (self.waiting and waits)
+        told = self.waiting and waits
+        of_nodes = self.node_affinity or told
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -152,13 +155,14 @@ class PodReader:
             charge=charge,
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
-            owner=self._owners.read(metadata.ownerReferences) if self.owners else None,
+            owner=self._owners.read(metadata.ownerReferences) if self.owners or told else None,
             requirements=(
                 self._requirements.read(spec, metadata.annotations)
                 if waits or self.requirements
                 else NO_REQUIREMENTS
             ),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
+            created=_moment(metadata.creationTimestamp) if told else None,
             broken_annotation=annotation.fault,
             of_spec=(
                 None
@@ -264,6 +268,14 @@ class NodeReader:
             size = decoded_size(allocatable) + sum(map(_taint_size, taints))
             self._allocatable.put(key, found, size)
         return Node(metadata.name, metadata.labels or {}, found)
+
+
+def _moment(written: str | None) -> int | None:
+    """Return a time in seconds since 1970; None for what no API server has written."""
+    try:
+        return None if written is None else int(datetime.fromisoformat(written).timestamp())
+    except (ValueError, OverflowError):
+        return None
 
 
 def read_node(raw: Json) -> Node:

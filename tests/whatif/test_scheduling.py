@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.outcome import Bottleneck, bottleneck, explain, pending
+from affinityctl.whatif.outcome import bottleneck, explain, pending
 from affinityctl.whatif.scheduling import Placement, Scheduler
+from extender.verbs.explaining.waiting import Bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

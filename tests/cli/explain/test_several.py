@@ -100,13 +100,7 @@ def aged(made: Any, **ago: int) -> Any:
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-            del tz
-            return NOW
-
-    monkeypatch.setattr(explaining, "datetime", Clock)
+    monkeypatch.setattr(explaining, "time", NOW.timestamp)
     ages = {"web-x": {"hours": 1}, "web-y": {"hours": 51}, "easy": {"seconds": 30}}
     return [aged(e, **ages[n]) if (n := e["metadata"]["name"]) in ages else e for e in SHOP]
 

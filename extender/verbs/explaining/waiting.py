@@ -1,0 +1,150 @@
+"""Pods that wait: which of them are alike, and what keeps them from most nodes, in few words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from extender.model.objects import Pod
+from extender.model.verdict import Reason
+from extender.model.wording import short
+from extender.verbs.explaining.explanation import Explanation
+from extender.verbs.node_room import shape_of
+from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
+
+AT_ONCE: Final = 50
+"""Nodes or refusals that are looked at in one step."""
+
+_Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
+"""Kinds of rules by their numbers, and how many nodes these refuse together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What keeps most nodes from a pod."""
+
+    what: str
+    refused: int
+    """Nodes that it refuses."""
+    alone: int
+    """Nodes that nothing else refuses."""
+    besides: str = ""
+    """What else refuses most of these nodes, where it refuses none of them alone."""
+
+
+def kind_of(pod: Pod) -> Hashable:
+    """Return what pods have in common that wait for the same."""
+    asks = pod.requirements
+    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes
+
+
+def telling_cause(explanation: Explanation) -> Generator[None, None, str]:
+    """Say what keeps a pod waiting, in steps."""
+    if explanation.fits:
+        told = "; ".join(each.text for each in explanation.unknown)
+        return told or "nothing here: the scheduler has not come to them"
+    limit = yield from finding_bottleneck(explanation)
+    return "no node" if limit is None else limit.what
+
+
+def finding_bottleneck(explanation: Explanation) -> Generator[None, None, Bottleneck | None]:
+    """Return the rule without which most nodes would fit, or else that refuses most, in steps.
+
+    Nodes that are cordoned, as those that are drained, count only if there are no others.
+    O(nodes x rules that refuse one).
+    """
+    kinds = _Kinds(explanation)
+    alike = yield from kinds.by_node()
+    refused: Counter[int] = Counter()
+    alone: Counter[int] = Counter()
+    for place, (found, nodes) in enumerate(alike):
+        for kind in found:
+            refused[kind] += nodes
+        if len(found) == 1:
+            alone[found[0]] += nodes
+        if place % AT_ONCE == 0:
+            yield
+    if not refused:
+        return None
+    most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
+    besides = ""
+    if not alone[most]:
+        other = yield from _most_beside(most, alike)
+        besides = yield from kinds.naming(other)
+    what = yield from kinds.naming(most)
+    return Bottleneck(what, refused[most], alone[most], besides)
+
+
+def _most_beside(most: int, alike: _Alike) -> Generator[None, None, int]:
+    """Return the kind that refuses most of the nodes that a kind does, and never alone."""
+    beside: Counter[int] = Counter()
+    for place, (found, nodes) in enumerate(alike):
+        for kind in found if most in found else ():
+            beside[kind] += nodes
+        if place % AT_ONCE == 0:
+            yield
+    del beside[most]
+    return max(beside, key=beside.__getitem__)
+
+
+class _Kinds:
+    """Numbers the rules that refuse nodes, those that differ only in the very term alike."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self._explanation = explanation
+        self._kinds: dict[Hashable, int] = {}
+        self._rules: dict[Rule, int] = {}
+
+    def by_node(self) -> Generator[None, None, _Alike]:
+        """Return which kinds refuse how many nodes together, in steps."""
+        own = {
+            (each.term,)
+            for each in self._explanation.terms
+            if each.reason is Reason.ANTI_AFFINITY and each.refused
+        }
+        yield
+        judged: list[tuple[Sequence[int], int]] = []
+        cordoned: list[tuple[Sequence[int], int]] = []
+        alike = Counter(self._explanation.refused.values())
+        yield
+        for refusals, nodes in alike.items():
+            # What pods and their like hold against each other by the same term is one rule.
+            others = [
+                each.rule
+                for each in refusals
+                if each.reason is not Reason.EXISTING_ANTI_AFFINITY
+                or each.rule.terms[:1] not in own
+            ]
+            numbers: dict[int, None] = {}
+            for place, rule in enumerate(others or [each.rule for each in refusals]):
+                numbers[self._number(rule)] = None
+                if place % AT_ONCE == 0:
+                    yield
+            (cordoned if is_cordoned(refusals) else judged).append((list(numbers), nodes))
+        return judged or cordoned
+
+    def naming(self, kind: int) -> Generator[None, None, str]:
+        """Name a rule, without the pods behind it, in steps."""
+        group = RefusalGroup()
+        for place, each in enumerate(self._explanation.refusals):
+            if self._number(each.rule) == kind:
+                if each.rule.reason in SUBJECTS:
+                    return f"{SUBJECTS[each.rule.reason]} on {short(each.rule.key)}"
+                group.add(each)
+            if place % AT_ONCE == 0:
+                yield
+        return group.cause
+
+    def _number(self, rule: Rule) -> int:
+        number = self._rules.get(rule)
+        if number is None:
+            number = self._kinds.setdefault(rule.kind, len(self._kinds))
+            self._rules[rule] = number
+        return number
+
+
+def is_cordoned(refusals: Sequence[Refusal]) -> bool:
+    """Return whether a node is refused because it is cordoned, whatever else there is."""
+    return any(each.reason is Reason.UNSCHEDULABLE for each in refusals)
