@@ -97,9 +97,14 @@ class Explain:
     async def explanation(self, asked: Explained) -> Explanation:
         """Explain a pod, in slices; QueryError while the cluster is not known."""
         self._check_ready()
-        state, names = self._state, asked.node_names
-        question = self._question(asked.pod, list(state.nodes) if names is None else names)
-        return await in_slices(explaining(state, question))
+        return await in_slices(self.explaining(asked.pod, asked.node_names))
+
+    def explaining(
+        self, pod: Pod, names: Sequence[str] | None = None
+    ) -> Generator[None, None, Explanation]:
+        """Explain a pod, in steps; with all nodes where none are named."""
+        names = list(self._state.nodes) if names is None else names
+        return explaining(self._state, self._question(pod, names))
 
     def known(self, namespace: str, name: str) -> Pod:
         """Return a pod of the cluster; QueryError for one that is not there, or not listed yet."""

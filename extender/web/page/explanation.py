@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 from time import time
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.explaining.notes import noting
@@ -33,8 +31,7 @@ from extender.verbs.explaining.telling import (
     term_title,
 )
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import definitions, duration, explain_link, heading, soft
-from extender.web.page.overview import why_refused
+from extender.web.page.layout import definitions, heading, soft
 from extender.web.page.status import Shown
 from extender.web.page.tables import (
     Asked,
@@ -48,6 +45,7 @@ from extender.web.page.tables import (
     table,
     texts,
 )
+from extender.web.page.waiting import waiting
 from extender.wire.explanation import Explained
 
 PATH: Final = "/page/explain"
@@ -56,12 +54,6 @@ PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
 MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""
 
-WAITING: Final = (
-    *texts("Pod"),
-    *numbers("Priority"),
-    *texts("Nominated node", "Refused by filter, when it was asked last"),
-    *numbers("For"),
-)
 DOMAINS: Final = (*texts("Domain"), *numbers("Nodes"), *texts("Why"))
 NODES: Final = tuple(
     Column(
@@ -89,34 +81,11 @@ def _form(asked: Asked) -> Html:
 async def explanation(shown: Shown, asked: Asked) -> Steps:
     """Return the page: about a pod, or about those that wait."""
     if not asked.get("pod"):
-        return _waiting(shown, asked, time())
+        return chain((_form(asked),), waiting(shown, asked, time()))
     pod = shown.explain.known(asked.get("namespace") or "default", asked.get("pod"))
     names = [asked.get("node")] if asked.get("node") else None
     found = await shown.explain.explanation(Explained(pod, names))
     return chain(_explained(shown.state, found, asked), taking_apart(found))
-
-
-def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
-    """Yield the page where no pod is asked about: those that wait, refused ones first."""
-    refused = {} if shown.refused is None else {each.uid: each for each in shown.refused.latest()}
-    yield _form(asked)
-    yield heading("Pods that wait for a node")
-    wanted = asked.get("q")
-
-    def order(pod: Pod) -> tuple[float, str]:
-        known = refused.get(pod.uid)
-        return (-known.last if known else 0.0), pod.key
-
-    def row(pod: Pod) -> Sequence[str]:
-        known, nominated = refused.get(pod.uid), pod.nominated or ""
-        why, since = (why_refused(known), duration(now - known.since)) if known else ("", "")
-        return explain_link(pod.key), f"{pod.priority}", nominated, why, since
-
-    yield search(asked, "Part of namespace/name")
-    pods = list(shown.state.waiting_pods)
-    page = yield from choosing(pods, lambda pod: wanted in pod.key, order, asked.page)
-    caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
-    yield from paged(asked, "waiting", caption, WAITING, map(row, page.rows), page=page)
 
 
 def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:

@@ -114,6 +114,7 @@ def _tiles(page: Overview) -> Html:
             len(shown.history.latest()),
             "hints, preemptions and evictions in the last hour",
         ),
+        _tile("/page/explain", len(shown.state.waiting_pods), "pods wait for a node"),
         _tile(None, len(shown.state.reservations), "pods assumed on a node"),
         _tile(None, errors, f"errors in the last {duration(recent.seconds)}", bad=errors > 0),
     ]
@@ -142,8 +143,11 @@ def _refused(page: Overview) -> Iterator[Html]:
     yield heading("Refused pods")
     refused, mode = page.refused, page.status.mode
     if not refused:
-        none = "No pod that waits was refused on every node."
-        yield soft(none if refused is not None else f"In mode {mode} the scheduler refuses nodes.")
+        if refused is not None:
+            yield soft("No pod that waits was refused on every node.")
+            return
+        why = element("a", "what pods wait for", href="/page/explain")
+        yield soft(f"In mode {mode} the scheduler refuses nodes. See ", why, ".")
         return
     rows = (_refused_row(each, page.now) for each in refused[:MOST_REFUSED])
     yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)

@@ -1,0 +1,149 @@
+"""The pods that wait, by cause: what the page says, and that nobody can make it expensive."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.verbs.explaining.explanation import Explanation
+from extender.web.explain import Explain
+from extender.web.page import waiting
+from extender.web.page.status import Shown
+from extender.wire.objects import PodReader
+from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
+from tests.web.reading import Reader
+from tests.web.showing import app_of, shown, status
+
+NODES = [node(name, {HOST: name, ZONE: name[0]}) for name in ("a1", "a2", "b1")]
+WEB, DB = selector(app="web"), selector(app="db")
+MINUTE = 60
+
+
+def seen_of(*pods: Any, **changed: Any) -> Shown:
+    """Show pods in mode assist, as they are read from a watch."""
+    reader = PodReader(waiting=True)
+    state = ClusterState()
+    for each in NODES:
+        state.upsert_node(model_node(each))
+    for each in pods:
+        state.upsert_pod(reader.read(json.dumps(each).encode()))
+    return shown(state, refused=None, status=lambda: status(mode="assist"), **changed)
+
+
+def aged(made: Any, seconds: float) -> Any:
+    at = time.gmtime(time.time() - seconds)
+    made["metadata"]["creationTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", at)
+    return made
+
+
+def apart(name: str, app: str, key: str) -> Any:
+    return pod(name, "shop").labels(app=app).anti_affinity(term(key, selector(app=app)))
+
+
+@pytest.fixture
+def read(aiohttp_client: Any) -> Callable[..., Any]:
+    async def reading(seen: Shown, path: str = "/page/explain") -> str:
+        client: TestClient[Any, Any] = await aiohttp_client(app_of(seen))
+        return Reader(await (await client.get(path)).text()).text
+
+    return reading
+
+
+def rows_of(text: str) -> str:
+    """Return what stands in the table of causes."""
+    return text.partition("All nodes ")[2].partition(" Pod Priority")[0]
+
+
+async def test_they_stand_by_cause_with_age_and_owner(read: Any) -> None:
+    made = {f"web-5d-{i}": 2 * MINUTE + 3600 * i for i in range(2)}
+    webs = [
+        aged(apart(name, "web", HOST).labels(**{"pod-template-hash": "5d"}), age)
+        for name, age in made.items()
+    ]
+    placed = [apart(f"web-{host}", "web", HOST).on(host) for host in ("a1", "a2", "b1")]
+    dbs = [apart(f"db-{zone}", "db", ZONE).on(f"{zone}1") for zone in "ab"]
+    text = rows_of(
+        await read(
+            seen_of(
+                *(each.owned_by("ReplicaSet/web-5d") for each in webs),
+                *placed,
+                *dbs,
+                apart("db-9", "db", ZONE),
+                aged(pod("easy", "shop"), 7 * MINUTE),
+            )
+        )
+    )
+    first, rest = text.partition(" nothing here")[::2]
+    assert text.startswith("your anti-affinity on hostname 2 1 h 2 min deployment shop/web ")
+    assert "shop/web-5d-1 3 nodes: 3 your anti-affinity on hostname" in first
+    assert "the scheduler has not come to them 1 7 min" in rest
+    assert "shop/easy 3 nodes: 3 fit" in rest
+    assert "your anti-affinity on zone 1 shop/db-9 3 nodes: 3 your anti-affinity on zone" in text
+
+
+async def test_the_oldest_stand_first_one_by_one(read: Any) -> None:
+    pods = [aged(pod(name), age) for name, age in (("new", 5), ("old", 500), ("older", 1000))]
+    text = await read(seen_of(*pods))
+    assert "3 pods without a node, the oldest first" in text
+    listed = text.partition("without a node")[2]
+    assert listed.index("default/older") < listed.index("default/old ") < listed.index("/new")
+
+
+async def test_a_search_looks_into_those_that_it_finds(read: Any) -> None:
+    seen = seen_of(*(pod(f"p{i}", f"ns-{i}").labels(app=f"a{i}") for i in range(30)))
+    text = await read(seen)
+    assert "20 pods, for 1 cause" in text
+    assert "And 10 pods of 10 more kinds, which are not looked into." in text
+    found = rows_of(await read(seen, "/page/explain?q=ns-7/"))
+    assert (found.count("ns-7/p7"), found.count("ns-")) == (1, 1)
+
+
+async def test_the_overview_leads_there(read: Any) -> None:
+    text = await read(seen_of(pod("p")), "/")
+    assert "1 pods wait for a node" in text
+    assert "In mode assist the scheduler refuses nodes. See what pods wait for" in text
+
+
+async def test_nothing_is_explained_of_a_cluster_that_is_not_known(read: Any) -> None:
+    text = await read(seen_of(pod("p"), unready=lambda: "nodes not synced yet"))
+    assert "What they wait for is not known yet: nodes not synced yet." in text
+    assert "1 pod without a node" in text
+
+
+@pytest.mark.parametrize(
+    ("endless", "seconds", "told"),
+    [
+        pytest.param("-0/", 1.0, 19, id="one takes too long"),
+        pytest.param("tenant", 0.2, 0, id="all of them do"),
+        pytest.param("nobody", 1.0, 20, id="none does"),
+    ],
+)
+async def test_a_tenant_s_thousands_of_pods_cost_no_more_than_twenty(
+    read: Any, monkeypatch: pytest.MonkeyPatch, endless: str, seconds: float, told: int
+) -> None:
+    monkeypatch.setattr(waiting, "EACH_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "SECONDS", seconds)
+    asked = []
+    usual = Explain.explaining
+
+    def never_ending(self: Explain, pod: Pod) -> Generator[None, None, Explanation]:
+        asked.append(pod.key)
+        while endless in pod.key:
+            yield
+        return (yield from usual(self, pod))
+
+    monkeypatch.setattr(Explain, "explaining", never_ending)
+    start = time.monotonic()
+    seen = seen_of(*(pod("p", f"tenant-{i}").labels(i=str(i)) for i in range(2_000)))
+    text = await read(seen)
+    assert len(asked) <= waiting.MOST_KINDS
+    assert rows_of(text).count("tenant-") == told
+    assert f"And {2_000 - told:,} pods of {2_000 - told:,} more kinds" in text
+    assert time.monotonic() - start < 8
