@@ -25,6 +25,8 @@ from tests.web.showing import app_of
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.thorough]
 
 PHONE: Final[ViewportSize] = {"width": 360, "height": 740}
+WIDTHS: Final = (360, 390, 768)
+"""Of small and usual phones, and of a tablet."""
 DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 900}
 AXE: Final = (
     "rules => axe.run(document, {resultTypes: ['violations'], iframes: false, "
@@ -43,6 +45,10 @@ FOCUSABLE: Final = (
     "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, "
     '[tabindex="0"]\')].length'
 )
+CUT: Final = """() => [...document.querySelectorAll('.scroll, caption, th, td')].filter(each => {
+  const at = each.getBoundingClientRect(), out = at.left < 0 || at.right > innerWidth;
+  return at.width && (out || each.scrollWidth > each.clientWidth + 1);
+}).map(each => each.outerHTML.slice(0, 200))"""
 FOCUSED: Final = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
   at.dataset.seen = (at.dataset.seen || 0) * 1 + 1;
@@ -105,6 +111,10 @@ class Tab:
         """Return by how many pixels the page is wider than the window."""
         script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         return int(await self.page.evaluate(script))
+
+    async def cut(self) -> list[str]:
+        """Return tables and cells that reach out of the window, or whose content does not fit."""
+        return list(await self.page.evaluate(CUT))
 
 
 @asynccontextmanager
@@ -180,6 +190,20 @@ async def test_a_large_cluster_on_a_phone(
         assert await tab.axe() == []
 
 
+@pytest.mark.parametrize(
+    ("site", "name"),
+    [("hostile", name) for name in HOSTILE_PAGES] + [("large", name) for name in LARGE_PAGES],
+)
+async def test_no_table_is_cut_on_a_phone(
+    site: str, name: str, sites: dict[str, str], browser: Browser
+) -> None:
+    path = (HOSTILE_PAGES if site == "hostile" else LARGE_PAGES)[name]
+    async with opened(browser, sites[site], path) as tab:
+        for width in WIDTHS:
+            await tab.page.set_viewport_size({"width": width, "height": 844})
+            assert (await tab.cut(), max(0, await tab.overflow())) == ([], 0)
+
+
 @pytest.mark.parametrize("name", ["overview", "an explanation", "activity"])
 async def test_the_tab_key_reaches_everything(
     name: str, sites: dict[str, str], browser: Browser
@@ -234,4 +258,6 @@ async def test_the_judge_finds_what_is_wrong(browser: Browser) -> None:
     assert {"color-contrast", "document-title", "html-has-lang", "label"} <= every
     assert {each.partition(":")[0] for each in await tab.axe(*LOOKS)} == {"color-contrast"}
     assert await tab.overflow() > 0
+    await page.set_content("<table><tr><td><div style='width: 4000px'>Wide</div></table>")
+    assert await tab.cut()
     await page.close()

@@ -58,7 +58,7 @@ def read(aiohttp_client: Any) -> Callable[..., Any]:
 
 def rows_of(text: str) -> str:
     """Return what stands in the table of causes."""
-    return text.partition("All nodes ")[2].partition(" Pod Priority")[0]
+    return text.partition("In detail ")[2].partition(" Pod Priority")[0]
 
 
 async def test_they_stand_by_cause_with_age_and_owner(read: Any) -> None:

@@ -149,7 +149,8 @@ def table(
 ) -> Iterator[Html]:
     """Yield a table row by row, in a region that scrolls by itself; `name` tells it from others.
 
-    The first cell of a row is its heading. With `asked`, columns can be sorted by.
+    The first cell of a row is its heading, and each other one says what it is, for a window in
+    which rows are cards. With `asked`, columns can be sorted by.
     """
     yield joined(
         Html(f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{name}"><table>'),
@@ -163,6 +164,7 @@ def table(
                 "td" if place else "th",
                 cell,
                 scope=None if place else "row",
+                data_label=column.title if place else None,
                 class_=("number" if column.number else column.kind) or None,
             )
             for place, (column, cell) in enumerate(zip(columns, row, strict=True))

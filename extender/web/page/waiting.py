@@ -40,7 +40,7 @@ EACH_SECONDS: Final = 0.5
 BY_CAUSE: Final = (
     *texts("What keeps them from most nodes"),
     *numbers("Pods", "For up to"),
-    *texts("Made by", "The oldest", "All nodes"),
+    *texts("Made by", "The oldest", "In detail"),
 )
 ONE_BY_ONE: Final = (
     *texts("Pod"),
