@@ -248,7 +248,7 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
     if explanation is not None:
         said = [summary(explanation)]
         if limit is not None:
-            said.append(f"Bottleneck: {_bottleneck(limit)}")
+            said.append(_bottleneck(limit))
         # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
         nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
         said += [f"Nearest: {each}" for each in islice(nearest, MOST_NEAR)]
@@ -257,11 +257,10 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
 
 
 def _bottleneck(limit: Bottleneck) -> str:
-    said = f"{limit.what} refuses {plural(limit.refused, 'node')}"
     if limit.alone:
-        are = "is" if limit.alone == 1 else "are"
-        return f"{said}; {limit.alone:,} of them {are} refused for nothing else"
-    return f"{said}; {limit.besides} refuses them as well"
+        return f"If it was not for {limit.what}, {plural(limit.alone, 'node')} would fit"
+    nodes = plural(limit.refused, "node")
+    return f"Most in the way: {limit.what}, on {nodes}; {limit.besides} refuses them as well"
 
 
 def _warnings(found: Simulation) -> Iterator[str]:

@@ -10,7 +10,7 @@ SHORT = "say what would happen if pods came, nodes went or a workload was update
 
 DESCRIPTION = """\
 Say what would become of a cluster if something changed: which pods would land where, which would
-stay pending and why, which rule is the bottleneck, and whether an update would get stuck. Changes
+stay pending and why, which rule is most in the way, and whether an update would get stuck. Changes
 apply in the order in which they are given. Nothing is changed in the cluster.
 
 Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology

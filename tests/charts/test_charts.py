@@ -134,7 +134,7 @@ def test_replicas_that_must_be_apart_take_a_node_each_and_one_too_many_waits(
     (waits,) = said["pending"]
     assert not set(waits["pods"]) & {each["pod"] for each in step["placed"]}
     assert waits["count"] == 1
-    assert f"{len(NODES)} your anti-affinity on hostname, blocked by" in waits["summary"]
+    assert f"{len(NODES)} nodes: your anti-affinity on hostname, blocked by" in waits["summary"]
 
 
 @pytest.mark.parametrize("asked", **one_of_each_chart(EXCLUSIVE))

@@ -46,7 +46,7 @@ CONFIGURED: dict[str, tuple[Any, int, str]] = {
             "nodeAffinity": {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_SSD]}}},
         },
         1,
-        "3 nodes: 3 node affinity that the scheduler adds",
+        "3 of 3 nodes: node affinity that the scheduler adds",
     ),
     "quota": (
         {
@@ -54,7 +54,7 @@ CONFIGURED: dict[str, tuple[Any, int, str]] = {
             "crossNamespacePodAffinity": {"limitedByDefault": True},
         },
         1,
-        "3 no quota allows affinity across namespaces",
+        "3 of 3 nodes: no quota allows affinity across namespaces",
     ),
     "gates": ({"featureGates": {"PodAffinityNamespaceSelector": False}}, 0, ": 1 placed"),
     "the defaults": ({}, 0, ": 1 placed"),

@@ -47,4 +47,4 @@ def test_a_pending_pod_is_explained_within_five_minutes(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 1, done.stderr
-    assert "data/db-3 fits on no node\n9 nodes: 9 your anti-affinity on zone" in done.stdout
+    assert "data/db-3 fits on no node\n9 of 9 nodes: your anti-affinity on zone" in done.stdout

@@ -57,14 +57,14 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
 @pytest.mark.parametrize(
     ("waits", "verdict", "said"),
     [
-        pytest.param(ROOMY, "fits", "3 nodes: 2 fit; 1 untolerated taint gpu:", id="a taint"),
+        pytest.param(ROOMY, "fits", "2 of 3 nodes fit; 1: untolerated taint gpu:", id="a taint"),
         pytest.param(
             with_spec(ROOMY, **GPU), "fits", "fits on 3 of 3 nodes", id="a taint that is tolerated"
         ),
         pytest.param(
             BIG,
             "refused",
-            "2 too little cpu; 1 untolerated taint gpu:NoSchedule; affinity leaves 3 of 3",
+            "2 of 3 nodes: too little cpu; 1: untolerated taint gpu:NoSchedule; affinity leaves 3 ",
             id="no room and a taint",
         ),
         pytest.param(
@@ -94,13 +94,13 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
         pytest.param(
             with_spec(ROOMY.labels(app="web"), topologySpreadConstraints=[SPREAD]),
             "fits",
-            "1 your topology spread on hostname",
+            "1: your topology spread on hostname",
             id="even spread",
         ),
         pytest.param(
             ROOMY.labels(app="web").anti_affinity(term(HOST, selector(app="web"))),
             "fits",
-            "1 your anti-affinity on hostname, blocked by default/web on free",
+            "1: your anti-affinity on hostname, blocked by default/web on free",
             id="rules as well",
         ),
         pytest.param(

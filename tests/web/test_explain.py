@@ -90,7 +90,7 @@ async def test_a_pod_of_the_cluster(start: Any) -> None:
     told = await response.json()
     assert (told["pod"], told["verdict"], told["unknown"]) == ("default/db-1", "fits", [])
     assert told["summary"] == (
-        "3 nodes: 2 your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit"
+        "2 of 3 nodes: your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit"
     )
     a1, a2, b1 = told["nodes"]
     assert a1 == {"node": "a1"} | REFUSED
@@ -132,7 +132,7 @@ async def test_one_node_only(namespace: str, start: Any) -> None:
     client = await start()
     told = await (await client.get(f"/explain?pod=db-1&node=b1{namespace}")).json()
     assert [each["node"] for each in told["nodes"]] == ["b1"]
-    assert told["summary"] == "1 node: 1 fit"
+    assert told["summary"] == "1 of 1 node fit"
 
 
 async def test_a_manifest_of_a_workload(start: Any) -> None:

@@ -145,12 +145,12 @@ async def test_an_explanation_in_the_words_of_the_command(read: Read) -> None:
     seen = shown(state, refused=refused)
     text = await read(seen, "/page/explain?namespace=default&pod=db-1")
     assert "default/db-1 fits on 1 of 3 nodes" in text
-    assert "3 nodes: 2 your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit" in text
+    assert "2 of 3 nodes: your anti-affinity on zone, blocked by default/db-0 in zone a; 1 " in text
     assert f"Your anti-affinity over {ZONE} refuses 2 nodes" in text
     assert "zone a 2 nodes blocked by default/db-0" in text
     assert "a1 no 2 zone a node(s) didn't match pod anti-affinity rules default/db-0" in text
     assert "a1 no" not in await read(seen, "/page/explain?pod=db-1&q=b1")
-    assert "1 node: 1 fit" in await read(seen, "/page/explain?pod=db-1&node=b1")
+    assert "1 of 1 node fit" in await read(seen, "/page/explain?pod=db-1&node=b1")
 
 
 async def test_rules_and_domains(read: Read) -> None:

@@ -42,14 +42,19 @@ def summary(explanation: Explanation) -> str:
     """
     fit, nodes = len(explanation.fits), len(explanation.names)
     may = "may fit" if explanation.verdict is Verdict.UNKNOWN else "fit"
-    parts = [(fit, f"{fit:,} {may}")] if fit else []
-    parts += [(each.nodes, f"{each.nodes:,} {each.cause}") for each in explanation.groups]
+    parts = [(fit, f" {may}")] if fit else []
+    parts += [(each.nodes, f": {each.cause}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])
-    said = [said for _, said in parts] or ["there are none to go to"]
+    said = [f"{number:,}{what}" for number, what in parts]
+    if parts:
+        number, what = parts[0]
+        said[0] = f"{number:,} of {plural(nodes, 'node')}{what}"
+    else:
+        said = ["there is no node to go to"]
     if any(group.refusals[0].rule.of_node for group in explanation.groups):
         said.append(f"affinity leaves {explanation.left_by_affinity:,} of {nodes:,}")
     said += [each.text for each in explanation.unknown if fit]
-    return f"{plural(nodes, 'node')}: {'; '.join(said)}"
+    return "; ".join(said)
 
 
 def term_title(facts: TermFacts) -> str:

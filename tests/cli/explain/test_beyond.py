@@ -49,34 +49,34 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             pod("new").selects(**{HOST: "t"}),
             [tainted("t", TAINT)],
             1,
-            "4 nodes: 3 node affinity; 1 untolerated taint old=yes:NoSchedule; affinity leaves 1 "
-            "of 4",
+            "3 of 4 nodes: node affinity; 1: untolerated taint old=yes:NoSchedule; affinity "
+            "leaves 1 of 4",
             id="a taint",
         ),
         pytest.param(
             pod("new"),
             [tainted("t", TAINT), tainted("c", unschedulable=True)],
             0,
-            "5 nodes: 3 fit; 1 cordoned; 1 untolerated taint old=yes:NoSchedule; affinity leaves "
-            "5 of 5",
+            "3 of 5 nodes fit; 1: cordoned; 1: untolerated taint old=yes:NoSchedule; affinity "
+            "leaves 5 of 5",
             id="a taint here, and a cordoned node there",
         ),
         pytest.param(
             with_spec(pod("new"), tolerations=[{"key": "old", "operator": "Exists"}]),
             [tainted("t", TAINT)],
             0,
-            "4 nodes: 4 fit",
+            "4 of 4 nodes fit",
             id="a taint that is tolerated",
         ),
         pytest.param(
             with_spec(pod("new"), tolerations=[{"operator": "Exists"}]),
             [tainted("c", unschedulable=True)],
             0,
-            "4 nodes: 4 fit",
+            "4 of 4 nodes fit",
             id="a cordoned node that is tolerated",
         ),
         pytest.param(
-            BIG, [small("small")], 1, "1 too little cpu even when empty", id="a node that is small"
+            BIG, [small("small")], 1, "1: too little cpu even when empty", id="a node that is small"
         ),
         pytest.param(
             MID,
@@ -90,21 +90,21 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             ON_SMALL,
             [small("small", pods="1"), pod("there").on("small")],
             1,
-            "1 too many pods",
+            "1: too many pods",
             id="no place for one more pod",
         ),
         pytest.param(
             pod("new").host_port(80).selects(**{HOST: "a1"}),
             [pod("there").host_port(80).on("a1")],
             1,
-            "1 host port 80/TCP taken",
+            "1: host port 80/TCP taken",
             id="a host port",
         ),
         pytest.param(
             MID,
             [small("small"), pod("held").requests(cpu="1").nominated("small")],
             1,
-            "1 too little cpu beside the pods nominated there",
+            "1: too little cpu beside the pods nominated there",
             id="a pod that is nominated there",
         ),
         pytest.param(
@@ -118,14 +118,14 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             pod("new").requests(cpu="1500m").host_port(80).on("small"),
             [small("small", pods="1")],
             0,
-            "4 nodes: 4 fit",
+            "4 of 4 nodes fit",
             id="its own room and port, of a pod that has its node",
         ),
         pytest.param(
             with_spec(pod("new"), resourceClaims=[{"name": "gpu"}], volumes=[CLAIM]),
             [],
             4,
-            "default/new may fit on 3 of 3 nodes 3 nodes: 3 may fit; whether its volumes allow "
+            "default/new may fit on 3 of 3 nodes 3 of 3 nodes may fit; whether its volumes allow "
             "that is not known without persistentvolumeclaims, persistentvolumes, "
             "storageclasses, csinodes: have them in the dump, or the right to list them; its "
             "resourceClaims are not looked at",
@@ -135,7 +135,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             with_spec(pod("new").labels(app="web"), topologySpreadConstraints=[SPREAD]),
             [pod("old").labels(app="web").on("a1")],
             0,
-            "1 your topology spread on hostname",
+            "1: your topology spread on hostname",
             id="topology spread",
         ),
         pytest.param(
@@ -163,7 +163,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             with_spec(pod("new").selects(disk="ssd"), resourceClaims=[{"name": "gpu"}]),
             [],
             1,
-            "default/new fits on no node 3 nodes: 3 node affinity ",
+            "default/new fits on no node 3 of 3 nodes: node affinity ",
             id="resource claims, and a rule that refuses all nodes",
         ),
         pytest.param(
@@ -241,7 +241,7 @@ def test_a_manifest_that_names_its_node(explain: Explain) -> None:
     told = " ".join(text.split())
     assert code == 0
     assert "default/new fits on 1 of 3 nodes" in told
-    assert "2 spec.nodeName names a2" in told
+    assert "2 of 3 nodes: spec.nodeName names a2" in told
     assert "spec.nodeName puts the pod on a2: no scheduler is asked" in told
 
 

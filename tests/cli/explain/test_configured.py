@@ -21,7 +21,7 @@ CONFIGURED: dict[str, tuple[dict[str, Any], int, str]] = {
             "nodeAffinity": {"addedAffinity": {REQUIRED: SSD_NODES}},
         },
         1,
-        "3 nodes: 3 node affinity that the scheduler adds",
+        "3 of 3 nodes: node affinity that the scheduler adds",
     ),
     "hard weight": (
         {"interPodAffinity": {"hardPodAffinityWeight": 0}},
@@ -35,7 +35,7 @@ CONFIGURED: dict[str, tuple[dict[str, Any], int, str]] = {
             "crossNamespacePodAffinity": {"limitedByDefault": True},
         },
         1,
-        "3 no quota allows affinity across namespaces",
+        "3 of 3 nodes: no quota allows affinity across namespaces",
     ),
     "gates": ({"featureGates": {"PodAffinityNamespaceSelector": False}}, 0, "fits on 3 of 3"),
 }

@@ -80,16 +80,16 @@ ALL = """\
 
 2 pods: your anti-affinity on hostname
   shop/web-y, shop/web-x, the oldest for 2d3h
-    3 nodes: 3 your anti-affinity on hostname, blocked by shop/web-a1,
+    3 of 3 nodes: your anti-affinity on hostname, blocked by shop/web-a1,
       shop/web-a2, shop/web-b1 on a1, a2, b1
 
 1 pod: nothing here: the scheduler has not come to them
   default/easy, for 30s
-    3 nodes: 3 fit
+    3 of 3 nodes fit
 
 1 pod: node affinity
   default/picky
-    3 nodes: 3 node affinity
+    3 of 3 nodes: node affinity
 """
 
 

@@ -28,7 +28,7 @@ HASH = "pod-template-hash"
 
 REFUSED = """\
 default/new fits on no node
-3 nodes: 2 your anti-affinity on zone, blocked by default/web-0 in zone a; 1
+2 of 3 nodes: your anti-affinity on zone, blocked by default/web-0 in zone a; 1:
   node affinity
 
 Your anti-affinity over topology.kubernetes.io/zone refuses 2 nodes
@@ -54,7 +54,7 @@ def test_a_pod_that_fits_nowhere(explain: Explain) -> None:
 
 FITS = """\
 default/new fits on 2 of 3 nodes
-3 nodes: 2 fit; 1 the anti-affinity of shop/lone on hostname on a1
+2 of 3 nodes fit; 1: the anti-affinity of shop/lone on hostname on a1
 
 Anti-affinity of placed pods over kubernetes.io/hostname refuses 1 node
   about       pods with any labels
@@ -112,7 +112,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             pod("new").labels(app="web").affinity(term(ZONE, WEB)),
             [node("bare", {HOST: "bare"})],
-            "3 fit; 1 your affinity on zone: no label topology.kubernetes.io/zone",
+            "3 of 4 nodes fit; 1: your affinity on zone: no label topology.kubernetes.io/zone",
             id="a node without the label of required affinity",
         ),
         pytest.param(
@@ -262,13 +262,13 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             annotated(pod("new"), {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}),
             [pod("w").labels(app="web").on("a1")],
-            "2 your annotation's anti-affinity on zone, blocked by default/w in zone a",
+            "2 of 3 nodes: your annotation's anti-affinity on zone, blocked by default/w in zone a",
             id="a rule of its annotation",
         ),
         pytest.param(
             pod("new").labels(app="db"),
             [annotated(pod("w").on("a1"), {"podAntiAffinity": {DURING: [term(ZONE, DB)]}})],
-            "2 the anti-affinity (by annotation) of default/w on zone in zone a",
+            "2 of 3 nodes: the anti-affinity (by annotation) of default/w on zone in zone a",
             id="a rule in the annotation of a placed pod",
         ),
         pytest.param(
