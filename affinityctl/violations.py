@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from affinityctl.cluster import fill
@@ -25,7 +25,7 @@ from extender.wire.objects import PodReader
 from extender.wire.violations import write_broken_annotation, write_finding
 
 MOST_LINES: Final = 200
-"""Pods that the table shows one by one."""
+"""Of a table."""
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -96,15 +96,25 @@ def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
     return "\n\n".join(parts)
 
 
+def _named(alike: Sequence[Finding]) -> str:
+    """Name the first of the pods that one workload made and that break one rule."""
+    first, *others = (each.pod for each in alike)
+    return f"{first.key} and {len(others):,} more of {first.workload}" if others else first.key
+
+
 def _found(found: Sequence[Finding]) -> list[str]:
+    alike: dict[Hashable, list[Finding]] = {}
+    for each in found:
+        rule = None if each.cause is None else each.cause.breach.rule
+        alike.setdefault((each.pod.workload or each.pod.key, each.outcome, rule), []).append(each)
     rows = [
-        (each.pod.key, each.pod.node or "", each.outcome.value, each.broken)
-        for each in found[:MOST_LINES]
+        (_named(each), each[0].pod.node or "", each[0].outcome.value, each[0].broken)
+        for each in alike.values()
     ]
     numbers = Counter(each.outcome for each in found).most_common()
     outcomes = [(str(number), each.value, each.words) for each, number in numbers]
     return [
-        columns(("POD", "NODE", "OUTCOME", "BROKEN"), rows),
-        *more(found, MOST_LINES),
+        columns(("POD", "NODE", "OUTCOME", "BROKEN"), rows[:MOST_LINES]),
+        *more(rows, MOST_LINES),
         columns(("PODS", "OUTCOME", "MEANS"), outcomes),
     ]

@@ -147,6 +147,19 @@ def test_the_table_names_pod_node_and_rule(
     assert second.split()[:3] == ["default/disk", "a", "goes"]
 
 
+def test_the_table_has_a_row_for_a_rule_of_a_workload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = SOLO.owned_by("ReplicaSet/web-5d").labels(**{"pod-template-hash": "5d"})
+    pods = [named(web, f"web-5d-{i}").on("ab"[i % 2]) for i in range(6)]
+    pods += [named(SOLO, "bare").on("a")]
+    assert main(["violations", "--cluster", dumped(tmp_path, *NODES, *pods)]) == 1
+    _, first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("default/bare ")
+    assert second.startswith("default/web-5d-0 and 5 more of deployment default/web   a      not")
+    assert rest == ["", "PODS   OUTCOME       MEANS", f"7      {rest[2].split(maxsplit=1)[1]}"]
+
+
 BROKEN: dict[str, Any] = {"podAntiAffinity": {"requiredDuringExecution\x1b[31m\n": []}}
 FIELD = f"metadata.annotations[{AFFINITY_ANNOTATION}].podAntiAffinity"
 
