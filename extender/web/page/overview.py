@@ -108,7 +108,7 @@ def _tiles(page: Overview) -> Html:
     shown, recent = page.shown, page.recent
     broken, errors = len(shown.watch.known), int(recent.latest.attempts.get("error", 0))
     tiles = [
-        _tile("/page/violations", broken, "rules broken", bad=broken > 0),
+        _tile("/page/violations", broken, "broken rules, each once a domain", bad=broken > 0),
         _tile(
             "/page/activity",
             len(shown.history.latest()),

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from extender.cluster.audits.violations import Violation, Witnesses
+from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
 from extender.controllers.violations import RULES, place
-from extender.model.wording import pods_of
+from extender.model.pod_affinity import Term
+from extender.model.wording import plural, pods_of
 from extender.verbs.violation_survey import Finding
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
@@ -30,6 +32,8 @@ PODS: Final = tuple(texts("Pod", "Node", "Broken", "Since", "What becomes of it"
 
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
+_Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
+"""Where it is broken first, by name, as it is sorted and shown, and in how many domains."""
 
 
 def violations(shown: Shown, asked: Asked) -> Steps:
@@ -41,26 +45,37 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     yield search(asked, "Pod, labels or domain")
     wanted = asked.get("q").lower()
 
-    def fits(each: _Broken) -> bool:
-        return not wanted or any(wanted in text.lower() for text in _texts(each))
-
+    rules: dict[tuple[Role, Term], _Rule] = {}
+    for violation, pods in list(shown.watch.known.items()):
+        broken = violation, pods
+        if not wanted or any(wanted in text.lower() for text in _texts(broken)):
+            rule, where = (violation.role, violation.term), _place(broken)
+            first, shown_first, domains = rules.get(rule, (where, broken, 0))
+            if where <= first:
+                first, shown_first = where, broken
+            rules[rule] = first, shown_first, domains + 1
+        yield None
     order = asked.order({"where": _by_place, "rule": _by_rule})
-    page = yield from choosing(list(shown.watch.known.items()), fits, order, asked.page)
+    page = yield from choosing(rules.values(), lambda _: True, order, asked.page)
     if not page.found:
         yield soft("None." if wanted else "No placed pod breaks a required rule.")
         return
-    caption = f"{page.found:,} rules, each counted once a topology domain"
+    caption = plural(page.found, "rule")
     yield from paged(asked, "rules", caption, BROKEN, map(_rule_row, page.rows), page=page)
 
 
-def _by_place(broken: _Broken) -> tuple[str, str, str, str]:
+def _place(broken: _Broken) -> tuple[str, str, str, str]:
     violation, shown = broken
     return place(violation), RULES[violation.role], shown.owner, shown.other or ""
 
 
-def _by_rule(broken: _Broken) -> tuple[str, str, str, str]:
-    where, rule, owner, other = _by_place(broken)
-    return rule, where, owner, other
+def _by_place(rule: _Rule) -> tuple[str, str, str, str]:
+    return rule[0]
+
+
+def _by_rule(rule: _Rule) -> tuple[str, str, str, str]:
+    where, kind, owner, other = rule[0]
+    return kind, where, owner, other
 
 
 def _texts(broken: _Broken) -> Sequence[str]:
@@ -68,10 +83,11 @@ def _texts(broken: _Broken) -> Sequence[str]:
     return shown.owner, shown.other or "", pods_of(violation.term.pods), place(violation)
 
 
-def _rule_row(broken: _Broken) -> Sequence[str]:
-    violation, shown = broken
+def _rule_row(rule: _Rule) -> Sequence[str]:
+    where, (violation, shown), domains = rule
+    more = f" and {plural(domains - 1, 'more domain')}" if domains > 1 else ""
     return (
-        place(violation),
+        f"{where[0]}{more}",
         RULES[violation.role],
         pods_of(violation.term.pods),
         explain_link(shown.owner),
