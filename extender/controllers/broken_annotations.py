@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Final, NoReturn, TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.controllers.violations import MOST_LINES
 from extender.model.objects import Pod
+from extender.model.wording import plural
 
 PAUSE_SECONDS: Final = 5.0
 MOST_LOOKED_AT: Final = 10_000
@@ -22,9 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SECONDS) -> NoReturn:
-    """Log each pod once when its annotation is found to be broken, and again when it is edited.
+    """Log pods once when their annotation is found to be broken, and again when it is edited.
 
-    Once, too, that there are annotations which do not count.
+    Replicas are told of together. Once, too, that there are annotations which do not count.
     """
     told: frozenset[Told] = frozenset()
     told_of_ignored = False
@@ -35,10 +37,14 @@ async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SE
                 _log.warning("%s", _ignored(namespace, pods))
         now = {_told(pod): pod for pod in islice(state.broken_annotations, MOST_LOOKED_AT)}
         fresh = [pod for key, pod in now.items() if key not in told]
-        for pod in fresh[:MOST_LINES]:
-            _log.warning("%s", _line(pod))
-        if len(fresh) > MOST_LINES:
-            _log.warning("and %d more pods with broken rules", len(fresh) - MOST_LINES)
+        alike: dict[Hashable, list[Pod]] = {}
+        for pod in fresh:
+            alike.setdefault((pod.pod_class, pod.broken_annotation), []).append(pod)
+        told_of = list(alike.values())[:MOST_LINES]
+        for each in told_of:
+            _log.warning("%s", _line(each))
+        if more := len(fresh) - sum(map(len, told_of)):
+            _log.warning("and %d more pods with broken rules", more)
         told = frozenset(now)
         await asyncio.sleep(pause)
 
@@ -56,10 +62,12 @@ def _told(pod: Pod) -> Told:
     return pod.uid, pod.broken_annotation
 
 
-def _line(pod: Pod) -> str:
+def _line(alike: Sequence[Pod]) -> str:
+    pod, *others = alike
     field, fault = pod.broken_annotation or ("", "")
     where = "it is not placed" if pod.node is None else f"it is on {pod.node}"
+    more = f", and {plural(len(others), 'pod')} like it" if others else ""
     return (
-        f"rules in an annotation cannot be read and count for nobody: {pod.key}, {where}: "
+        f"rules in an annotation cannot be read and count for nobody: {pod.key}, {where}{more}: "
         f"{field}: {fault}"
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from itertools import islice
+from typing import NoReturn, TypeAlias
 
 from extender.cluster.audits.violations import News, Violation, Watch, Witnesses, patrol
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.model.pod_affinity import LimitedTerm
-from extender.model.wording import pods_of
+from extender.model.pod_affinity import LimitedTerm, Term
+from extender.model.wording import plural, pods_of
 from extender.ports import Check
 
 STEP_ENTRIES = 100
@@ -24,9 +25,11 @@ and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
-MOST_LINES = 20
-"""Lines at a time: a changed label of a node can break a thousand rules at once, and a workload of
-a thousand replicas has one annotation."""
+MOST_LINES = 10
+"""Lines at a time: a changed label of a node can break a thousand rules at once."""
+
+_ByRule: TypeAlias = dict[tuple[Role, Term], tuple[News, int]]
+"""What is news first of each rule, and in how many topology domains."""
 
 RULES = {Role.REQUIRED_ANTI: "antiAffinity", Role.REQUIRED: "affinity"}
 
@@ -43,7 +46,7 @@ async def keep_patrolling(
     step_pause: float = STEP_PAUSE_SECONDS,
     round_pause: float = ROUND_PAUSE_SECONDS,
 ) -> NoReturn:
-    """Log each violation when it begins and when it ends, and keep their number in the metric.
+    """Log what breaks and what is met again, a line a rule in each round, and keep the metric.
 
     What is known is kept in `watch`, for others to read.
 
@@ -53,13 +56,17 @@ async def keep_patrolling(
     watch = watch or Watch(state)
     while True:
         found: set[Violation] = set()
+        begun: _ByRule = {}
+        ended: _ByRule = {}
         for step in patrol(state, STEP_ENTRIES) if unready() is None else ():
             found |= step
-            await _say(logging.WARNING, _begun, watch.take(step), step_pause)
+            await _take(begun, watch.take(step), step_pause)
             _publish(watch, metrics, plugin)
             await asyncio.sleep(step_pause)
         if unready() is None:
-            await _say(logging.INFO, _ended, watch.drop_ended(found), step_pause)
+            await _take(ended, watch.drop_ended(found), step_pause)
+        _say(logging.WARNING, _begun, begun)
+        _say(logging.INFO, _ended, ended)
         _publish(watch, metrics, plugin)
         await asyncio.sleep(round_pause)
 
@@ -69,22 +76,22 @@ def _publish(watch: Watch, metrics: Metrics, plugin: str) -> None:
         metrics.violations.set(watch.count(role), plugin, rule)
 
 
-async def _say(
-    level: int,
-    put: Callable[[Violation, Witnesses], str],
-    news: Iterator[News | None],
-    pause: float,
-) -> None:
-    told = 0
+async def _take(told: _ByRule, news: Iterator[News | None], pause: float) -> None:
     for looks, item in enumerate(news, start=1):
         if item is not None:
-            told += 1
-            if told <= MOST_LINES:
-                _log.log(level, "%s", put(*item))
+            rule = item[0].role, item[0].term
+            first, domains = told.get(rule, (item, 0))
+            told[rule] = first, domains + 1
         if looks % STEP_LOOKS == 0:
             await asyncio.sleep(pause)
-    if told > MOST_LINES:
-        _log.log(level, "and %d more like these", told - MOST_LINES)
+
+
+def _say(level: int, put: Callable[[Violation, Witnesses], str], told: _ByRule) -> None:
+    for first, domains in islice(told.values(), MOST_LINES):
+        more = f", and so in {plural(domains - 1, 'more domain')}" if domains > 1 else ""
+        _log.log(level, "%s%s", put(*first), more)
+    if len(told) > MOST_LINES:
+        _log.log(level, "and %d more rules; /page/violations has all", len(told) - MOST_LINES)
 
 
 def _begun(violation: Violation, shown: Witnesses) -> str:

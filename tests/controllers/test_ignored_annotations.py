@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from extender.cluster.state import ClusterState
 from extender.controllers.broken_annotations import keep_telling_of_broken
+from extender.model.labels import EVERYTHING
 from tests.annotating import REQUIRED, annotated
 from tests.builders import ZONE, model_pod, pod, selector, term
 from tests.web.showing import app_of, shown
@@ -42,6 +43,17 @@ async def test_the_log_says_it_once_with_namespace_and_switch(
     (line,) = caplog.messages
     assert line.startswith("3 pods in namespace shop with rules in annotations, which are ignored")
     assert "annotations.namespaceSelector" in line
+
+
+async def test_of_replicas_with_broken_rules_one_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    state = ClusterState(annotations=EVERYTHING)
+    webs = [pod(f"web-{i}", "shop").labels(app="web").on("n1") for i in range(30)]
+    for each in (*webs, pod("lone", "shop")):
+        state.upsert_pod(model_pod(annotated(each, {"podAffinity": 7})))
+    await told(state)
+    web, lone = caplog.messages
+    assert "count for nobody: shop/web-0, it is on n1, and 29 pods like it: " in web
+    assert "shop/lone, it is not placed: " in lone
 
 
 async def test_they_can_be_looked_up(aiohttp_client: Any) -> None:

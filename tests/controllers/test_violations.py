@@ -43,6 +43,13 @@ async def patrolling(
         task.cancel()
 
 
+async def logged(caplog: pytest.LogCaptureFixture, lines: int) -> None:
+    """Return once the round is over that has so many lines."""
+    async with asyncio.timeout(WAIT):
+        while len(caplog.messages) < lines:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
 async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -68,6 +75,7 @@ async def test_a_pod_without_company_is_told_apart(caplog: pytest.LogCaptureFixt
     async with patrolling(state) as gauge:
         await gauge.shows(1, PLUGIN, "affinity")
         await gauge.shows(0, PLUGIN, "antiAffinity")
+        await logged(caplog, 1)
     which = "(pods with app in (db) in namespace default)"
     begun = f"is broken: default/api has no matching pod in {ZONE}=a {which}"
     assert caplog.messages == [f"required affinity {begun}"]
@@ -81,6 +89,23 @@ async def test_a_cluster_that_is_not_known_yet_is_not_judged(
     assert caplog.messages == []
 
 
+async def test_a_rule_that_is_broken_in_many_domains_takes_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nodes = [node(f"n{n}", {ZONE: f"z{n}"}) for n in range(30)]
+    apart = term(ZONE, selector(app="web"))
+    webs = [
+        pod(f"{replica}-{n}").labels(app="web").anti_affinity(apart).on(f"n{n}")
+        for n in range(30)
+        for replica in ("one", "two")
+    ]
+    async with patrolling(state_of(nodes, [], webs)) as gauge:
+        await gauge.shows(30, PLUGIN, "antiAffinity")
+        await logged(caplog, 1)
+    (line,) = caplog.messages
+    assert line.endswith("(pods with app in (web) in namespace default), and so in 29 more domains")
+
+
 async def test_a_flood_is_cut_short(caplog: pytest.LogCaptureFixture) -> None:
     number = MOST_LINES + 3
     guards = [
@@ -91,5 +116,6 @@ async def test_a_flood_is_cut_short(caplog: pytest.LogCaptureFixture) -> None:
     state = state_of(NODES, [], [*(guard.on("a1") for guard in guards), *webs])
     async with patrolling(state) as gauge:
         await gauge.shows(number, PLUGIN, "antiAffinity")
+        await logged(caplog, MOST_LINES + 1)
     assert len(caplog.messages) == MOST_LINES + 1
-    assert caplog.messages[-1] == "and 3 more like these"
+    assert caplog.messages[-1] == "and 3 more rules; /page/violations has all"

@@ -35,6 +35,10 @@ async def test_pods_that_were_placed_by_hand_are_told_of(sandbox: Sandbox) -> No
     async with sandbox.scheduled_by(ASSIST):
         assert sandbox.extender
         await until_broken(sandbox, 1)
+        async with asyncio.timeout(NOTICED_S):
+            # At the end of the round.
+            while not sandbox.extender.warnings():  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         (line,) = sandbox.extender.warnings()
         assert f"default/guard must not share {ZONE}=a with default/plain" in line
 
