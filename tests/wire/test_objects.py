@@ -210,3 +210,25 @@ def test_nodes_and_namespaces_have_names_and_labels() -> None:
     assert (node.name, node.labels) == ("n", {})
     namespace = read_namespace(b'{"metadata":{"name":"s","labels":{"team":"red"}}}')
     assert (namespace.name, namespace.labels) == ("s", {"team": "red"})
+
+
+@pytest.mark.parametrize(
+    ("waiting", "node_name", "written", "told"),
+    [
+        pytest.param(True, None, "1970-01-01T00:01:00Z", (60, True), id="one that waits"),
+        pytest.param(True, None, None, (None, True), id="a manifest, which has null"),
+        pytest.param(True, None, "soon", (None, True), id="no time"),
+        pytest.param(True, None, "0001-01-01T00:00:00Z", (-62135596800, True), id="no time in Go"),
+        pytest.param(True, "n1", "1970-01-01T00:01:00Z", (None, False), id="one that has a node"),
+        pytest.param(False, None, "1970-01-01T00:01:00Z", (None, False), id="nobody asks"),
+    ],
+)
+def test_who_made_a_pod_and_when_is_read_of_those_that_wait(
+    waiting: bool, node_name: str | None, written: str | None, told: tuple[int | None, bool]
+) -> None:
+    made = pod("p").owned_by("ReplicaSet/web")
+    if node_name is not None:
+        made = made.on(node_name)
+    made["metadata"]["creationTimestamp"] = written
+    found = PodReader(waiting=waiting).read(json.dumps(made).encode())
+    assert (found.created, found.owner is not None) == told
