@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -67,8 +67,8 @@ class VolumeLedger:
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
         self._claims_on: dict[str, dict[Key, int]] = {}
         self._disks_on: dict[str, dict[Disk, int]] = {}
-        self._users: dict[Key, int] = {}
-        """How many placed pods use a claim, of those that name it."""
+        self._users: dict[Key, dict[str, int]] = {}
+        """By claim that placed pods name: how many of them each node has."""
 
     @property
     def knows_claims(self) -> bool:
@@ -115,9 +115,9 @@ class VolumeLedger:
         """Return the disks that the pods of a node name without a claim."""
         return self._disks_on.get(node, _NO_DISKS)
 
-    def is_used(self, claim: Key) -> bool:
-        """Return whether a placed pod names a claim."""
-        return claim in self._users
+    def nodes_using(self, claim: Key) -> Iterable[str]:
+        """Return the nodes of the pods that name a claim; some may be gone."""
+        return self._users.get(claim, ())
 
     def volume_of(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """Return the volume that a claim names, None where there is none."""
@@ -188,7 +188,7 @@ class VolumeLedger:
             key = use.key_for(pod.key)
             shift(claims, key, sign)
             if not use.ephemeral:
-                shift(self._users, key, sign)
+                shift(self._users.setdefault(key, {}), node, sign)
         disks = self._disks_on.setdefault(node, {})
         for disk in volumes.disks:
             shift(disks, disk, sign)

@@ -150,7 +150,7 @@ class VolumeRestrictions(FilterPlugin):
             if (
                 claim is not None
                 and READ_WRITE_ONCE_POD in claim.spec.access_modes
-                and ledger_of(state).is_used(claim.key)
+                and any(node in state.nodes for node in ledger_of(state).nodes_using(claim.key))
             ):
                 what = f"volume: claim {claim.name} is for one pod alone, and another one has it"
                 yield VolumeRule(Reason.CLAIM_IN_USE, unless(disks), what)

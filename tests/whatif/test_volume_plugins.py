@@ -306,6 +306,12 @@ def test_a_claim_for_one_pod_alone_is_in_use_until_that_pod_goes() -> None:
     assert refusals(state, using("data")) == {}
 
 
+def test_a_pod_on_a_node_that_is_gone_has_no_claim_for_itself() -> None:
+    once = bound("data", "v", accessModes=["ReadWriteOncePod"])
+    state = state_of(once, volume("v"), using("data", name="old").on("gone"))
+    assert refusals(state, using("data")) == {}
+
+
 def csi(name: str) -> Json:
     """Build a volume that the driver attaches."""
     return volume(name, csi={"driver": DRIVER, "volumeHandle": name})
