@@ -100,7 +100,7 @@ thorough: $(STAMP) ## those of these tests that take long: random clusters and s
 	@$(PYTEST) --dist worksteal -m thorough
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py volumes_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubelet_admission.py image.py)
 
 # The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)

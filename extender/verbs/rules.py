@@ -177,7 +177,7 @@ class Refusal:
         return f" on {self.domain}" if key == HOSTNAME else f" in {key} {self.domain}"
 
 
-def event_of(refusals: Sequence[Refusal]) -> str:
+def events_of(refusals: Sequence[Refusal]) -> Iterable[str]:
     """Return what the scheduler's event says of a node that is refused for all of this.
 
     It is the first plugin's to say: too little cpu and too little memory at once.
@@ -185,9 +185,14 @@ def event_of(refusals: Sequence[Refusal]) -> str:
     first = refusals[0].rule
     plugin = first.reason.plugin
     if plugin not in SEVERAL_REASONS:
-        return first.event
+        return (first.event,)
     same = [each.rule.event for each in refusals if each.rule.reason.plugin == plugin]
-    return ", ".join(dict.fromkeys(same))
+    return dict.fromkeys(same)
+
+
+def event_of(refusals: Sequence[Refusal]) -> str:
+    """Return the same in one line."""
+    return ", ".join(events_of(refusals))
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: clusters with volumes, and pods of which many find none on a node."""
+"""Hypothesis strategies: crowded clusters with volumes, and pods that find no place or none."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests import builders
 from tests.builders import HOST, ZONE, Pod
+from tests.conformance import crowded
 from tests.conformance.questions import Drawn
-from tests.strategies import NODE_NAMES, rarely
+from tests.strategies import rarely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PODS_PER_CASE = 8
 REGION = "topology.kubernetes.io/region"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 GI = 1024
@@ -63,15 +63,17 @@ _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by
 @st.composite
 def cases(draw: st.DrawFn) -> Drawn:
     """Draw a case of pods to be judged, in the shape that the Go program reads."""
-    names = NODE_NAMES[: draw(st.sampled_from([3, 4, 2]))]
+    drawn = draw(crowded.cases())
+    cluster, judged = drawn["cluster"], drawn["preemptions"]["pods"]
+    names = [node["metadata"]["name"] for node in cluster["nodes"]]
     claims = [draw(_claims(f"claim-{number}", number, names)) for number in range(6)]
-    of_judged = [draw(_ephemeral(number, names)) for number in range(PODS_PER_CASE)]
-    placed = [draw(_pods(f"old-{n}", names)) for n in range(draw(st.sampled_from([3, 6, 0])))]
+    judged = [draw(_with_volumes(pod, missing=True)) for pod in judged]
+    of_judged = [draw(_ephemeral(number, pod, names)) for number, pod in enumerate(judged)]
     return Drawn(
-        cluster={
-            "nodes": [draw(_nodes(name)) for name in names],
-            "namespaces": [builders.namespace(SPACE)],
-            "pods": placed,
+        cluster=cluster
+        | {
+            "nodes": [draw(_placed(node)) for node in cluster["nodes"]],
+            "pods": [draw(_with_volumes(pod, missing=False)) for pod in cluster["pods"]],
         },
         volumes={
             "persistentVolumes": [
@@ -88,22 +90,19 @@ def cases(draw: st.DrawFn) -> Drawn:
             "csiStorageCapacities": [draw(_capacities(n)) for n in range(3)],
             "volumeAttachments": [draw(_attachments(n, names)) for n in range(2)],
         },
-        judged=[draw(_judged(number)) for number in range(PODS_PER_CASE)],
+        judged=judged,
     )
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    labels = {HOST: name}
-    zone = draw(st.sampled_from(["x", "x", "y", "y", None]))
-    if zone is not None:
-        labels |= {draw(st.sampled_from([ZONE, ZONE, ZONE, BETA_ZONE])): zone}
+def _placed(draw: st.DrawFn, node: dict[str, Any]) -> dict[str, Any]:
+    """Draw a region for a node, and whether its zone has the label of old."""
+    labels = dict(node["metadata"]["labels"])
+    if ZONE in labels and draw(rarely(6)):
+        labels[BETA_ZONE] = labels.pop(ZONE)
     if draw(rarely(3)):
         labels[REGION] = draw(st.sampled_from(["r", "s"]))
-    node = builders.node(name, labels, {"pods": "20", "cpu": "4"})
-    if draw(rarely(8)):
-        node["spec"] = {"taints": [{"key": "dedicated", "effect": "NoSchedule"}]}
-    return node
+    return node | {"metadata": node["metadata"] | {"labels": labels}}
 
 
 @st.composite
@@ -138,12 +137,19 @@ def _claims(draw: st.DrawFn, name: str, number: int, names: Sequence[str]) -> di
 
 
 @st.composite
-def _ephemeral(draw: st.DrawFn, number: int, names: Sequence[str]) -> dict[str, Any] | None:
+def _ephemeral(
+    draw: st.DrawFn, number: int, pod: Pod, names: Sequence[str]
+) -> dict[str, Any] | None:
     """Draw the claim that was made for a pod alone, if it was."""
-    if draw(rarely(8)):
+    metadata = pod["metadata"]
+    if metadata["namespace"] != SPACE or draw(rarely(8)):
         return None
-    claim = draw(_claims(f"new-{number}-scratch", 10 + number, names))
-    uid = "somebody" if draw(rarely(8)) else f"uid-new-{number}"
+    claim = draw(_claims(f"{metadata['name']}-scratch", 10 + number, names))
+    if draw(rarely(3)):
+        # Only of such a claim nobody says before that its volume is gone.
+        claim["spec"]["volumeName"] = "volume-9"
+        claim["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    uid = "somebody" if draw(rarely(8)) else metadata["uid"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "any", "uid": uid, "controller": True}
     claim["metadata"]["ownerReferences"] = [owner]
     return claim
@@ -256,39 +262,21 @@ def _attachments(draw: st.DrawFn, number: int, names: Sequence[str]) -> dict[str
 
 
 @st.composite
-def _with_volumes(draw: st.DrawFn, made: Pod, *, missing: bool) -> Pod:
+def _with_volumes(draw: st.DrawFn, pod: Pod, *, missing: bool) -> Pod:
+    """Draw volumes for a pod, where it is in the namespace that has claims."""
+    if pod["metadata"]["namespace"] != SPACE:
+        return pod
     volumes: list[dict[str, Any]] = []
-    count = draw(st.sampled_from([1, 1, 2, 2, 0]))
+    count = draw(st.sampled_from([1, 1, 2, 2, 0, 0]))
     numbers = draw(st.lists(st.sampled_from(range(6)), min_size=count, max_size=count, unique=True))
     for number in numbers:
         claim = "missing" if missing and draw(rarely(30)) else f"claim-{number}"
         volumes.append({"persistentVolumeClaim": {"claimName": claim}})
-    if draw(rarely(4)):
+    if draw(rarely(2)):
         volumes.append(draw(st.sampled_from(_DISKS)))
     if missing and draw(rarely(4)):
-        template = {"spec": {"accessModes": ["ReadWriteOnce"]}}
+        asks = {"requests": {"storage": "1Gi"}}
+        template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": asks}}
         volumes.append({"ephemeral": {"volumeClaimTemplate": template}, "name": "scratch"})
-    spec = made["spec"]
-    spec["volumes"] = [{"name": f"v{n}"} | each for n, each in enumerate(volumes)]
-    return made
-
-
-@st.composite
-def _pods(draw: st.DrawFn, name: str, names: Sequence[str]) -> Pod:
-    made = builders.pod(name, SPACE).labels(app=draw(st.sampled_from(["web", "db"])))
-    made = draw(_with_volumes(made, missing=False)).on(draw(st.sampled_from(names)))
-    return made.requests(cpu=draw(st.sampled_from(["100m", "1"])))
-
-
-@st.composite
-def _judged(draw: st.DrawFn, number: int) -> Pod:
-    made = builders.pod(f"new-{number}", SPACE).uid(f"uid-new-{number}")
-    made = draw(_with_volumes(made.labels(app="web"), missing=True))
-    if draw(rarely(5)):
-        made = made.requests(cpu=draw(st.sampled_from(["2", "4"])))
-    if draw(rarely(6)):
-        made = made.selects(**{ZONE: draw(st.sampled_from(["x", "y"]))})
-    if draw(rarely(5)):
-        rule = builders.term(draw(st.sampled_from([HOST, ZONE])), builders.selector(app="web"))
-        made = made.anti_affinity(rule) if draw(rarely(2)) else made.affinity(rule)
-    return made
+    named = [{"name": f"v{n}"} | each for n, each in enumerate(volumes)]
+    return Pod({**pod, "spec": {**pod["spec"], "volumes": named}})

@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.pod_volumes import read_pod_volumes
+from affinityctl.volumes.resources import VOLUME_RESOURCES
+from affinityctl.whatif.outcome import explain
 from affinityctl.whatif.scheduling import BY_DEFAULT
-from extender.model.verdict import Reason
+from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING
+from extender.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
+from extender.resources import NAMESPACES, NODES, PODS
 from extender.verbs.filtering import judge
-from extender.verbs.node_room import NodeResourcesFit
-from tests.builders import model_pod, state_of
+from extender.verbs.rules import events_of
+from extender.wire.objects import PodReader
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from extender.cluster.state import ClusterState
     from extender.model.objects import Pod
     from tests.conformance.asking import InTree
 
 Case = dict[str, Any]
-Verdict = tuple[str, tuple[str, ...]]
-"""The first plugin that refuses a node, and its reasons."""
+READER = PodReader(
+    charges=True, node_affinity=True, requirements=True, read_volumes=read_pod_volumes
+)
+Verdict = tuple[str, tuple[str, ...], bool | None]
+"""The first plugin that refuses a node, its reasons, and whether evicting pods might help.
+
+Of room that is not said: whether it might depends on how much the whole node has.
+"""
 
 _UNRESOLVABLE = "UnschedulableAndUnresolvable"
-_NAMED = ("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+_NAMED = ("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), False)
 """Of nodes that PreFilter left out, because the pod names others."""
-_CONFLICT = ("NodeAffinity", ("pod affinity terms conflict",))
+_CONFLICT = ("NodeAffinity", ("pod affinity terms conflict",), False)
+_OF_CLAIMS = {Reason.NO_CLAIM, Reason.UNUSABLE_CLAIM, Reason.UNBOUND_CLAIM, Reason.NO_VOLUME}
+"""For which PreFilter refuses all nodes."""
+FIELDS = {
+    "persistentVolumeClaims": "PersistentVolumeClaim",
+    "persistentVolumes": "PersistentVolume",
+    "storageClasses": "StorageClass",
+    "csiNodes": "CSINode",
+    "csiDrivers": "CSIDriver",
+    "csiStorageCapacities": "CSIStorageCapacity",
+    "volumeAttachments": "VolumeAttachment",
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "pods": "Pod",
+}
+"""In the order in which they are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,69 +75,58 @@ def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
         blind = verdicts(without_rules_of_nominated(case))
     for number, said in enumerate(answers):
         ours = (blind if said.get(SKIPPED) else seeing)[number]
-        theirs = {
-            node: (each["plugin"], tuple(sorted(each["reasons"])))
-            for node, each in said["refused"].items()
-        }
-        if ours != theirs or _unresolvable(ours) != _said_unresolvable(said["refused"]):
+        theirs = {node: _theirs(each) for node, each in said["refused"].items()}
+        if ours != theirs:
             yield Difference(number, theirs, ours)
+
+
+def _theirs(said: Mapping[str, Any]) -> Verdict:
+    plugin, curable = said["plugin"], said["code"] != _UNRESOLVABLE
+    reasons = tuple(sorted({*said["reasons"]}))
+    return plugin, reasons, None if plugin == NODE_RESOURCES_FIT else curable
+
+
+def read(case: Case) -> tuple[ClusterState, list[Pod]]:
+    """Read the cluster of a case as the command line does, and the pods that are judged."""
+    state = ClusterState(annotations=EVERYTHING)
+    ledger_of(state).known.update(each.kind for each in VOLUME_RESOURCES)
+    resources = (*VOLUME_RESOURCES, NODES, NAMESPACES, PODS)
+    storing = {each.kind: each.storing(state, READER) for each in resources}
+    objects = case.get("volumes", {}) | case["cluster"]
+    for field, kind in FIELDS.items():
+        for raw in objects.get(field, ()):
+            storing[kind](json.dumps(raw).encode())
+    return state, [READER.read(json.dumps(raw).encode()) for raw in case["judged"]]
 
 
 def verdicts(case: Case) -> list[dict[str, Verdict]]:
     """Judge all nodes for each judged pod of a case, as the extender does."""
-    cluster = case["cluster"]
-    state = state_of(cluster["nodes"], cluster["namespaces"], cluster["pods"])
-    return [_verdicts(state, model_pod(raw)) for raw in case["judged"]]
+    state, pods = read(case)
+    return [judged(state, pod) for pod in pods]
 
 
-def _verdicts(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
-    asked = state.nodes.asked(list(state.nodes))
-    refused = judge(state, pod, asked, BY_DEFAULT.filters).refused
-    reasons = {name: reason for reason, names in refused for name in names}
-    found = {}
-    for name, reason in reasons.items():
-        said: tuple[str, ...] = (reason.value,)
-        if reason is Reason.RESOURCES:
-            said = tuple(sorted(_lacking(state, pod, name)))
-        found[name] = (reason.plugin, said)
-    return found | _left_out(state, pod)
+def judged(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
+    """Judge all nodes for a pod that waits; those that fit are left out."""
+    found, before = {}, _left_out(state, pod)
+    state.upsert_pod(pod)
+    for name, refusals in explain(state, pod).refused.items():
+        reason = refusals[0].reason
+        curable = reason.resolvable or reason is Reason.PORTS
+        plugin, reasons = reason.plugin, tuple(sorted(events_of(refusals)))
+        if name not in before or (reason in _OF_CLAIMS and before[name] is _NAMED):
+            found[name] = plugin, reasons, None if plugin == NODE_RESOURCES_FIT else curable
+    state.remove_pod(pod.key, pod.uid)
+    return before | found
 
 
 def _left_out(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
-    """Return the verdict about nodes that a pod's names leave out, before all others."""
+    """Return the verdict about nodes that a pod's names leave out, before those about nodes."""
     rules = () if pod.node_affinity is None else pod.node_affinity.required_rules
     for rule in rules:
         if rule.names is not None:
             said = _NAMED if rule.names else _CONFLICT
             return {name: said for name in state.nodes if name not in rule.names}
     return {}
-
-
-def _lacking(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
-    """Yield what a node lacks in the scheduler's words, the pods nominated to it included."""
-    asked = state.nodes.asked([node])
-    for rule in NodeResourcesFit().rules(state, pod):
-        if rule.split(asked)[1]:
-            yield rule.event
-
-
-def _unresolvable(found: Mapping[str, Verdict]) -> set[str]:
-    """Return the nodes where evicting pods is no use, as reasons tell."""
-    by_text = {reason.value: reason for reason in Reason}
-    curable = {Reason.PORTS, *(reason for reason in Reason if reason.resolvable)}
-    return {
-        node
-        for node, (plugin, said) in found.items()
-        if plugin != "NodeResourcesFit" and by_text.get(said[0]) not in curable
-    }
-
-
-def _said_unresolvable(refused: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    return {
-        node
-        for node, each in refused.items()
-        if each["code"] == _UNRESOLVABLE and each["plugin"] != "NodeResourcesFit"
-    }
 
 
 class Refused:
@@ -122,16 +139,16 @@ class Refused:
 
     def add(self, case: Case) -> None:
         """Look at every judged pod of a case."""
-        cluster = case["cluster"]
-        state = state_of(cluster["nodes"], cluster["namespaces"], cluster["pods"])
+        state, pods = read(case)
         asked = state.nodes.asked(list(state.nodes))
-        for raw in case["judged"]:
-            pod = model_pod(raw)
+        for pod in pods:
             by_node: dict[str, list[Reason]] = {name: [] for name in asked.names}
+            state.upsert_pod(pod)
             for plugin in BY_DEFAULT.filters:
                 for reason, names in judge(state, pod, asked, [plugin]).refused:
                     for name in names:
                         by_node[name].append(reason)
+            state.remove_pod(pod.key, pod.uid)
             self.pods += 1
             self.fits += any(not each for each in by_node.values())
             for each in filter(None, by_node.values()):
@@ -159,4 +176,5 @@ EVERY = (
     Reason.AFFINITY,
     Reason.ANTI_AFFINITY,
     Reason.EXISTING_ANTI_AFFINITY,
+    *sorted(OF_VOLUMES, key=lambda reason: reason.name),
 )

@@ -11,8 +11,9 @@ import pytest
 from tests import builders
 from tests.builders import ZONE
 from tests.conformance.asking import InTree
-from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
+from tests.conformance.crowded import PREEMPTORS_PER_CASE
 from tests.conformance.drawing import file_for, keep, look_until
+from tests.conformance.stored import cases
 from tests.conformance.verdicts import Refused, differences
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "verdicts"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
-FEWEST = 2_000
+FEWEST = 3_000
 """Pods of a run, whatever is asked for."""
 
 
@@ -32,8 +33,7 @@ def test_verdicts_equal_the_schedulers(
     file = file_for(KEPT, scheduler.release, start)
     pods = max(FEWEST, request.config.getoption("--questions"))
 
-    def ask(drawn: dict[str, Any]) -> None:
-        case = {"cluster": drawn["cluster"], "judged": drawn["preemptions"]["pods"]}
+    def ask(case: dict[str, Any]) -> None:
         check(case, scheduler, file)
         refused.add(case)
 
