@@ -19,12 +19,23 @@ if TYPE_CHECKING:
 
 _APPLY = "application/apply-patch+yaml"
 _CORE, _ADMISSION = "/api/v1", "/apis/admissionregistration.k8s.io/v1"
+_STORAGE = "/apis/storage.k8s.io/v1"
 _COLLECTIONS = {
     "Namespace": f"{_CORE}/namespaces",
+    "Node": f"{_CORE}/nodes",
+    "StorageClass": f"{_STORAGE}/storageclasses",
+    "CSIDriver": f"{_STORAGE}/csidrivers",
+    "CSINode": f"{_STORAGE}/csinodes",
+    "CSIStorageCapacity": f"{_STORAGE}/namespaces/{{namespace}}/csistoragecapacities",
+    "VolumeAttachment": f"{_STORAGE}/volumeattachments",
+    "PersistentVolumeClaim": f"{_CORE}/namespaces/{{namespace}}/persistentvolumeclaims",
+    "PersistentVolume": f"{_CORE}/persistentvolumes",
     "Pod": f"{_CORE}/namespaces/{{namespace}}/pods",
     "ResourceQuota": f"{_CORE}/namespaces/{{namespace}}/resourcequotas",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
     "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
     "MutatingAdmissionPolicy": f"{_ADMISSION}/mutatingadmissionpolicies",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ADMISSION_OFF = (
     "ServiceAccount",  # no pod here mounts a token
+    "StorageObjectInUseProtection",  # no controller would take its finalizers away again
     "TaintNodesByCondition",  # no kubelet and no node lifecycle would take the taint away again
 )
 
