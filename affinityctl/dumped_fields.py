@@ -22,6 +22,8 @@ from extender.offline import READS
 from extender.wire import manifests
 from extender.wire.decoding import Json, decode
 from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.wire.topology_spread import FIELD as SPREAD
+from extender.wire.topology_spread import Constraint
 from extender.wire.workloads import WORKLOADS, WorkloadManifest
 
 Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
@@ -76,6 +78,7 @@ _INNER: Final[Inner] = {
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),
     "template": _OF_POD,
+    SPREAD: (list[Constraint],),
     "volumeClaimTemplates": (list[ClaimTemplate],),
     "volumes": (_KeptVolumes,),
 }

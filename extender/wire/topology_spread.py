@@ -16,7 +16,7 @@ _PATH = f"spec.{FIELD}"
 _HONOR, _IGNORE = "Honor", "Ignore"
 
 
-class _Constraint(msgspec.Struct, gc=False):
+class Constraint(msgspec.Struct, gc=False):
     """v1.TopologySpreadConstraint."""
 
     maxSkew: Int32 = 0
@@ -29,8 +29,8 @@ class _Constraint(msgspec.Struct, gc=False):
     nodeTaintsPolicy: str | None = None
 
 
-_CONSTRAINTS: msgspec.json.Decoder[list[_Constraint] | None] = msgspec.json.Decoder(
-    list[_Constraint] | None
+_CONSTRAINTS: msgspec.json.Decoder[list[Constraint] | None] = msgspec.json.Decoder(
+    list[Constraint] | None
 )
 
 
@@ -39,7 +39,7 @@ def read_spread(raw: bytes) -> tuple[tuple[SpreadConstraint, ...], bool]:
 
     ObjectError names the field that is broken; the API server stores no such pod.
     """
-    read: list[_Constraint] | None = decode(_CONSTRAINTS, raw, _PATH)
+    read: list[Constraint] | None = decode(_CONSTRAINTS, raw, _PATH)
     found = read or ()
     hard = (
         _read(each, f"{_PATH}[{index}]")
@@ -49,7 +49,7 @@ def read_spread(raw: bytes) -> tuple[tuple[SpreadConstraint, ...], bool]:
     return tuple(hard), any(each.whenUnsatisfiable == SOFT for each in found)
 
 
-def _read(written: _Constraint, path: str) -> SpreadConstraint:
+def _read(written: Constraint, path: str) -> SpreadConstraint:
     if written.whenUnsatisfiable != HARD:
         raise ObjectError(f"{path}.whenUnsatisfiable", f"has to be {HARD} or {SOFT}")
     if written.maxSkew < 1:

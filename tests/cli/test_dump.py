@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from affinityctl import cli
 from affinityctl.dumped_fields import READ_AS, Pruner
 from extender.offline import READS
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.builders import HOST, ZONE, namespace, node, pod, quota, selector, term, workload
+from tests.conformance.stored import cases
+from tests.conformance.verdicts import FIELDS, verdicts
 
 MARK = "of-nobody-s-concern"
 
@@ -101,6 +104,20 @@ def test_what_is_not_read_is_not_in_it(raw: Path) -> None:
 def test_every_kind_that_is_read_can_be_dumped() -> None:
     rights = {kind for kind in READS if "Role" in kind}
     assert READ_AS.keys() == READS.keys() - rights
+
+
+@settings(max_examples=20)
+@given(case=cases())
+def test_verdicts_on_a_dump_are_those_on_the_raw_objects(case: dict[str, Any]) -> None:
+    dumped = {"judged": _dumped("pods", case["judged"])}
+    for part in ("cluster", "volumes"):
+        dumped[part] = {field: _dumped(field, each) for field, each in case[part].items()}
+    assert verdicts(dumped) == verdicts(case)
+
+
+def _dumped(field: str, things: list[Any]) -> Any:
+    pruner = Pruner(FIELDS[field])
+    return [json.loads(pruner.prune(json.dumps(each).encode())) for each in things]
 
 
 def test_templates_in_a_cron_job_are_taken_apart_as_well() -> None:
