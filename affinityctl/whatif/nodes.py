@@ -35,7 +35,7 @@ def drain(
     allowances = allowances or Allowances(scheduler)
     for name in names:
         _cordon(state, name)
-    scheduler.nodes_changed()
+    scheduler.nodes_changed(names)
     step = Step(f"drain {_titled(what, names)}")
     before = len(scheduler.placements)
     left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
@@ -69,7 +69,7 @@ def lose(
             if allowances is not None:
                 allowances.charge(step.removed[-1], pod)
         state.remove_node(name)
-    scheduler.nodes_changed()
+    scheduler.nodes_changed(names)
     yield from scheduler.settle()
     return ended(scheduler, step, before, [each.pod for each in step.removed])
 
@@ -87,7 +87,7 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
         if HOSTNAME in labels:
             labels[HOSTNAME] = name
         state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
-    scheduler.nodes_changed()
+    scheduler.nodes_changed(new)
     there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
     pods = [only_on(pod, name) for name in new for pod in there]
     # What each node has comes before what waits: else a new node seems to have more room.

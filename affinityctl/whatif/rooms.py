@@ -40,24 +40,31 @@ class Rooms:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._names: list[str] = []
+        """Those of lost nodes included, where nobody finds room."""
         self._places: dict[str, int] = {}
         self._known: dict[Shape, _Fitting] = {}
         self._unsaid: dict[str, dict[str, int]] = {}
         """By node: what its pods without requests count for in scores."""
         for pod in state.placed_pods:
             self._count_unsaid(pod, 1)
-        self.renew()
+        self.changed(state.nodes)
 
-    def renew(self) -> None:
-        """Look at all nodes anew: some came, went or changed."""
-        self._names = sorted(self._state.nodes)
-        self._places = {name: place for place, name in enumerate(self._names)}
-        self._known.clear()
+    def changed(self, nodes: Iterable[str]) -> None:
+        """Take up that nodes came, went or changed; O(nodes x shapes), all nodes if one is new."""
+        if any(name not in self._places for name in nodes):
+            self._names = sorted(self._state.nodes)
+            self._places = {name: place for place, name in enumerate(self._names)}
+            self._known.clear()
+        for name in nodes if self._known else ():
+            self._look_at(name)
 
     def moved(self, pod: Pod, sign: int) -> None:
         """Take up that a pod came to its node (1) or left it (-1); O(shapes)."""
         self._count_unsaid(pod, sign)
-        node = pod.node or ""
+        if pod.node is not None:
+            self._look_at(pod.node)
+
+    def _look_at(self, node: str) -> None:
         place = self._places.get(node)
         if place is None:
             return
@@ -72,7 +79,7 @@ class Rooms:
         """
         named = _only_names(pod)
         if named is not None:
-            names = self._has_room(pod, [name for name in named if name in self._places])
+            names = self._has_room(pod, named)
             return names, [self._score(pod, name) for name in names]
         found = self._fitting(pod)
         return list(compress(self._names, found.room)), list(compress(found.scores, found.room))
@@ -89,9 +96,10 @@ class Rooms:
             found = self._known[shape] = _Fitting(pod, room, scores)
         return found
 
-    def _has_room(self, pod: Pod, names: Sequence[str]) -> list[str]:
-        suits = suitable(self._state, pod)
-        return [name for name in names if has_room(self._state, pod, name) and suits(name)]
+    def _has_room(self, pod: Pod, names: Iterable[str]) -> list[str]:
+        state, suits = self._state, suitable(self._state, pod)
+        known = (name for name in names if name in state.nodes)
+        return [name for name in known if has_room(state, pod, name) and suits(name)]
 
     def _score(self, pod: Pod, node: str) -> int:
         resources = self._state.node_resources

@@ -214,9 +214,9 @@ class Scheduler:
         if known is not None and known.node is not None:
             self._rooms.moved(known, -1)
 
-    def nodes_changed(self) -> None:
+    def nodes_changed(self, nodes: Sequence[str]) -> None:
         """Take up that nodes came, went or changed."""
-        self._rooms.renew()
+        self._rooms.changed(nodes)
 
     @contextmanager
     def trial(self, nodes: Sequence[str]) -> Iterator[None]:
@@ -243,7 +243,7 @@ class Scheduler:
                 self._rooms.moved(pod, 1)
             self._waiting, self._before = waiting, origins
             del self.placements[placed:], self.preemptions[preempted:]
-            self.nodes_changed()
+            self.nodes_changed(nodes)
 
     def _touch(self, key: Key) -> None:
         if self._touched is not None:

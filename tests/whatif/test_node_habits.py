@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
-from affinityctl.whatif.nodes import Allowances, domains, drain, lose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import Step
 from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.trials import try_each
+from affinityctl.whatif.trials import CarryOut, try_each
+from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.model.workload import Identity
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term
 from tests.whatif.cases import scheduler_of
 from tests.whatif.test_changes import WEB, apart, web, where
+from tests.whatif.test_scheduling import cases
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
 NODES = [
@@ -124,3 +131,25 @@ def test_a_successor_has_what_its_template_says() -> None:
     scheduler.templates = {Identity(*workload): {"app", ZONE}}
     at_once(lose(scheduler, ["a1"], "a1"))
     assert scheduler.state.pods["default/w"].pod_class.labels[ZONE] == "a"
+
+
+@settings(max_examples=30)
+@given(case=cases(), change=st.sampled_from([drain, lose]))
+def test_room_is_what_a_fresh_look_finds(case: Any, change: CarryOut) -> None:
+    scheduler = scheduler_of(*case)
+    waiting, names = scheduler.waiting, [*scheduler.state.nodes]
+    found = {name: [name] for name in names}
+    for pod_that_waits in waiting:
+        scheduler.feasible(pod_that_waits)
+    at_once(try_each(scheduler, Step("each"), found, change, Allowances(scheduler)))
+    _assert_room(scheduler, waiting)
+    at_once(change(scheduler, names[:1], "", Allowances(scheduler)))
+    at_once(add_nodes(scheduler, 1, names[-1]))
+    _assert_room(scheduler, waiting)
+
+
+def _assert_room(scheduler: Scheduler, pods: Iterable[ModelPod]) -> None:
+    fresh = Scheduler(scheduler.state, lambda: 0.0)
+    for each in pods:
+        (fits, scores), (expected, others) = scheduler.feasible(each), fresh.feasible(each)
+        assert (fits.names, [*scores]) == (expected.names, [*others])
