@@ -111,8 +111,8 @@ e2e: $(STAMP) ## the same project against a real control plane (builds it into a
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
 
-recordings: $(STAMP) ## record the real control plane anew, for the simulation to be compared with
-	@$(BIN)/python -m pytest tests/e2e/test_recordings.py -v --record
+recordings: $(STAMP) ## record the real control plane anew: for the simulation to be compared with, and the puzzles
+	@$(BIN)/python -m pytest tests/e2e/test_recordings.py tests/e2e/test_puzzles.py -v --record
 
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q

@@ -45,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=KUBERNETES,
         help="Kubernetes versions, some +Gate; newest; all",
     )
-    parser.addoption("--record", action="store_true", help="write tests/simulation/recordings anew")
     parser.addoption("--release-in", type=Path, help="what make release has made, or it is")
+    parser.addoption("--record", action="store_true", help="write what is recorded anew")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
     differential.addoption("--seed", type=int, help="the one that an earlier run has named")
 

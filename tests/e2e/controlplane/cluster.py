@@ -28,6 +28,7 @@ _CONTROLLERS = (
     "deployment-controller",
     "replicaset-controller",
     "job-controller",
+    "statefulset-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "resourcequota-controller",
