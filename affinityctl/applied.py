@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from affinityctl.volumes.pod_volumes import WholePodReader
+from affinityctl.whatif.nodes import kept_to
 from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
@@ -110,6 +111,8 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
     that controllers have for that.
     """
     pod = workload.make_pod(pods, revision_labels(workload.identity.kind, revision))
+    if pod.node is not None:
+        pod = kept_to(pod, pod.node)
     return Applied(workload.identity, pod, max(0, wanted(workload, nodes)))
 
 

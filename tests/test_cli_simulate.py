@@ -82,6 +82,13 @@ Update deployment default/web, 3 pods: 0 placed, 1 pod pending, stuck
 """
 
 
+def test_a_template_that_names_a_node_leaves_its_pods_that_node_alone(simulate: Simulate) -> None:
+    template = called("t", pod("t").on("b1"))
+    code, said = simulate("-f FILE -o wide", manifest=workload("Deployment", "web", template))
+    assert "on 1 node: b1" in said
+    assert code == 0
+
+
 def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
     assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
 

@@ -108,9 +108,14 @@ def _new_names(state: ClusterState, like: str) -> Iterator[str]:
 def only_on(pod: Pod, node: str) -> Pod:
     """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
     key = Key(f"{pod.key}@{node}")
+    return replace(kept_to(pod, node), key=key, uid=key)
+
+
+def kept_to(pod: Pod, node: str) -> Pod:
+    """Return a pod that waits and may go to one node alone."""
     rule = NodeRule.required([NodeTerm(names=frozenset((node,)))])
     affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule)
-    return replace(pod, key=key, uid=key, node=None, node_affinity=affinity)
+    return replace(pod, node=None, node_affinity=affinity)
 
 
 def _cordon(state: ClusterState, name: str) -> None:
