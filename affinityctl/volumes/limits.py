@@ -24,20 +24,23 @@ from extender.model.verdict import (
     VOLUME_RESTRICTIONS,
     Reason,
 )
+from extender.verbs.filtering import CountingPlugin
 from extender.verbs.plugins import FilterPlugin
 
 
 @dataclass(frozen=True, slots=True)
-class NodeVolumeLimits(FilterPlugin):
+class NodeVolumeLimits(CountingPlugin):
     """The scheduler's plugin of that name: how many volumes CSI drivers attach to a node."""
 
     name: ClassVar[str] = NODE_VOLUME_LIMITS
 
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[VolumeRule]:
         """Yield the drivers that pods cannot do without, and the one rule about limits."""
         if not ledger_of(state).knows_limits or not may_go_somewhere(state, pod):
             return
-        wanted = _Attaching(state, pod)
+        wanted = _Attaching(state, pod, others)
         for driver in sorted(wanted.needed):
             yield VolumeRule(
                 Reason.NO_DRIVER,
@@ -52,10 +55,12 @@ class NodeVolumeLimits(FilterPlugin):
 class _Attaching:
     """The volumes of a pod that are attached to its node."""
 
-    def __init__(self, state: ClusterState, pod: Pod) -> None:
+    def __init__(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> None:
+        """`others` are on the only node that is asked about, as the state does not know yet."""
         self._state = state
         self._volumes = ledger_of(state)
         self._pod = pod
+        self._others = others
         self._new = frozenset(self._of(pod, _ANY_NODE))
         drivers = {driver for driver, _ in self._new}
         known = (self._volumes.csi_drivers.get(each) for each in drivers)
@@ -74,18 +79,14 @@ class _Attaching:
         lacking = not all(self.has_driver(each, node) for each in self.needed)
         if found is None or not found.limits or lacking:
             return True
-        held = nominated(self._state, self._pod, node)
-        return self._within(found, held) and (not held or self._within(found, ()))
-
-    def _within(self, node: CSINode, nominated: Sequence[Pod]) -> bool:
-        new = self._new
-        limits = {driver: node.limits[driver] for driver, _ in new if driver in node.limits}
-        if not limits or (not nominated and self._most(node) + len(new) <= min(limits.values())):
+        new, others = self._new, self._others
+        limits = {driver: found.limits[driver] for driver, _ in new if driver in found.limits}
+        if not limits or (not others and self._most(found) + len(new) <= min(limits.values())):
             return True
-        used = self._used(node)
-        for other in nominated:
-            used |= self._of(other, node)
-        attached = used | self._attached(node)
+        used = self._used(found)
+        for other in others:
+            used |= self._of(other, found)
+        attached = used | self._attached(found)
         new = new - used
         return all(
             not _count(new, driver) or _count(attached, driver) + _count(new, driver) <= limit

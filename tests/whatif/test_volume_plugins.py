@@ -357,6 +357,16 @@ def test_node_volume_limits(objects: list[Json], asked: Json, fits: bool) -> Non
     assert refusals(state, asked) == ({} if fits else {"a": [COUNT]})
 
 
+def test_a_volume_of_a_nominated_pod_is_no_new_one_where_that_counts_first() -> None:
+    large = claim("large", size="9Gi")
+    state = state_of(*ATTACHED, BY_HAND, large, limited("a", 1), using("two").on("a"))
+    asked = using("one", "large", name="asked")
+    assert refusals(state, asked)["a"] == [COUNT]
+    nominated = using("one", name="nominated").nominated("a")
+    state.upsert_pod(READER.read(json.dumps(nominated).encode()))
+    assert refusals(state, asked)["a"] == [NONE]
+
+
 def test_a_driver_that_pods_cannot_do_without_has_to_be_on_the_node() -> None:
     spec = {"preventPodSchedulingIfMissing": True}
     driver = {"kind": "CSIDriver", "metadata": {"name": DRIVER}, "spec": spec}
