@@ -25,7 +25,6 @@ from extender.model.objects import Pod
 from extender.model.verdict import (
     Reason,
 )
-from extender.verbs.filtering import holding
 from extender.verbs.plugins import FilterPlugin, Unknown
 from extender.verbs.rules import Rule
 
@@ -62,11 +61,6 @@ def nowhere(node: str) -> bool:
 def unless(before: Sequence[VolumeRule]) -> Allows:
     """Refuse all nodes but those that are refused before: the plugin says one thing of a node."""
     return lambda node: not all(each.allows(node) for each in before)
-
-
-def nominated(state: ClusterState, pod: Pod, node: str) -> Sequence[Pod]:
-    """Return the pods nominated to a node that the pod has to leave their places."""
-    return holding(state, pod, node) if state.nominated else ()
 
 
 def claim_of(state: ClusterState, pod: Pod, use: ClaimUse) -> PersistentVolumeClaim | None:

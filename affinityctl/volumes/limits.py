@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import ClassVar, Final
 
-from affinityctl.volumes.claims import VolumeRule, claim_of, may_go_somewhere, nominated, unless
+from affinityctl.volumes.claims import VolumeRule, claim_of, may_go_somewhere, unless
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.objects import (
     READ_WRITE_ONCE_POD,
     Attachable,
+    ClaimsAndDisks,
     CSINode,
     Disk,
     volumes_in,
@@ -25,7 +27,6 @@ from extender.model.verdict import (
     Reason,
 )
 from extender.verbs.filtering import CountingPlugin
-from extender.verbs.plugins import FilterPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,39 +135,41 @@ def _count(volumes: AbstractSet[Attachable], driver: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeRestrictions(FilterPlugin):
+class VolumeRestrictions(CountingPlugin):
     """The scheduler's plugin of that name: disks and claims that one pod has for itself."""
 
     name: ClassVar[str] = VOLUME_RESTRICTIONS
 
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
-        """Yield the disks of the pod, and the claims that another pod has."""
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[VolumeRule]:
+        """Yield the disks of the pod, and the claims that another pod has.
+
+        Of the others on a node, claims count only if the pod has disks as well: the scheduler
+        leaves the plugin out of the cycle where nothing else is to be looked at.
+        """
         volumes = volumes_in(pod)
         if volumes is None or not may_go_somewhere(state, pod):
             return
-        disks = [_other_disk(state, pod, each) for each in volumes.disks if each.alone]
+        there = [each for each in map(volumes_in, others) if each is not None]
+        disks = [_other_disk(state, there, each) for each in volumes.disks if each.alone]
         yield from disks
+        ledger = ledger_of(state)
+        uses = (use for each in there for use in each.claims) if disks else ()
+        named = {use for use in uses if use.template is None}
         for use in volumes.claims:
             claim = None if use.ephemeral else claim_of(state, pod, use)
-            if (
-                claim is not None
-                and READ_WRITE_ONCE_POD in claim.spec.access_modes
-                and any(node in state.nodes for node in ledger_of(state).nodes_using(claim.key))
-            ):
+            if claim is None or READ_WRITE_ONCE_POD not in claim.spec.access_modes:
+                continue
+            if use in named or any(node in state.nodes for node in ledger.nodes_using(claim.key)):
                 what = f"volume: claim {claim.name} is for one pod alone, and another one has it"
                 yield VolumeRule(Reason.CLAIM_IN_USE, unless(disks), what)
 
 
-def _other_disk(state: ClusterState, pod: Pod, disk: Disk) -> VolumeRule:
+def _other_disk(state: ClusterState, others: Sequence[ClaimsAndDisks], disk: Disk) -> VolumeRule:
     def allows(node: str) -> bool:
-        return not any(disk.conflicts(each) for each in _disks_on(state, pod, node))
+        there = chain(ledger_of(state).disks_on(node), *(each.disks for each in others))
+        return not any(disk.conflicts(each) for each in there)
 
     what = f"volume: another pod has {disk.kind} {'/'.join(disk.identity)} there"
     return VolumeRule(Reason.DISK, allows, what)
-
-
-def _disks_on(state: ClusterState, pod: Pod, node: str) -> Iterator[Disk]:
-    yield from ledger_of(state).disks_on(node)
-    for other in nominated(state, pod, node):
-        volumes = volumes_in(other)
-        yield from () if volumes is None else volumes.disks

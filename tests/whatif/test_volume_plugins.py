@@ -312,6 +312,28 @@ def test_a_pod_on_a_node_that_is_gone_has_no_claim_for_itself() -> None:
     assert refusals(state, using("data")) == {}
 
 
+@pytest.mark.parametrize(
+    ("has_disk", "expected"),
+    [
+        pytest.param(True, {"a": [IN_USE]}, id="the plugin is asked for the sake of a disk"),
+        pytest.param(False, {}, id="the scheduler leaves the plugin out"),
+    ],
+)
+def test_a_nominated_pod_has_its_claim_for_itself(
+    has_disk: bool, expected: dict[str, list[str]]
+) -> None:
+    once = bound("data", "v", accessModes=["ReadWriteOncePod"])
+    state = state_of(once, volume("v"), using("data", name="nominated").nominated("a"))
+    asked = using("data")
+    if has_disk:
+        disk = {"name": "disk", "gcePersistentDisk": {"pdName": "disk"}}
+        asked["spec"]["volumes"].append(disk)
+    plugins = (VolumeClaims(), *OF_VOLUMES)
+    pod = READER.read(json.dumps(asked).encode())
+    refused = judge(state, pod, state.nodes.asked(["a", "b"]), plugins).refused
+    assert {name: [reason.value] for reason, names in refused for name in names} == expected
+
+
 def csi(name: str) -> Json:
     """Build a volume that the driver attaches."""
     return volume(name, csi={"driver": DRIVER, "volumeHandle": name})
