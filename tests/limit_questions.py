@@ -106,7 +106,8 @@ def _term(dice: random.Random, limited: float) -> Json:
     if dice.random() < 0.2:
         fields[dice.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["tier"]
     if dice.random() < limited:
-        fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3, "30%", "60%"))
+        percentages = () if fields.keys() & {"namespaces", "namespaceSelector"} else ("30%", "60%")
+        fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3, *percentages))
     about = dice.choice((selector(), selector(app="web"), selector(app="db")))
     return term(dice.choice((HOST, ZONE, ZONE, "rack", "nowhere")), about, **fields)
 

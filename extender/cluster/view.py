@@ -44,6 +44,8 @@ MOST_PREFILTER_STATES = 4096
 MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
+MOST_WAITING_CLASSES = 500
+"""Of a namespace, up to which its waiting pods are counted for a percentage."""
 MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
@@ -309,27 +311,21 @@ class ClusterView:
         """Return how many pods may match a term in a domain.
 
         A percentage is of those that match, placed or waiting, and of the pod that is asked about,
-        which is left out of the counts. O(classes that match, and classes that wait).
+        which is left out of the counts. O(classes that wait), up to MOST_WAITING_CLASSES.
         """
         limit = term.limit
         return limit.of(self._matching(term, asking)) if limit.percent else limit.most
 
     def _matching(self, term: Term, asking: Pod | None) -> int:
-        counted = self.matching_sets.find(*matched_by(term))
-        if counted is None or counted.pending is not None:
-            among = self.candidates(term.pods)
-            placed = sum(each.pods for each in among if self.is_about(term, each.pod_class))
-        else:
-            placed = sum(each.pods for each in counted.members)
-        waiting = sum(
-            pods
-            for namespace, classes in self._pods_by_node.waiting_classes.items()
-            if term.pods.covers(namespace, self.namespace_labels(namespace))
-            for pod_class, pods in classes.items()
-            if term.pods.selector.matches(pod_class.labels)
-        )
+        matched = self._counters.completed(*matched_by(term))
+        # It speaks of the pods of its owner's namespace alone.
+        (namespace,) = term.pods.namespaces
+        classes = self._pods_by_node.waiting_classes.get(namespace, {})
+        selector = term.pods.selector
+        some = classes if len(classes) <= MOST_WAITING_CLASSES else ()
+        waiting = sum(classes[each] for each in some if selector.matches(each.labels))
         # Those that are being bound are in both.
-        for each in {each.pod.uid: each.pod for each in self.reservations}.values():
+        for each in {each.pod.uid: each.pod for each in self.reservations}.values() if some else ():
             known = self.pod(each.key, each.uid)
             itself = asking is not None and each.uid == asking.uid
             if known is not None and known.node is None and not itself:
@@ -338,7 +334,7 @@ class ClusterView:
             known = self.pod(asking.key, asking.uid)
             if known is None or known.node is not None:
                 waiting += self.is_about(term, asking.pod_class)
-        return placed + waiting
+        return matched.total + waiting
 
     def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.

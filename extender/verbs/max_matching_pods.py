@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import NO_DOMAIN
+from extender.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import LimitedTerm
@@ -16,7 +17,7 @@ from extender.model.verdict import MAX_MATCHING_PODS, Reason
 from extender.model.wording import plural, short
 from extender.verbs.filtering import CountingPlugin
 from extender.verbs.plugins import FilterResult, refuse
-from extender.verbs.pod_rules import TermRule
+from extender.verbs.pod_rules import PodRule, TermRule
 from extender.verbs.rules import RefusalGroup
 
 
@@ -60,7 +61,7 @@ class MaxMatchingPods(CountingPlugin):
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Judge known nodes by the limits."""
         limits = self._limits(state, pod)
-        return refuse(_rules(limits, asked), asked) if limits else FilterResult(asked, ())
+        return refuse(_united(limits, asked), asked) if limits else FilterResult(asked, ())
 
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
@@ -68,7 +69,7 @@ class MaxMatchingPods(CountingPlugin):
         """Yield the limits as if some pods, which have one node, were there as well."""
         limits = self._limits(state, pod)
         if not others:
-            yield from _rules(limits, None)
+            yield from (_rule(each, each.full()) for each in limits)
             return
         known = {each.term for each in limits}
         namespace = pod.pod_class.namespace
@@ -97,18 +98,27 @@ class MaxMatchingPods(CountingPlugin):
         return [each for each in state.limits(prefilter, pod) if each.is_required]
 
 
-def _rules(limits: Sequence[DomainLimit], asked: NodeList | None) -> Iterator[LimitRule]:
+def _united(limits: Sequence[DomainLimit], asked: NodeList) -> Iterator[PodRule]:
+    """Yield one rule for all limits of a kind over a topology."""
+    full: dict[tuple[Reason, Topology], list[Collection[int]]] = {}
     for each in limits:
+        entries = each.matched if each.owners is None else each.owners
         # The cheaper way round; a template is one name, whose domain may have no number yet.
-        few = asked is not None and len(asked.names) <= max(1, len(each.matched.counts))
-        full = each.among(asked.domains(each.topology)) if few and asked else each.full()
-        yield _rule(each, full)
+        few = len(asked.names) <= max(1, len(entries.counts))
+        domains = each.among(asked.domains(each.topology)) if few else each.full()
+        if domains:
+            full.setdefault((_reason(each), each.topology), []).append(domains)
+    for (reason, topology), found in full.items():
+        yield PodRule(reason, topology, found[0] if len(found) == 1 else {*chain(*found)})
+
+
+def _reason(limit: DomainLimit) -> Reason:
+    return Reason.LIMIT if limit.owners is None else Reason.EXISTING_LIMIT
 
 
 def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
-    reason = Reason.LIMIT if limit.owners is None else Reason.EXISTING_LIMIT
     return LimitRule(
-        reason,
+        _reason(limit),
         limit.topology,
         full,
         table=limit.matched,

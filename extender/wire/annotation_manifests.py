@@ -165,10 +165,10 @@ def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
     if affinity.podAntiAffinity is not None:
         yield from _below("podAntiAffinity", _pod_affinity(affinity.podAntiAffinity))
         limited = [term for _, term in _located(affinity.podAntiAffinity) if term.most is not None]
-        for index, term in enumerate(affinity.podAntiAffinity.during_execution or ()):
+        for path, term in _located(affinity.podAntiAffinity):
             if isinstance(term.most, str):
-                path = f"podAntiAffinity.{DURING_EXECUTION}[{index}].maxMatchingPods"
-                yield path, "a percentage cannot be required during execution"
+                for fault in _percentage(term, path):
+                    yield f"podAntiAffinity.{path}.maxMatchingPods", fault
         if len(limited) > OF_ANNOTATIONS.limits:
             what = (
                 f"{len(limited)} terms with maxMatchingPods are more than {OF_ANNOTATIONS.limits}"
@@ -223,6 +223,13 @@ def _pod_affinity(found: StrictPodAffinity) -> Iterator[Fault]:
         yield from _below(f"{PREFERRED}[{index}]", _weight(each.weight))
     for path, term in _located(found):
         yield from _below(path, _pod_term(term))
+
+
+def _percentage(term: StrictPodTerm, path: str) -> Iterator[str]:
+    if path.startswith(DURING_EXECUTION):
+        yield "a percentage cannot be required during execution"
+    if term.namespaces or term.namespaceSelector is not None:
+        yield "a percentage is of pods of the own namespace: leave out namespaces"
 
 
 def _located(found: StrictPodAffinity) -> Iterator[tuple[str, StrictPodTerm]]:

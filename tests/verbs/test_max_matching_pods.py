@@ -7,10 +7,24 @@ from typing import Any
 import pytest
 
 from extender.cluster.audits.violations import Violation, patrol, witnesses
+from extender.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.model.pod_affinity import LimitedTerm
 from extender.verbs.preempting import Victims
 from tests.annotating import PREFERRED, REQUIRED, annotated
-from tests.builders import HOST, ZONE, Json, Pod, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    HOST,
+    ZONE,
+    Json,
+    Pod,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
 from tests.limit_questions import LIMITS, differences
 from tests.oracle import IN_TREE_DEFAULTS
 from tests.verbs.judging import actual_refusals, actual_scores, chosen_of
@@ -149,6 +163,17 @@ DB = pod("db").labels(app="db")
 def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
     state = state_of(NODES, [], placed)
     assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+
+
+@pytest.mark.parametrize(("limits", "refused"), [(MOST_LIMITS, True), (MOST_LIMITS + 1, False)])
+def test_a_namespace_has_a_say_by_so_many_limits(*, limits: int, refused: bool) -> None:
+    chosen = [selector(requirement("k", "NotIn", f"{at}")) for at in range(limits)]
+    owners = [
+        limited(pod(f"o{at}").on("a"), 0, namespaceSelector=each) for at, each in enumerate(chosen)
+    ]
+    state = state_of(NODES, [namespace("default")], owners)
+    expected = {"a": THEIRS, "b": THEIRS} if refused else {}
+    assert actual_refusals(state, web("new"), NAMES, plugins=LIMITS) == expected
 
 
 @pytest.mark.thorough

@@ -303,6 +303,10 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             id="a limit that is no number",
         ),
         pytest.param(
+            anti(term(ZONE, WEB, maxMatchingPods="20%", namespaceSelector={})),
+            f"{FIRST}.maxMatchingPods", "own namespace", id="a percentage of other namespaces",
+        ),
+        pytest.param(
             anti(**{DURING: [term(ZONE, WEB, maxMatchingPods="20%")]}),
             f"{AT}.podAntiAffinity.{DURING}[0].maxMatchingPods", "during execution",
             id="a percentage during execution",

@@ -78,7 +78,10 @@ def mismatches(state: ClusterState) -> list[TableName]:
     """
     counted, truth = live(state), recount(state)
     names = {**counted, **truth}
-    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
+    wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
+    placements = _placements(state)
+    complete = (each for each in state.matching_sets if each.pending is None)
+    return wrong + [each.name for each in complete if each.total != _total(state, placements, each)]
 
 
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
@@ -166,8 +169,11 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
             truth = _by_domain(state, members, counted.table.topology.key, weights)
             yield _finding(counted.table, truth, counted)
     elif counted in state.matching_sets and counted.pending is None:
-        truth = _matching(state, _live_placements(state), counted)
-        yield _finding(counted.table, truth, counted)
+        placements = _live_placements(state)
+        truth = _matching(state, placements, counted)
+        found = _finding(counted.table, truth, counted)
+        total = counted.total == _total(state, placements, counted)
+        yield found or (None if total else f"total of a set over {counted.table.topology.key}")
 
 
 def _is_member_as_it_should(
@@ -252,13 +258,23 @@ def _owners(
 
 
 def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
-    weights = {
-        pod_class: counted.pod_set.weigh(
-            pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
-        )
-        for pod_class in placements
-    }
+    weights = _weights(state, placements, counted)
     return _by_domain(state, placements, counted.table.topology.key, weights)
+
+
+def _total(state: ClusterState, placements: Placements, counted: MatchingPods) -> int:
+    weights = _weights(state, placements, counted)
+    return sum(weights[each] * sum(on_nodes.values()) for each, on_nodes in placements.items())
+
+
+def _weights(
+    state: ClusterState, placements: Placements, counted: MatchingPods
+) -> Mapping[PodClass, int]:
+    spaces = state.namespaces
+    return {
+        each: counted.pod_set.weigh(each, spaces.get(each.namespace, NO_LABELS))
+        for each in placements
+    }
 
 
 def _by_domain(

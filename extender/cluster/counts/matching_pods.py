@@ -37,6 +37,8 @@ class MatchingPods:
     compared as they come."""
     weights: SelectorIndex[Weight] | None = None
     """Finds the selectors that match a class, where there are many to add up."""
+    total: int = 0
+    """What all pods add together, those in no domain as well."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
     selector_bytes: int = field(init=False)
@@ -137,6 +139,8 @@ class PlacedClass:
         else:
             self.on_nodes.pop(node, None)
         self.pods += pods
+        for counted, amount in self.counted.items():
+            counted.total += amount * pods
         for table, amount in self._tables.items():
             table.add(node, amount * pods)
 
@@ -149,6 +153,7 @@ class PlacedClass:
         if amount == before:
             return
         table = counted.table
+        counted.total += (amount - before) * self.pods
         if amount:
             self.counted[counted] = self._tables[table] = amount
             counted.members[self] = None

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from extender.cluster.counts.annotation_scope import Source
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.existing_term import ExistingTerm, Role
@@ -133,6 +134,8 @@ def unions(tables: Iterable[DomainTable]) -> tuple[DomainUnion, ...]:
     return tuple(DomainUnion(topology, tuple(group)) for topology, group in grouped.items())
 
 
+MOST_LIMITS = 64
+"""Different limits about a pod that the placed pods of one namespace may have."""
 LARGE_SHARE = 2
 """A pre-filter state may take half of the budget: resolving a large one is expensive."""
 OUTDATED_AT_ONCE = 8
@@ -212,14 +215,11 @@ class PreFilterStates:
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
         existing: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
-        limits: list[ExistingTerm] = []
         for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
             counts = existing_term.annotated or not pod_class.of_annotations
             if counts and existing_term.owners.topology.is_anywhere:
                 existing[existing_term.role].append((existing_term.owners, 1))
-                if existing_term.role is Role.LIMIT:
-                    limits.append(existing_term)
         large = self.large_matches.about(pod_class)
         repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
         repelling += chain.from_iterable(each.anti_affinity for each in large)
@@ -243,15 +243,25 @@ class PreFilterStates:
             ),
             existing_preferred=(*existing[Role.PREFERRED], *preferring),
             existing_required=(*existing[Role.REQUIRED], *requiring),
-            limits=(*self._own_limits(pod_class, sets), *map(self._existing_limit, limits)),
+            limits=(
+                *self._own_limits(pod_class, sets),
+                *map(self._existing_limit, self._existing_limits(pod_class)),
+            ),
         )
 
     def _existing_limits(self, pod_class: PodClass) -> list[ExistingTerm]:
-        """Return the limits of placed pods that are about pods of a class."""
+        """Return the limits of placed pods that are about pods of a class, and count for them.
+
+        None of a namespace that has very many: what others have to count is not for it to say.
+        """
         if not self._counters.existing_terms.limits:
             return []
-        every = self._counters.existing_terms_about(pod_class)
-        return [each for each in every if each.role is Role.LIMIT]
+        by_namespace: dict[Source, list[ExistingTerm]] = {}
+        for each in self._counters.existing_terms_about(pod_class):
+            if each.role is Role.LIMIT and each.owners.topology.is_anywhere:
+                by_namespace.setdefault(each.source, []).append(each)
+        few = (some for some in by_namespace.values() if len(some) <= MOST_LIMITS)
+        return [each for some in few for each in some]
 
     def _own_limits(self, pod_class: PodClass, sets: RuleSets) -> Iterator[DomainLimit]:
         labels = self._counters.namespace_labels(pod_class.namespace)
