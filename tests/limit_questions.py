@@ -109,6 +109,8 @@ def _term(dice: random.Random, limited: float) -> Json:
         percentages = () if fields.keys() & {"namespaces", "namespaceSelector"} else ("30%", "60%")
         fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3, *percentages))
     about = dice.choice((selector(), selector(app="web"), selector(app="db")))
+    if "maxMatchingPods" in fields and "namespaceSelector" in fields:
+        about = selector(app=dice.choice(APPS))
     return term(dice.choice((HOST, ZONE, ZONE, "rack", "nowhere")), about, **fields)
 
 

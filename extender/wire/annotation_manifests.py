@@ -166,9 +166,8 @@ def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
         yield from _below("podAntiAffinity", _pod_affinity(affinity.podAntiAffinity))
         limited = [term for _, term in _located(affinity.podAntiAffinity) if term.most is not None]
         for path, term in _located(affinity.podAntiAffinity):
-            if isinstance(term.most, str):
-                for fault in _percentage(term, path):
-                    yield f"podAntiAffinity.{path}.maxMatchingPods", fault
+            for fault in _limit(term, path) if term.most is not None else ():
+                yield f"podAntiAffinity.{path}.maxMatchingPods", fault
         if len(limited) > OF_ANNOTATIONS.limits:
             what = (
                 f"{len(limited)} terms with maxMatchingPods are more than {OF_ANNOTATIONS.limits}"
@@ -225,7 +224,13 @@ def _pod_affinity(found: StrictPodAffinity) -> Iterator[Fault]:
         yield from _below(path, _pod_term(term))
 
 
-def _percentage(term: StrictPodTerm, path: str) -> Iterator[str]:
+def _limit(term: StrictPodTerm, path: str) -> Iterator[str]:
+    selector = term.labelSelector
+    if term.namespaceSelector is not None and not (selector and selector.matchLabels):
+        # Everybody's pods are compared with such a term, one by one.
+        yield "a limit with a namespaceSelector needs matchLabels"
+    if not isinstance(term.most, str):
+        return
     if path.startswith(DURING_EXECUTION):
         yield "a percentage cannot be required during execution"
     if term.namespaces or term.namespaceSelector is not None:

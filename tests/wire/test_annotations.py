@@ -303,6 +303,10 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             id="a limit that is no number",
         ),
         pytest.param(
+            anti(term(ZONE, selector(), maxMatchingPods=2, namespaceSelector={})),
+            f"{FIRST}.maxMatchingPods", "matchLabels", id="a limit about everybody",
+        ),
+        pytest.param(
             anti(term(ZONE, WEB, maxMatchingPods="20%", namespaceSelector={})),
             f"{FIRST}.maxMatchingPods", "own namespace", id="a percentage of other namespaces",
         ),

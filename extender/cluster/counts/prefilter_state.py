@@ -215,11 +215,14 @@ class PreFilterStates:
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
         existing: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
+        limits: list[ExistingTerm] = []
         for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
             counts = existing_term.annotated or not pod_class.of_annotations
             if counts and existing_term.owners.topology.is_anywhere:
                 existing[existing_term.role].append((existing_term.owners, 1))
+                if existing_term.role is Role.LIMIT:
+                    limits.append(existing_term)
         large = self.large_matches.about(pod_class)
         repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
         repelling += chain.from_iterable(each.anti_affinity for each in large)
@@ -245,23 +248,17 @@ class PreFilterStates:
             existing_required=(*existing[Role.REQUIRED], *requiring),
             limits=(
                 *self._own_limits(pod_class, sets),
-                *map(self._existing_limit, self._existing_limits(pod_class)),
+                *map(self._existing_limit, _countable(limits)),
             ),
         )
 
     def _existing_limits(self, pod_class: PodClass) -> list[ExistingTerm]:
-        """Return the limits of placed pods that are about pods of a class, and count for them.
-
-        None of a namespace that has very many: what others have to count is not for it to say.
-        """
+        """Return the limits of placed pods that are about pods of a class, and count for them."""
         if not self._counters.existing_terms.limits:
             return []
-        by_namespace: dict[Source, list[ExistingTerm]] = {}
-        for each in self._counters.existing_terms_about(pod_class):
-            if each.role is Role.LIMIT and each.owners.topology.is_anywhere:
-                by_namespace.setdefault(each.source, []).append(each)
-        few = (some for some in by_namespace.values() if len(some) <= MOST_LIMITS)
-        return [each for some in few for each in some]
+        every = self._counters.existing_terms_about(pod_class)
+        limits = [each for each in every if each.role is Role.LIMIT]
+        return _countable([each for each in limits if each.owners.topology.is_anywhere])
 
     def _own_limits(self, pod_class: PodClass, sets: RuleSets) -> Iterator[DomainLimit]:
         labels = self._counters.namespace_labels(pod_class.namespace)
@@ -275,3 +272,15 @@ class PreFilterStates:
             raise TypeError(f"{term} has no limit")
         matched = self._counters.matching(*matched_by(term))
         return DomainLimit(term, matched, existing.owners, 1, existing.number)
+
+
+def _countable(limits: Iterable[ExistingTerm]) -> list[ExistingTerm]:
+    """Return the limits but those of a namespace that has very many about the same pods.
+
+    What others have to count is not for it to say.
+    """
+    by_namespace: dict[Source, list[ExistingTerm]] = {}
+    for each in limits:
+        by_namespace.setdefault(each.source, []).append(each)
+    few = (some for some in by_namespace.values() if len(some) <= MOST_LIMITS)
+    return [each for some in few for each in some]
