@@ -334,7 +334,7 @@ class ClusterView:
             known = self.pod(asking.key, asking.uid)
             if known is None or known.node is not None:
                 waiting += self.is_about(term, asking.pod_class)
-        return matched.total + waiting
+        return matched.add_up() + waiting
 
     def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.

@@ -419,8 +419,8 @@ BUGS = (
     Bug(
         "waiting pods are not counted for a percentage",
         "cluster.view",
-        "return matched.total + waiting",
-        "return matched.total + (asking is not None)",
+        "return matched.add_up() + waiting",
+        "return matched.add_up() + (asking is not None)",
         "verbs/test_max_matching_pods.py::test_nodes_are_refused",
     ),
 )

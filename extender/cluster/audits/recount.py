@@ -81,7 +81,8 @@ def mismatches(state: ClusterState) -> list[TableName]:
     wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
     placements = _placements(state)
     complete = (each for each in state.matching_sets if each.pending is None)
-    return wrong + [each.name for each in complete if each.total != _total(state, placements, each)]
+    totals = ((each, _total(state, placements, each)) for each in complete)
+    return wrong + [each.name for each, total in totals if each.total not in {None, total}]
 
 
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
@@ -172,7 +173,7 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
         placements = _live_placements(state)
         truth = _matching(state, placements, counted)
         found = _finding(counted.table, truth, counted)
-        total = counted.total == _total(state, placements, counted)
+        total = counted.total in {None, _total(state, placements, counted)}
         yield found or (None if total else f"total of a set over {counted.table.topology.key}")
 
 

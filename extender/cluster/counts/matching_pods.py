@@ -37,8 +37,8 @@ class MatchingPods:
     compared as they come."""
     weights: SelectorIndex[Weight] | None = None
     """Finds the selectors that match a class, where there are many to add up."""
-    total: int = 0
-    """What all pods add together, those in no domain as well."""
+    total: int | None = None
+    """What all pods add together, those in no domain as well; None until somebody asks."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
     selector_bytes: int = field(init=False)
@@ -69,6 +69,21 @@ class MatchingPods:
     def name(self) -> tuple[PodSet, str]:
         """Return what tells it from all other sets."""
         return self.pod_set, self.table.topology.key
+
+    def add_up(self) -> int:
+        """Return the total, and keep it from then on; O(classes and their nodes) the first time."""
+        if self.total is None:
+            self.total = sum(
+                placed.counted[self] * sum(placed.on_nodes.values()) for placed in self.members
+            )
+            for placed in self.members:
+                placed.totalled += (self,)
+        return self.total
+
+    def add(self, amount: int) -> None:
+        """Add to the total, if it is kept."""
+        if self.total is not None:
+            self.total += amount
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
         """Return what one pod of a class adds."""
@@ -117,18 +132,18 @@ class PlacedClass:
     shares of its pods (`Counters.moving`).
     """
 
-    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class", "pods")
+    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class", "totalled")
 
     def __init__(self, pod_class: PodClass, owned: dict[DomainTable, int]) -> None:
         self.pod_class = pod_class
         self.on_nodes: dict[int, int] = {}
         """Pods by node number; nodes without any are left out."""
-        self.pods = 0
-        """On all nodes."""
         self.owned = owned
         """Tables of the terms that the class carries, each with what one pod adds."""
         self.counted: dict[MatchingPods, int] = {}
         """The sets of counted pods that the class belongs to, with what one pod adds to each."""
+        self.totalled: tuple[MatchingPods, ...] = ()
+        """Those of the sets whose total is asked for."""
         self._tables = dict(owned)
 
     def place(self, node: int, pods: int) -> None:
@@ -138,9 +153,8 @@ class PlacedClass:
             self.on_nodes[node] = total
         else:
             self.on_nodes.pop(node, None)
-        self.pods += pods
-        for counted, amount in self.counted.items():
-            counted.total += amount * pods
+        for counted in self.totalled:
+            counted.add(self.counted[counted] * pods)
         for table, amount in self._tables.items():
             table.add(node, amount * pods)
 
@@ -153,10 +167,13 @@ class PlacedClass:
         if amount == before:
             return
         table = counted.table
-        counted.total += (amount - before) * self.pods
+        if counted.total is not None:
+            counted.add((amount - before) * sum(self.on_nodes.values()))
         if amount:
             self.counted[counted] = self._tables[table] = amount
             counted.members[self] = None
+            if counted.total is not None and not before:
+                self.totalled += (counted,)
         else:
             self.abandon(counted)
             del counted.members[self]
@@ -165,6 +182,8 @@ class PlacedClass:
     def abandon(self, counted: MatchingPods) -> None:
         """Stop keeping a set that is given up; its table stays as it is at this moment."""
         del self.counted[counted], self._tables[counted.table]
+        if counted.total is not None:
+            self.totalled = tuple(each for each in self.totalled if each is not counted)
 
     def tables(self) -> Iterable[tuple[DomainTable, int]]:
         """Return the tables of the class with what one pod adds to each."""
