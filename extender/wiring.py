@@ -10,7 +10,13 @@ from time import monotonic, time
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Helper, Listeners
-from extender.callbacks.in_flight import FEW, REST, SCORE_HOLD_SECONDS, InFlightPods
+from extender.callbacks.in_flight import (
+    FEW,
+    REST,
+    SCORE_HOLD_SECONDS,
+    UNSEEN_HOLD_SECONDS,
+    InFlightPods,
+)
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
@@ -101,7 +107,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         score_plugins(config),
         max_score=config.prioritize.max_score,
         mode=config.mode,
-        in_flight=_unseen_pods(state, clock) if config.mode is Mode.ASSIST else None,
+        in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
@@ -110,6 +116,9 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         listeners = replace(listeners, in_flight=in_flight)
         binder = context.source.binder
         others["bind"] = Binds(requests, refusing, binder, in_flight, clock=clock)
+    elif refusing and config.takes_annotations:
+        in_flight = _unseen_pods(state, clock, _interact_by_annotation(state), UNSEEN_HOLD_SECONDS)
+        listeners = replace(listeners, in_flight=in_flight)
     if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
         others["preempt"] = preemptions = Preemptions(
@@ -175,22 +184,36 @@ def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodCla
     """Return what tells whether pods get in each other's way, by the rules that are ours."""
     if PluginName.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
+    return _interact_by_annotation(state)
+
+
+def _interact_by_annotation(state: ClusterState) -> Callable[[PodClass, PodClass], bool]:
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 
 
-def _unseen_pods(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
-    """Return the pods that the scheduler places by our scores, until the watch shows where."""
+def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
+    return _unseen_pods(state, clock, partial(prefer, state), SCORE_HOLD_SECONDS, FEW)
+
+
+def _unseen_pods(
+    state: ClusterState,
+    clock: Callable[[], float],
+    interact: Callable[[PodClass, PodClass], bool],
+    hold: float,
+    most_alike: int | None = None,
+) -> InFlightPods:
+    """Return the pods that the scheduler places by our answers, until the watch shows where."""
 
     def bound(pod: Pod) -> bool:
         known = state.pod(pod.key, pod.uid)
         return known is not None and known.node is not None
 
     in_flight = InFlightPods(
-        partial(prefer, state),
+        interact,
         decided=bound,
-        most_alike=FEW,
+        most_alike=most_alike,
         rest=REST,
-        hold=SCORE_HOLD_SECONDS,
+        hold=hold,
         clock=clock,
     )
     state.pod_observers.append(in_flight.look_again)

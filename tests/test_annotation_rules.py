@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from argparse import Namespace
 from contextlib import asynccontextmanager
@@ -15,7 +16,18 @@ from extender import config
 from extender.runtime import Running, running
 from extender.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
-from tests.builders import HOST, ZONE, Pod, node, node_term, pod, requirement, selector, term
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    model_pod,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    term,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -261,3 +273,23 @@ async def test_a_bind_is_refused_where_an_annotation_forbids_it(tmp_path: Path) 
     async with serving(tmp_path, "replace", WEB, waiting) as (program, session):
         found = await post(f"{program.callbacks_url}/bind", session, body("bind", NEW))
     assert MINE in found["Error"]
+
+
+async def test_in_assist_a_pod_waits_until_the_watch_shows_one_that_is_in_its_way(
+    tmp_path: Path,
+) -> None:
+    one, two = (annotated(pod(name).labels(app="web"), anti()) for name in ("one", "two"))
+    async with serving(tmp_path, "assist") as (program, session):
+        url = f"{program.callbacks_url}/filter"
+        first = await post(url, session, asking(one))
+        assert first["NodeNames"] == NAMES
+
+        async with asyncio.TaskGroup() as tasks:
+            asked = tasks.create_task(post(url, session, asking(two)))
+            # Whoever has nothing to do with it is answered meanwhile.
+            for _ in range(20):
+                other = await post(url, session, asking(pod("other")))
+                assert other["NodeNames"] == NAMES
+            assert not asked.done()
+            program.state.upsert_pod(model_pod(Pod(one).on("b")))
+        assert asked.result()["NodeNames"] == ["a", "c"]

@@ -22,6 +22,9 @@ some milliseconds after the answer: of 6 replicas that prefer to be apart, 2 nod
 pod more or less is little among many, and to wait for each would cost their rate."""
 SCORE_HOLD_SECONDS = 0.2
 """How long scores wait, at most: for a bind of the scheduler's and for the watch."""
+UNSEEN_HOLD_SECONDS = 0.5
+"""Likewise a filter for hard rules in annotations, where the scheduler binds: the API server may be
+slow, and nobody looks at these rules again."""
 REST = 9
 """So many times as long as a wait of scores in vain, none waits: pods whose binds never come, of
 which a tenant may make many, cost the scheduler a tenth of its time at most."""
