@@ -76,9 +76,10 @@ Update deployment default/web, 3 pods: 0 placed, 1 pod pending, stuck
   Nearest: a2 if default/web-5d-1 was not there
   Nearest: b1 if default/web-5d-2 was not there
   Note: default/web-5d-0, default/web-5d-1, default/web-5d-2 belong to another
-    revision of the same Deployment (pod-template-hash 5d): add matchLabelKeys:
-    [pod-template-hash] to the term, so that revisions do not keep each other
-    away, or let the update remove a pod first (maxSurge: 0, maxUnavailable: 1)
+    revision of the same Deployment (pod-template-hash 5d): let this update
+    remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys:
+    [pod-template-hash] in the term helps from the next update on, as older pods
+    keep the rules that they have
 """
 
 

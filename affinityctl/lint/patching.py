@@ -75,25 +75,35 @@ def _index(operation: Operation) -> tuple[str, int]:
 
 
 def script(report: Report) -> str:
-    """Write a kubectl command for each object that can be patched, and what none is for."""
+    """Write a kubectl command for each object that can be patched, and what none is for.
+
+    The fix of a rule stands above the first command that is for it.
+    """
     by_object: dict[str, list[Finding]] = {}
     for each in report.findings:
         by_object.setdefault(each.place.object, []).append(each)
-    lines = [line for name, found in by_object.items() for line in _command(name, found)]
+    told: set[str] = set()
+    lines = [line for name, found in by_object.items() for line in _command(name, found, told)]
     return "\n".join(lines or ["# nothing found"])
 
 
-def _command(name: str, found: list[Finding]) -> Iterator[str]:
+def _command(name: str, found: list[Finding], told: set[str]) -> Iterator[str]:
     kind, _, key = name.partition(" ")
     namespace, _, name_alone = key.rpartition("/")
-    fixed = {each.rule.id: None for each in found if each.patch and kind not in _FIXED}
+    fixed = {each.rule.id: each.rule.fix for each in found if each.patch and kind not in _FIXED}
     left = {each.rule.id: None for each in found if each.rule.id not in fixed}
     if left:
-        yield wrapped(f"# {name}: no patch for {', '.join(left)}", hanging=0).replace("\n", "\n# ")
+        yield _comment(f"{name}: no patch for {', '.join(left)}")
     if fixed:
         patch = msgspec.json.encode(merged(found)).decode()
         yield f"# {name}: {', '.join(fixed)}"
+        yield from (_comment(f"{rule}: {fix}") for rule, fix in fixed.items() if rule not in told)
+        told.update(fixed)
         yield (
             f"kubectl patch {kind.lower()} {shlex.quote(name_alone)} --namespace "
             f"{shlex.quote(namespace)} --type json --patch {shlex.quote(patch)}"
         )
+
+
+def _comment(text: str) -> str:
+    return wrapped(f"# {text}", hanging=0).replace("\n", "\n# ")

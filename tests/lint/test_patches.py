@@ -15,6 +15,7 @@ import yaml
 from affinityctl import cli
 from affinityctl.lint.linting import lint
 from affinityctl.lint.patching import merged, script
+from affinityctl.lint.rulebook import BY_ID
 from affinityctl.lint.template import Surroundings
 from tests.builders import HOST, ZONE, Json, Pod, node, pod, selector, term
 from tests.deploy.places import EXAMPLES, ROOT
@@ -52,7 +53,9 @@ def with_constraint(made: Pod, label_selector: Json) -> Pod:
 
 CURED = [
     pytest.param(
-        of("Deployment", APART, replicas=3), ["rollout-stuck"], id="label keys for an update"
+        of("Deployment", APART, replicas=3),
+        ["rollout-stuck"],
+        id="an old pod first, and label keys",
     ),
     pytest.param(
         of("Deployment", web().host_port(80), replicas=6, strategy=surge(2, 0)),
@@ -175,6 +178,23 @@ def test_the_command_of_the_docs() -> None:
     assert f"\n{script(linted(*CLUSTER, made))}\n" in documented
 
 
+def test_an_update_that_is_stuck_goes_on_with_its_patch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = ROOT / "tests" / "puzzles" / "an-update-waits-for-its-own-old-pods.json"
+    things = json.loads(recorded.read_text())["items"]
+    (deployment,) = [each for each in things if each["kind"] == "Deployment"]
+    patch = merged(linted(*things).findings)
+    dump, written = tmp_path / "dump.json", tmp_path / "patched.json"
+    dump.write_text(json.dumps({"kind": "List", "items": things}))
+    stuck = {}
+    for operations in (patch, [each for each in patch if each["path"] != "/spec/strategy"]):
+        written.write_text(json.dumps(patched(deployment, operations)))
+        code = cli.main(["simulate", "--roll", str(written), "--cluster", str(dump)])
+        stuck[len(operations)] = (code, "stuck" in capsys.readouterr().out)
+    assert stuck == {2: (0, False), 1: (1, True)}
+
+
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     things = [
         of("Deployment", pod("web", "shop").labels(app="web"), replicas=2),
@@ -182,8 +202,10 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ]
     (tmp_path / "two.json").write_text(json.dumps({"kind": "List", "items": things}))
     assert cli.main(["lint", str(tmp_path / "two.json"), "--fix"]) == 1
-    first, command, last = capsys.readouterr().out.splitlines()
+    first, *fix, command, last = capsys.readouterr().out.splitlines()
     assert first == "# Deployment shop/it: replicas-not-spread"
+    told = " ".join(line.removeprefix("# ") for line in fix)
+    assert told == f"replicas-not-spread: {BY_ID['replicas-not-spread'].fix}"
     assert last == "# Pod default/alone: no patch for selector-missing"
     *words, patch = shlex.split(command)
     assert words == [

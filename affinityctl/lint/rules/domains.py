@@ -68,14 +68,15 @@ def _stuck(template: Template) -> Iterator[Spot]:
         if rollout.replicas == domains and (at is None or template.holds_old_pods_off(at)):
             full = f"{domains} replicas fill all {domains} {what}"
             message = f"{full}, and maxUnavailable comes to 0: no room for a new pod"
-            yield Spot(path, message, (_making_room(at),))
+            yield Spot(path, message, tuple(_making_room(at)))
 
 
-def _making_room(at: TermAt | None) -> Operation:
-    if at is None:
-        return add("spec.strategy", REPLACE_FIRST)
-    keys = [*(at.written.matchLabelKeys or ()), TEMPLATE_HASH]
-    return add(f"{at.path}.matchLabelKeys", keys)
+def _making_room(at: TermAt | None) -> Iterator[Operation]:
+    """Yield what lets the next update through, though older pods keep the rules that they have."""
+    yield add("spec.strategy", REPLACE_FIRST)
+    if at is not None:
+        keys = [*(at.written.matchLabelKeys or ()), TEMPLATE_HASH]
+        yield add(f"{at.path}.matchLabelKeys", keys)
 
 
 def _daemons(template: Template) -> Iterator[Spot]:
@@ -192,8 +193,10 @@ RULES: Final = (
         "every node, and the new pod must stay away from them.",
         "With maxUnavailable 0 no old pod goes before a new one is ready, and no new one finds a "
         "place. The default of 25 % comes to 0 for up to three replicas.",
-        "Add matchLabelKeys: [pod-template-hash] to the term, so that only pods of one version "
-        "keep apart; with host ports, set maxSurge: 0 and maxUnavailable: 1.",
+        "Set maxSurge: 0 and maxUnavailable: 1, which helps an update that is stuck now as well. "
+        "With matchLabelKeys: [pod-template-hash] in the term only pods of one version keep apart, "
+        "but older pods keep the rules that they have: it helps from the next update on, which "
+        "may then surge again.",
         _stuck,
     ),
     Rule(

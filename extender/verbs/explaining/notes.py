@@ -24,14 +24,12 @@ OTHER_SCHEDULER: Final = "schedulerName"
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND), "")
 """Labels in which replicas differ."""
 
-_ADVICE: Final = {
-    Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
-    "do not keep each other away, or let the update remove a pod first (maxSurge: 0, "
-    "maxUnavailable: 1)",
-    Reason.EXISTING_ANTI_AFFINITY: "let the update remove a pod first (maxSurge: 0, "
-    f"maxUnavailable: 1). The rules of the older pods stay as they are, so matchLabelKeys: "
-    f"[{TEMPLATE_HASH}] helps only from the next update on",
-}
+_ADVICE: Final = (
+    "let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
+    f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the rules "
+    "that they have"
+)
+_KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +174,19 @@ def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
 
 def _older_revision(explanation: Explanation) -> Iterator[Note]:
     """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
-    for reason, advice in _ADVICE.items():
-        older = {
-            pod.key: pod.pod_class.labels[TEMPLATE_HASH]
-            for each, pod in _in_the_way(explanation)
-            if each.reason is reason and _is_other_revision(pod, explanation.pod)
-        }
-        if older:
-            names = sorted(older)
-            hashes = sorted({*older.values()})
-            yield Note(
-                "otherRevision",
-                f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
-                f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))}): {advice}",
-            )
-            return
+    older = {
+        pod.key: pod.pod_class.labels[TEMPLATE_HASH]
+        for each, pod in _in_the_way(explanation)
+        if each.reason in _KEEPS_APART and _is_other_revision(pod, explanation.pod)
+    }
+    if older:
+        names = sorted(older)
+        hashes = sorted({*older.values()})
+        yield Note(
+            "otherRevision",
+            f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
+            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))}): {_ADVICE}",
+        )
 
 
 def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:

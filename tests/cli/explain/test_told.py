@@ -165,7 +165,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
                 pod("w").labels(app="web", **{HASH: "1", ZONE: "a"}).on("a1"),
                 pod("v").labels(app="web", **{HASH: "1", ZONE: "b"}).on("b1"),
             ],
-            "(pod-template-hash 1): add matchLabelKeys: [pod-template-hash]",
+            "(pod-template-hash 1): let this update remove a pod first",
             id="an older revision in the way, by the new pod's rule",
         ),
         pytest.param(
@@ -174,7 +174,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
                 pod(n).labels(app="web", **{HASH: "1"}).anti_affinity(term(ZONE, WEB)).on(at)
                 for n, at in (("w", "a1"), ("v", "b1"))
             ],
-            "The rules of the older pods stay as they are",
+            "helps from the next update on, as older pods keep the rules that they have",
             id="an older revision in the way, by its own rule",
         ),
         pytest.param(
