@@ -195,6 +195,13 @@ def test_an_update_that_is_stuck_goes_on_with_its_patch(
     assert stuck == {2: (0, False), 1: (1, True)}
 
 
+def test_a_command_says_that_old_pods_keep_their_rule() -> None:
+    made = of("StatefulSet", web().anti_affinity(term(ZONE, WEB)), replicas=4)
+    *told, command = script(linted(*CLUSTER, made)).splitlines()
+    assert command.startswith("kubectl patch statefulset it ")
+    assert "keep the anti-affinity" in " ".join(line.removeprefix("# ") for line in told)
+
+
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     things = [
         of("Deployment", pod("web", "shop").labels(app="web"), replicas=2),

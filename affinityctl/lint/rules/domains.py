@@ -183,7 +183,9 @@ RULES: Final = (
         "than there are domains, or nodes.",
         "The replicas beyond that number wait for ever.",
         "Lower the replicas, do without host ports, prefer instead of require, or use "
-        "topologySpreadConstraints, which allow more than one in each domain.",
+        "topologySpreadConstraints, which allow more than one in each domain. Pods that are there "
+        "keep the anti-affinity that they have, so an update away from it can wait for them: "
+        "delete those pods then.",
         _too_many,
     ),
     Rule(
