@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -209,6 +210,13 @@ def test_a_fault_in_rights_is_found(
     rule: str, mode: str, manifests: list[dict[str, Any]], config: dict[str, Any]
 ) -> None:
     assert found(linted(*manifests, ours(mode, **config))) == [rule]
+
+
+@pytest.mark.parametrize("rule", ["right-missing", "right-without-use"])
+def test_the_fix_names_every_component_with_rights(rule: str) -> None:
+    components = {file.parent.name for file in MANIFESTS.glob("components/*/rbac.yaml")}
+    assert components
+    assert components <= {*re.findall(r"\w+", BY_ID[rule].fix)}
 
 
 def test_a_role_that_is_not_there_may_have_what_is_missing() -> None:

@@ -97,8 +97,8 @@ OF_RIGHTS: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        "Apply the component of manifests/components that has it: bind, preemption, eviction or "
-        "quota.",
+        "Apply the component of manifests/components that has it: bind, preemption, eviction, "
+        "quota, or annotations for rules in annotations.",
         _missing,
     ),
 )
@@ -117,8 +117,9 @@ OF_ROLE: Final = (
         "The extender may change or read what its configuration never does.",
         "The right to bind is the power to place any pod anywhere, that to delete or evict pods "
         "needs no explanation. Only mode replace binds, preempts and reads disruption budgets, "
-        "only requiredDuringExecution evicts, and only the quota plugin reads quotas.",
-        "Leave out the components bind and preemption, eviction or quota.",
+        "only requiredDuringExecution evicts, and only the quota plugin and rules in annotations "
+        "need quotas.",
+        "Leave out the components bind and preemption, eviction, quota or annotations.",
         _idle,
     ),
 )

@@ -123,7 +123,8 @@ RULES: Final = (
         Level.ERROR,
         "filterVerb",
         "The extender is never asked which nodes a pod may use. In mode replace no required rule "
-        "is checked before the bind, and with quotas in mode assist none is enforced.",
+        "is checked before the bind. In mode assist no quota is enforced, and no required "
+        "rule in an annotation counts.",
     ),
     _absent(
         "prioritize-verb-missing",
