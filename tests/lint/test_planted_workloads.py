@@ -80,6 +80,11 @@ def in_host_network() -> Pod:
     return made
 
 
+def limited(most: int, label_selector: Json) -> Pod:
+    at_most = {REQUIRED: [term(ZONE, label_selector, maxMatchingPods=most)]}
+    return web().annotated(AFFINITY_ANNOTATION, json.dumps({"podAntiAffinity": at_most}))
+
+
 def spread(label_selector: Json | None) -> Pod:
     made = web()
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
@@ -236,10 +241,7 @@ FAULTS: list[Any] = [
     ),
     (
         "annotation-for-spec",
-        web().annotated(
-            AFFINITY_ANNOTATION,
-            json.dumps({"podAntiAffinity": {REQUIRED: [term(HOST, WEB, maxMatchingPods=1)]}}),
-        ),
+        of("Deployment", limited(1, WEB), replicas=2),
     ),
     (
         "annotation-misplaced",
@@ -258,6 +260,11 @@ FAULTS: list[Any] = [
     ("selector-almost-matches", web().prefers(1, term(HOST, selector(appp="db")))),
     ("replicas-not-spread", of("Deployment", web(), replicas=2)),
     ("replicas-not-spread", of("StatefulSet", web().affinity(term(ZONE, WEB)), replicas=3)),
+    ("replicas-not-spread", of("Deployment", limited(2, DB), replicas=2)),
+    (
+        "replicas-not-spread",
+        of("Deployment", web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"), replicas=2),
+    ),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
     ("term-implied", web().anti_affinity(term(HOST, DB), BROAD)),
@@ -378,12 +385,10 @@ def test_every_rule_about_workloads_has_a_fault() -> None:
 
 
 FINE = [
+    pytest.param(of("Deployment", limited(2, WEB), replicas=3), id="a limit that no spec can have"),
     pytest.param(
-        web().annotated(
-            AFFINITY_ANNOTATION,
-            json.dumps({"podAntiAffinity": {REQUIRED: [term(HOST, WEB, maxMatchingPods=2)]}}),
-        ),
-        id="a limit that no spec can have",
+        of("Deployment", web().annotated(EXCLUSIVE_ANNOTATION, f"app by {HOST}"), replicas=2),
+        id="a node for one app",
     ),
     pytest.param(
         web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"), id="a domain for one app"

@@ -9,7 +9,7 @@ from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.near import hint
 from affinityctl.lint.patching import add, spread
 from affinityctl.lint.selectors import contradictory
-from affinityctl.lint.template import KnownPods, Template, TermAt
+from affinityctl.lint.template import NEW, KnownPods, Template, TermAt
 from extender.model.labels import HOSTNAME, Operator
 
 _REPLICATED: Final = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
@@ -75,9 +75,23 @@ def _says_nothing(at: TermAt) -> bool:
     return selector.matches_nothing or contradictory(selector.requirements) is not None
 
 
+def _annotated(template: Template) -> bool:
+    """Return whether rules in annotations keep replicas apart, or mean them to share a node."""
+    pods = template.annotation.pods
+    if pods is None:
+        return False
+    rules = pods.rules.plus(pods.during_execution)
+    preferred = (term for term, weight in rules.preferred if weight < 0)
+    apart = (*rules.required_anti, *preferred, *(term for term, _ in rules.limits))
+    return any(each.term.topology_key == HOSTNAME for each in rules.required) or any(
+        template.matches_itself(each.merged(template.revision(NEW))) for each in apart
+    )
+
+
 def _not_spread(template: Template) -> Iterator[Spot]:
-    written = template.spread or template.ports or template.fault
+    written = template.spread or template.ports or template.fault or template.annotation.fault
     rules = any(at.against or at.term.topology_key == HOSTNAME for at in template.terms)
+    rules = rules or _annotated(template)
     one_node = template.around.nodes is not None and not template.eligible_nodes()[1:]
     if _several(template) and not written and not rules and not one_node:
         count = template.owner.rollout.replicas
