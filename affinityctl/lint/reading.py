@@ -39,6 +39,7 @@ from extender.wire.manifests import (
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
 from extender.wire.placement import RequirementsReader
+from extender.wire.topology_spread import HARD
 from extender.wire.workloads import WORKLOADS, OwnedMetadata
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
@@ -63,6 +64,8 @@ class _Container(msgspec.Struct, rename="camel"):
 
 
 class _SpreadConstraint(msgspec.Struct, rename="camel"):
+    topology_key: str = ""
+    when_unsatisfiable: str = HARD
     label_selector: LabelSelector | None = None
 
 
@@ -238,7 +241,8 @@ def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:
     for index, each in enumerate(spec.topology_spread_constraints or ()):
         path = f"topologySpreadConstraints[{index}]"
         selector = read_selector(each.label_selector, f"spec.{path}.labelSelector")
-        yield SpreadAt(f"{owner.path}.{path}", selector)
+        hard = each.when_unsatisfiable == HARD
+        yield SpreadAt(f"{owner.path}.{path}", selector, each.topology_key, hard)
 
 
 def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:

@@ -223,6 +223,13 @@ class SpreadAt(NamedTuple):
     path: str
     selector: Selector
     """The pods that it counts, whose label keys make them no others of one revision."""
+    topology_key: str
+    hard: bool
+
+    @property
+    def if_unmet(self) -> str:
+        """Say what comes of it where no node has its key."""
+        return "no node will do" if self.hard else "the constraint has no effect"
 
 
 @dataclass(frozen=True, slots=True)

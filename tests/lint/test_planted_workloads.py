@@ -85,9 +85,9 @@ def limited(most: int, label_selector: Json) -> Pod:
     return web().annotated(AFFINITY_ANNOTATION, json.dumps({"podAntiAffinity": at_most}))
 
 
-def spread(label_selector: Json | None) -> Pod:
+def spread(label_selector: Json | None, key: str = ZONE, when: str = "DoNotSchedule") -> Pod:
     made = web()
-    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when}
     if label_selector is not None:
         constraint["labelSelector"] = label_selector
     made["spec"]["topologySpreadConstraints"] = [constraint]
@@ -218,6 +218,8 @@ FAULTS: list[Any] = [
         of("DaemonSet", web().host_port(8080), updateStrategy=surge(1, 0)),
     ),
     ("topology-key-unknown", web().anti_affinity(term("kubernetes.io/host", DB))),
+    ("topology-key-unknown", spread(WEB, "topology.kubernetes.io/zones")),
+    ("topology-key-deprecated", spread(WEB, "failure-domain.beta.kubernetes.io/zone")),
     (
         "topology-key-deprecated",
         web().avoids(1, term("failure-domain.beta.kubernetes.io/zone", DB)),
@@ -283,6 +285,18 @@ OLD_ZONE = [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})]
 def test_a_fault_is_found(rule: str, thing: Json) -> None:
     more = OLD_ZONE if rule == "topology-key-deprecated" else []
     assert found(linted(*CLUSTER, *more, DATABASE, thing)) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("when", "comes_of_it"),
+    [("DoNotSchedule", "no node will do"), ("ScheduleAnyway", "the constraint has no effect")],
+)
+def test_a_constraint_over_a_key_that_no_node_has(when: str, comes_of_it: str) -> None:
+    (finding,) = linted(*CLUSTER, spread(WEB, f"{ZONE}s", when)).findings
+    assert finding.path == "spec.topologySpreadConstraints[0].topologyKey"
+    assert finding.message == (
+        f"no node has the label {ZONE}s, so {comes_of_it}; did you mean {ZONE}?"
+    )
 
 
 def test_a_key_that_some_nodes_lack() -> None:

@@ -107,12 +107,19 @@ def _shared(template: Template, key: str) -> bool:
 def _unknown_key(template: Template) -> Iterator[Spot]:
     if not template.around.nodes:
         return
-    for at in template.terms:
-        key = at.term.topology_key
+    for path, key, if_unmet in _keys(template):
         if not template.around.has_key(key):
             instead = hint(template.around.node_labels.near(key))
-            message = f"no node has the label {key}, so {at.if_unmet}{instead}"
-            yield Spot(f"{at.path}.topologyKey", message)
+            yield Spot(path, f"no node has the label {key}, so {if_unmet}{instead}")
+
+
+def _keys(template: Template) -> Iterator[tuple[str, str, str]]:
+    """Yield where each topology key is, the key, and what comes of it where no node has it."""
+    for at in template.terms:
+        yield f"{at.path}.topologyKey", at.term.topology_key, at.if_unmet
+    for each in template.spread:
+        if each.topology_key:  # the API server refuses a constraint without one
+            yield f"{each.path}.topologyKey", each.topology_key, each.if_unmet
 
 
 def _partial_key(template: Template) -> Iterator[Spot]:
@@ -125,11 +132,9 @@ def _partial_key(template: Template) -> Iterator[Spot]:
 
 
 def _old_key(template: Template) -> Iterator[Spot]:
-    for at in template.terms:
-        if successor := _SUCCESSORS.get(at.term.topology_key):
-            message = f"{at.term.topology_key} is deprecated; use {successor}"
-            path = f"{at.path}.topologyKey"
-            yield Spot(path, message, (add(path, successor),))
+    for path, key, _ in _keys(template):
+        if successor := _SUCCESSORS.get(key):
+            yield Spot(path, f"{key} is deprecated; use {successor}", (add(path, successor),))
 
 
 def _unknown_namespace(template: Template) -> Iterator[Spot]:
@@ -214,9 +219,10 @@ RULES: Final = (
     Rule(
         "topology-key-unknown",
         Level.ERROR,
-        "No node has the topology key of a term.",
-        "Required affinity can then be met nowhere and the pod waits for ever; any other term does "
-        "nothing. Often the key is misspelt, or the cluster has no zones.",
+        "No node has the topology key of a term, or of a topology spread constraint.",
+        "Required affinity, or a constraint with DoNotSchedule, can then be met nowhere and the "
+        "pod waits for ever; any other does nothing. Often the key is misspelt, or the cluster has "
+        "no zones.",
         "Correct the key, or label the nodes.",
         _unknown_key,
     ),
