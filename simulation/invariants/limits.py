@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -45,3 +45,25 @@ def is_exceeded(
                 matched[kind] = speaks_of(term, owner.pod, kind.pod, spaces)
             count += matched[kind]
     return count > int(term[MOST])
+
+
+def lets_in(
+    one: tuple[Kind, Labels],
+    others: Sequence[tuple[Kind, Labels]],
+    spaces: Mapping[str, Labels],
+) -> bool:
+    """Tell whether all limits leave room for a pod on a node: its own, and those of pods there."""
+    kind, here = one
+    if any(is_exceeded(term, one, others, spaces) for term in limits_of(kind.pod)):
+        return False
+    for owner, labels in others:
+        for term in limits_of(owner.pod):
+            key = term["topologyKey"]
+            if key not in here or labels.get(key) != here[key]:
+                continue
+            if speaks_of(term, owner.pod, kind.pod, spaces):
+                there = [each for each in others if each[1].get(key) == here[key]]
+                count = sum(speaks_of(term, owner.pod, each.pod, spaces) for each, _ in there)
+                if count + 1 > term[MOST]:
+                    return False
+    return True

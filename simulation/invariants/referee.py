@@ -20,7 +20,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
-from simulation.invariants.limits import MOST, is_exceeded, limits_of
+from simulation.invariants.limits import MOST, is_exceeded, lets_in, limits_of
 from simulation.invariants.preemptions import Preemptions
 from simulation.invariants.quotas import Limits, are_too_many
 from simulation.invariants.rules import Labels, has_rules
@@ -188,6 +188,9 @@ class Referee:
         if kind.crosses and self._is_over_quota(
             key_of(pod), self.placed.values(), [self.quotas.now]
         ):
+            return False
+        known = [(each.kind, nodes.get(each.node, {})) for each in self.placed.values()]
+        if not lets_in((kind, here or {}), known, self.spaces.now):
             return False
         there = ((each.kind, nodes.get(each.node)) for each in self.placed.values())
         return self.kinds.has_company((kind, here), there, spaces)
