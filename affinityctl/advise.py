@@ -12,7 +12,7 @@ from typing import Final
 
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import ENOUGH, Advice, Costs, a_second, busiest_minute, costs, model
-from affinityctl.cluster import fill
+from affinityctl.cluster import fill, require_nodes
 from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import Objects, list_cluster, numbered
@@ -44,6 +44,7 @@ def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
     objects = Objects()
     state, minor = _cluster(flags, objects)
+    require_nodes(flags, state)
     found = census(state)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
     # Errors first, and then by name, in whatever order the objects came.

@@ -20,7 +20,7 @@ from extender.cluster.state import ClusterState
 from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
 from extender.model.workload import Identity
-from extender.offline import ClusterFiles, objects_in
+from extender.offline import EXPECTED, ClusterFiles, objects_in
 from extender.resources import (
     BUDGETS,
     NAMESPACES,
@@ -81,9 +81,15 @@ def cluster_with_nodes(
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods)
     fill(flags, files, resources, dispensable=dispensable)
-    if not len(state.nodes):
-        raise ConfigError("--cluster", "there is no node in it")
+    require_nodes(flags, state)
     return state, files.workloads.found if flags.cluster else None
+
+
+def require_nodes(flags: argparse.Namespace, state: ClusterState) -> None:
+    """Raise ConfigError without a node, where no rule would refuse anything."""
+    if not len(state.nodes):
+        hint = f"; {EXPECTED}" if flags.cluster else ""
+        raise ConfigError("--cluster", f"there is no node in it{hint}")
 
 
 async def _list(

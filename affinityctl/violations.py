@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-from affinityctl.cluster import fill
+from affinityctl.cluster import fill, require_nodes
 from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.printing import columns, more, printed
@@ -52,6 +52,7 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
     pods = PodReader(node_affinity=True, owners=True, requirements=True)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
+    require_nodes(flags, state)
     return state
 
 

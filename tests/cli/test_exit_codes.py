@@ -147,6 +147,17 @@ def test_a_file_and_a_live_cluster_are_not_both_asked(
     assert f"--{other}: has no use beside --cluster; leave one of them out; see " in said
 
 
+@pytest.mark.parametrize("command", ["explain p", "simulate", "violations", "advise"])
+def test_pods_without_a_node_are_no_cluster(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crossing = pod("p").anti_affinity(term("zone", selector())).on("n")
+    (folder / "pods.json").write_text(json.dumps({"kind": "List", "items": [crossing]}))
+    assert cli.main([*command.split(), "--cluster", "pods.json"]) == 2
+    said = "--cluster: there is no node in it; expected what `kubectl get nodes,namespaces,pods"
+    assert said in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_no_wrong_usage(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
