@@ -242,11 +242,20 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     assert "Warning: volumes of default/p are not looked at" in said
     code, said = simulate("-o json", made)
     assert (json.loads(said)["fine"], json.loads(said)["verdict"]) == (False, "unknown")
-    gated = Pod(made | {"spec": made["spec"] | {"volumes": []}})
-    assert simulate("", gated)[0] == 0
-    assert simulate("", gated.on("a1"))[0] == 0
     waits = Pod(made | {"spec": made["spec"] | {"nodeSelector": {"disk": "ssd"}}})
     assert simulate("", waits)[0] == 1
+
+
+@pytest.mark.parametrize(
+    "spec", [{"schedulingGates": [{"name": "g"}]}, {"schedulerName": "mine"}], ids=min
+)
+def test_a_pod_that_the_scheduler_leaves_alone_may_not_be_placed(
+    spec: Any, simulate: Simulate
+) -> None:
+    held = Pod(pod("p") | {"spec": pod("p")["spec"] | spec})
+    code, said = simulate("", held)
+    assert (code, f"Warning: {min(spec)} of default/p are not looked at" in said) == (4, True)
+    assert simulate("", held.on("a1"))[0] == 0
 
 
 def test_nodes_of_which_nothing_is_said_take_anything(simulate: Simulate) -> None:

@@ -26,7 +26,7 @@ from extender.model.objects import Node, Pod, PodClass
 from extender.model.verdict import NODE_AFFINITY
 from extender.model.workload import DAEMON_SET, STATIC, Identity
 from extender.verbs.filtering import judge
-from extender.verbs.filters import OF_ROOM, filters, unknown
+from extender.verbs.filters import OF_ROOM, filters, holding, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import shape_of
@@ -309,7 +309,8 @@ class Scheduler:
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
-        doubts = [each.field for each in unknown(self.state, pod, self._filters)]
+        unsure = (*unknown(self.state, pod, self._filters), *holding(pod))
+        doubts = [each.field for each in unsure]
         self.is_uncertain |= bool(doubts)
         said = (each for each in pod.requirements.unmodelled if each != VOLUMES)
         for field in (*doubts, *said):

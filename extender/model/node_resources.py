@@ -92,6 +92,8 @@ class Requirements:
     """What the scheduler may refuse nodes for of its volumes; None where nobody reads that."""
     keep: str | None = None
     """The annotation by which it asks to be left where it is."""
+    gates: tuple[str, ...] = ()
+    """Its scheduling gates: until they are removed, no scheduler looks at it."""
     spread: tuple[SpreadConstraint, ...] = ()
     """Its topology spread constraints that refuse nodes."""
     size: int = field(default=0, compare=False)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import SPREAD, VOLUMES
+from extender.errors import bounded
+from extender.model.node_resources import DEFAULT_SCHEDULER, SPREAD, VOLUMES
 from extender.model.objects import Pod
 from extender.model.verdict import (
     NODE_NAME,
@@ -20,6 +21,7 @@ from extender.model.verdict import (
     NODE_UNSCHEDULABLE,
     TAINT_TOLERATION,
 )
+from extender.model.wording import some
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -38,6 +40,10 @@ from extender.verbs.topology_spread import PodTopologySpread
 NOT_MODELLED: Final = (SPREAD, "resourceClaims")
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
 cannot be read."""
+GATES: Final = "schedulingGates"
+OTHER_SCHEDULER: Final = "schedulerName"
+MOST_BYTES: Final = 1000
+"""Of names that whoever makes a pod chooses."""
 OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
@@ -108,6 +114,20 @@ class NotModelledVolumes(NotModelled):
                 "`affinity-extender explain` from the command line does"
             )
             yield Unknown(VOLUMES, text)
+
+
+def holding(pod: Pod) -> list[Unknown]:
+    """Return for what the default scheduler leaves a pod alone, wherever it fits."""
+    asks = pod.requirements
+    found = []
+    # The API server takes any text for a scheduler's name, and a file for a gate's as well.
+    if asks.gates:
+        named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)
+        found.append(Unknown(GATES, f"scheduling gates ({named})"))
+    if asks.scheduler != DEFAULT_SCHEDULER:
+        named = bounded(asks.scheduler, MOST_BYTES)
+        found.append(Unknown(OTHER_SCHEDULER, f"asks for scheduler '{named}'"))
+    return found
 
 
 def unknown(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Unknown]:

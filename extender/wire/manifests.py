@@ -184,6 +184,12 @@ class SchedulingGroup(msgspec.Struct):
     podGroupName: str | None = None
 
 
+class SchedulingGate(msgspec.Struct):
+    """v1.PodSchedulingGate."""
+
+    name: str | None = None
+
+
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
@@ -200,7 +206,7 @@ class PodSpec(msgspec.Struct):
     priorityClassName: str | None = None
     activeDeadlineSeconds: Int64 | None = None
     schedulingGroup: SchedulingGroup | None = None
-    schedulingGates: list[msgspec.Raw] | None = None
+    schedulingGates: list[SchedulingGate] | None = None
     schedulerName: str | None = None
     resourceClaims: list[msgspec.Raw] | None = None
     topologySpreadConstraints: msgspec.Raw = NULL

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from sys import getsizeof
 from typing import TypeAlias
 
 import msgspec
@@ -71,7 +72,9 @@ Fields: TypeAlias = Mapping[str, msgspec.Raw]
 """A volume, by the names of its fields."""
 VolumesReader: TypeAlias = Callable[[Sequence[Fields]], PodVolumes]
 """Reads the volumes of a pod; ObjectError names the field that is broken."""
-_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], PodVolumes | None, str | None, bytes]
+_Key: TypeAlias = tuple[
+    bytes, str, tuple[str, ...], PodVolumes | None, str | None, tuple[str, ...], bytes
+]
 
 
 def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
@@ -93,10 +96,6 @@ def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
         found.append("resourceClaims")
     if volumes:
         found.append(VOLUMES)
-    if spec.schedulingGates:
-        found.append("schedulingGates")
-    if spec.schedulerName and spec.schedulerName != DEFAULT_SCHEDULER:
-        found.append("schedulerName")
     return tuple(found)
 
 
@@ -115,10 +114,15 @@ class RequirementsReader:
         volumes = _volumes(spec)
         claimed = self._read_volumes(volumes) if volumes and self._read_volumes else None
         spread = bytes(spec.topologySpreadConstraints)
-        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, spread)
+        # Most pods have none, and a generator for nothing costs more than to ask.
+        gates = (
+            tuple(each.name or "" for each in spec.schedulingGates) if spec.schedulingGates else ()
+        )
+        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, gates, spread)
         known = self._known.peek(key)
         if known is None:
             size = decoded_size(tolerations) + len(scheduler) + decoded_size(spread)
+            size += sum(map(getsizeof, gates))
             hard, beyond = _read_spread(spread)
             known = Requirements(
                 _read_tolerations(tolerations),
@@ -126,6 +130,7 @@ class RequirementsReader:
                 key[2] + beyond,
                 claimed,
                 keep,
+                gates,
                 spread=hard,
                 size=size,
             )

@@ -70,13 +70,13 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
         pytest.param(
             with_spec(ROOMY, schedulingGates=[{"name": "later"}]),
             "fits",
-            "leaves it alone until they are removed",
+            "scheduling gates (later): the scheduler leaves the pod alone until they are removed",
             id="a gate",
         ),
         pytest.param(
             with_spec(ROOMY, schedulerName="other"),
             "fits",
-            "asks for another scheduler",
+            "asks for scheduler 'other': another one",
             id="another scheduler",
         ),
         pytest.param(

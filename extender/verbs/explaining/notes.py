@@ -15,11 +15,9 @@ from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.filters import GATES, OTHER_SCHEDULER, holding
 from extender.verbs.node_room import named_node
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
-
-GATES: Final = "schedulingGates"
-OTHER_SCHEDULER: Final = "schedulerName"
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND), "")
 """Labels in which replicas differ."""
@@ -30,6 +28,11 @@ _ADVICE: Final = (
     "that they have"
 )
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+_HELD: Final = {
+    GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
+    OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+}
+"""The kinds of notes about what holds a pod, and what there is to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,11 +265,6 @@ def _written(own: PodClass) -> Iterator[Note | None]:
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
     pod = explanation.pod
-    unmodelled = () if pod.node is not None else pod.requirements.unmodelled
-    if GATES in unmodelled:
-        text = "the pod has scheduling gates: the scheduler leaves it alone until they are removed"
-        yield Note("gated", text)
-    if OTHER_SCHEDULER in unmodelled:
-        yield Note(
-            "otherScheduler", "the pod asks for another scheduler, which may have other rules"
-        )
+    for each in () if pod.node is not None else holding(pod):
+        kind, more = _HELD[each.field]
+        yield Note(kind, f"{each.text}: {more}")

@@ -11,6 +11,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.model.wording import short
 from extender.verbs.explaining.explanation import Explanation
+from extender.verbs.filters import holding
 from extender.verbs.node_room import shape_of
 from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
 
@@ -37,13 +38,14 @@ class Bottleneck:
 def kind_of(pod: Pod) -> Hashable:
     """Return what pods have in common that wait for the same."""
     asks = pod.requirements
-    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes
+    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
 
 
 def telling_cause(explanation: Explanation) -> Generator[None, None, str]:
     """Say what keeps a pod waiting, in steps."""
-    if explanation.fits:
-        told = "; ".join(each.text for each in explanation.unknown)
+    pod = explanation.pod
+    if explanation.fits or pod.requirements.gates:
+        told = "; ".join(each.text for each in holding(pod) or explanation.unknown)
         return told or "nothing here: the scheduler has not come to them"
     limit = yield from finding_bottleneck(explanation)
     return "no node" if limit is None else limit.what

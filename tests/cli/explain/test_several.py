@@ -115,6 +115,44 @@ def test_all_that_wait_by_cause(explain: Explain, shop: list[Any]) -> None:
     assert told[1]["kinds"][0]["pods"][0]["created"] == "2026-11-24T11:59:30Z"
 
 
+EASY = "nothing here: the scheduler has not come to them"
+GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
+FORGED = [{"name": "a\n"}]
+ELSEWHERE = {"schedulerName": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        pytest.param(Pod(pod("p") | {"spec": spec | GATED}), "scheduling gates (a, b)", id="gates")
+        for spec in ({}, {"nodeSelector": {"disk": "ssd"}})
+    ]
+    + [
+        pytest.param(Pod(pod("p") | {"spec": ELSEWHERE}), "asks for scheduler 'mine'", id="other"),
+        pytest.param(
+            Pod(pod("p") | {"spec": GATED | ELSEWHERE}),
+            "scheduling gates (a, b); asks for scheduler 'mine'",
+            id="both",
+        ),
+        pytest.param(
+            Pod(pod("p") | {"spec": {"schedulerName": "\x1b[31m", "schedulingGates": FORGED}}),
+            r"scheduling gates (a\n); asks for scheduler '\x1b[31m'",
+            id="names that would drive a terminal",
+        ),
+        pytest.param(
+            Pod(pod("p") | {"spec": ELSEWHERE | {"nodeSelector": {"disk": "ssd"}}}),
+            "node affinity",
+            id="other, and fits nowhere",
+        ),
+    ],
+)
+def test_whom_the_scheduler_leaves_alone_waits_for_that(
+    made: Pod, cause: str, explain: Explain
+) -> None:
+    told = json.loads(explain("-o json", made, pod("easy"))[1])["waiting"]
+    assert {each["cause"] for each in told} == {cause, EASY}
+
+
 def test_those_of_one_namespace(explain: Explain, shop: list[Any]) -> None:
     code, said = explain("-n shop", *shop)
     assert (code, said.partition("\n")[0]) == (1, "2 pods wait, for 1 cause.")
