@@ -36,6 +36,7 @@ from extender.verbs.explaining.telling import (
     MOST_NEAR,
     NODE_HEAD,
     best,
+    best_title,
     domain_row,
     headline,
     is_stated,
@@ -157,7 +158,7 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
         ordered = best(found)
         rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
         more = len(ordered) - MOST_BEST
-        told = columns(("BEST NODES", *score_head(found)), rows)
+        told = columns((best_title(found).upper(), *score_head(found)), rows)
         yield told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
 
 

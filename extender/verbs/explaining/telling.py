@@ -161,6 +161,12 @@ def nearest(found: Explanation) -> Sequence[str]:
     return (*said, f"and {more:,} more") if more > 0 else said
 
 
+def best_title(found: Explanation) -> str:
+    """Return the heading of the nodes with the highest scores."""
+    among = " of those that may fit" if found.of_fitting is Verdict.UNKNOWN else ""
+    return f"Best nodes{among}"
+
+
 def best(found: Explanation) -> Sequence[str]:
     """Return the nodes that fit, that of the highest score first."""
     return sorted(found.fits, key=highest_first(found))
@@ -190,7 +196,8 @@ def node_row(found: Explanation, name: str) -> Row:
     """Say of one node whether the pod fits, and which rule refuses it; under NODE_HEAD."""
     refused = found.refused.get(name)
     if refused is None:
-        return name, "yes", str(found.final.get(name, 0)), "0", "", "", ""
+        fits = "maybe" if found.of_fitting is Verdict.UNKNOWN else "yes"
+        return name, fits, str(found.final.get(name, 0)), "0", "", "", ""
     each, rules = refused[0], len(refused)
     domain = "" if each.rule.key is None else domain_of(each)
     return name, "no", "", str(rules), domain, event_of(refused), each.in_the_way

@@ -15,6 +15,7 @@ from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     NODE_HEAD,
+    best_title,
     domain_row,
     headline,
     highest_first,
@@ -132,7 +133,7 @@ def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
 def _best(found: Explanation) -> Steps:
     if not found.fits:
         return
-    yield heading("Best nodes")
+    yield heading(best_title(found))
     titles = ("NODE", *score_head(found))
     columns = [
         Column(title.capitalize() if title.isupper() else title, number=place > 0)

@@ -236,6 +236,27 @@ def test_what_is_unknown_is_in_json(explain: Explain) -> None:
     assert told["unknown"] == [{"field": "resourceClaims", "text": said}]
 
 
+@pytest.mark.parametrize(
+    ("asks", "fits", "title"),
+    [
+        ({}, "yes", "BEST NODES   SCORE"),
+        (
+            {"resourceClaims": [{"name": "gpu"}]},
+            "maybe",
+            "BEST NODES OF THOSE THAT MAY FIT   SCORE",
+        ),
+    ],
+    ids=["fits", "may fit"],
+)
+def test_a_node_that_may_do_is_not_said_to_fit(
+    asks: Any, fits: str, title: str, explain: Explain
+) -> None:
+    new = with_spec(pod("new"), **asks)
+    assert f"\n{title}\n" in explain("new", new)[1]
+    rows = explain("new -o wide", new)[1].partition("NODE ")[2].splitlines()[1:]
+    assert [row.split()[:2] for row in rows] == [[name, fits] for name in ("a1", "a2", "b1")]
+
+
 def test_a_manifest_that_names_its_node(explain: Explain) -> None:
     code, text = explain("", manifest=dict(pod("new").on("a2")))
     told = " ".join(text.split())
