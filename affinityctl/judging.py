@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,9 @@ from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.model.labels import Selector
+from extender.model.objects import Pod
 from extender.model.verdict import Verdict
+from extender.model.wording import plural
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.affinity import EVERY_GATE_ON, Gates
@@ -58,12 +60,20 @@ def judging(path: Path | None) -> Judging:
     )
 
 
-def note_ignored_annotations(state: ClusterState) -> None:
-    """Say that rules in annotations were left out, and how to have them counted."""
-    ignored = state.broken_annotations.ignored
+def note_ignored_annotations(state: ClusterState, given: Iterable[Pod] = ()) -> None:
+    """Say that rules in annotations were left out, and how to have them counted.
+
+    `given` are the pods of manifests, one of each.
+    """
+    manifests = sum(
+        each.of_spec is not None and not state.annotations.covers(each.pod_class.namespace)
+        for each in given
+    )
+    counts = ((state.broken_annotations.ignored, "pod"), (manifests, "manifest"))
+    ignored = " and ".join(plural(count, what) for count, what in counts if count)
     if ignored:
         complain(
-            f"note: rules in annotations of {ignored} pod{'s' * (ignored > 1)} are ignored; "
+            f"note: rules in annotations of {ignored} are ignored; "
             "they count in the namespaces that annotations.namespaceSelector of a "
             "configuration selects (--config FILE)"
         )

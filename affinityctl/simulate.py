@@ -32,7 +32,7 @@ def run(flags: argparse.Namespace) -> int:
     files = read_files(flags.changes, flags.namespace)
     pods = SimulationReader(by.gates)
     state, workloads = _cluster(flags, pods, by)
-    note_ignored_annotations(state)
+    note_ignored_annotations(state, (each.pod for given in files.values() for each in given))
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     templates = {each.identity: each.template_labels for each in workloads.values()}
     scheduler = Scheduler(state, chance, by.profile, templates)

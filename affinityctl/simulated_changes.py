@@ -48,6 +48,8 @@ class GivenManifest:
 
     kind: str
     raw: bytes
+    pod: Pod
+    """As its template makes it, for what can be said before the cluster is known."""
 
 
 def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[GivenManifest]]:
@@ -64,10 +66,10 @@ def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManife
     check = SimulationReader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
-        read_applied(kind, raw, check, 1, "")
+        pod = read_applied(kind, raw, check, 1, "").pod
         if kind in WORKLOADS:
             rollout(read_workload(kind, raw), 1)
-        return GivenManifest(kind, raw)
+        return GivenManifest(kind, raw, pod)
 
     found, _ = read_manifests(path, kinds, namespace, checked)
     if not found:

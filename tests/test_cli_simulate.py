@@ -17,6 +17,8 @@ import yaml
 
 from affinityctl import cli
 from affinityctl.progress import Progress
+from extender.config import API_VERSION, KIND
+from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 
 WEB = selector(app="web")
@@ -256,6 +258,32 @@ def test_a_pod_that_the_scheduler_leaves_alone_may_not_be_placed(
     code, said = simulate("", held)
     assert (code, f"Warning: {min(spec)} of default/p are not looked at" in said) == (4, True)
     assert simulate("", held.on("a1"))[0] == 0
+
+
+RULED = annotated(pod("t"), {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
+
+
+@pytest.mark.parametrize(
+    ("line", "objects", "whose"),
+    [
+        ("-f FILE", [RULED], "1 manifest"),
+        ("-f FILE", [workload("Deployment", "web", RULED, replicas=3)], "1 manifest"),
+        ("-f FILE", [RULED, DEPLOYMENT], "1 pod"),
+        ("-f FILE", [RULED, workload("Deployment", "web", RULED)], "1 pod and 1 manifest"),
+        ("-f FILE --config CONFIG", [RULED], None),
+        ("-f FILE", [DEPLOYMENT], None),
+    ],
+)
+def test_rules_in_annotations_that_are_ignored_are_told_of(
+    line: str, objects: list[Any], whose: str | None, simulate: Simulate, tmp_path: Path
+) -> None:
+    config = {"apiVersion": API_VERSION, "kind": KIND, "annotations": {"namespaceSelector": {}}}
+    path = tmp_path / "extender.yaml"
+    path.write_text(json.dumps(config))
+    *there, manifest = json.loads(json.dumps(objects))
+    code, said = simulate(line.replace("CONFIG", str(path)), *there, manifest=manifest)
+    told = re.findall(r"note: rules in annotations of (.*) are ignored;", said)
+    assert (code, told) == (0, [whose] if whose else [])
 
 
 def test_nodes_of_which_nothing_is_said_take_anything(simulate: Simulate) -> None:
