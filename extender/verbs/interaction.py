@@ -20,8 +20,11 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 
     That is so when either's required anti-affinity or limit speaks of the other, or when one would
     be the first pod of a group that the other may start as well: then only one of them may choose.
-    Where a class has very many rules, it is taken to be so: the other waits for nothing.
+    So it is where a limit of placed pods counts both. Where a class has very many rules, it is
+    taken to be so: the other waits for nothing.
     """
+    if state.existing_terms.limits and _counted_together(state, one, other):
+        return True
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
     if _has_too_many(one.affinity) or _has_too_many(other.affinity):
@@ -31,6 +34,14 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
         or _repels(state, other, one)
         or (attracted(state, one, other) and attracted(state, other, other))
         or (attracted(state, other, one) and attracted(state, one, one))
+    )
+
+
+def _counted_together(state: ClusterState, one: PodClass, other: PodClass) -> bool:
+    limits = state.prefilter_state(one).limits
+    return any(
+        each.is_required and each.owners is not None and state.is_about(each.term, other)
+        for each in limits
     )
 
 

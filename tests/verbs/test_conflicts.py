@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.verbs.interaction import MOST_COMPARED, MOST_CONDITIONS, interact, prefer
+from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
     Pod,
@@ -72,6 +73,17 @@ def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
     first, second = model_pod(one).pod_class, model_pod(two).pod_class
     assert interact(state, first, second) is expected
     assert interact(state, second, first) is expected
+
+
+def test_pods_that_a_limit_counts_together_interact() -> None:
+    rule = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}}
+    owner = Pod(annotated(pod("owner").labels(app="web"), rule)).on("a")
+    web, db = (model_pod(pod(app).labels(app=app)).pod_class for app in ("web", "db"))
+    for placed, expected in (((owner,), True), ((), False)):
+        state = state_of(NODES, [namespace("default")], placed)
+        assert interact(state, web, web) is expected
+        assert not interact(state, web, db)
+        assert not interact(state, db, web)
 
 
 @pytest.mark.parametrize(
