@@ -93,7 +93,7 @@ async def test_the_extender_answers_what_curl_asks(folder: Path) -> None:
     *_, data, url = shlex.split(curl)
     assert (url, data) == ("http://127.0.0.1:10280/filter", "@extender/samples/refused.json")
     command = [sys.executable, "-m", "extender", *shlex.split(serve)[1:], "--port=0"]
-    command[command.index("dump.json")] = str(folder / "dump.json")
+    command[command.index("extender/samples/cluster.yaml")] = str(SAMPLE)
     environ = {**os.environ, "PYTHONPATH": ":".join((str(ROOT), *filter(None, sys.path)))}
     async with (
         started([*command, "--ops-port=0"], environ) as program,
