@@ -52,7 +52,7 @@ def look_at_each(
     each()
 
 
-ROUNDS = 3
+ROUNDS = 8
 """In which what is drawn has to be of use: rare causes are not in every one."""
 
 

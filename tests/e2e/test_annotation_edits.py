@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 POLICY = Path(__file__).parents[2] / "manifests/components/annotation-policy/policy.yaml"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/tenant"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+MAY_CREATE = {"spec": {"resourceAttributes": {
+    "namespace": "tenant", "verb": "create", "resource": "pods"
+}}}  # fmt: skip
 NODES = [node("n1", "x"), node("n2", "y")]
 EVERYBODY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
     {"topologyKey": ZONE, "labelSelector": {}, "namespaceSelector": {}}
@@ -67,7 +71,13 @@ async def tenant(sandbox: Sandbox) -> AsyncIterator[Api]:
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=context), headers=headers
     ) as session:
-        yield Api(session, sandbox.control_plane.server)
+        mine = Api(session, sandbox.control_plane.server)
+        # The API server learns of roles a moment later.
+        for _ in range(200):
+            review = await mine.request("POST", REVIEWS, MAY_CREATE)
+            if review["status"]["allowed"]:
+                break
+        yield mine
 
 
 async def seen(extender: Extender, name: str) -> None:
