@@ -53,13 +53,18 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def is_allowed(api: Api, user: User, verb: str, resource: str) -> bool:
-    """Ask the API server whether this user may do this in all namespaces."""
+async def is_allowed(api: Api, user: User, verb: str, resource: str, namespace: str = "") -> bool:
+    """Ask the API server whether this user may do this in a namespace, or in all of them."""
     name, _, part = resource.partition("/")
     wish: JSON = {
         "user": user.name,
         "groups": [*user.groups, "system:authenticated"],
-        "resourceAttributes": {"verb": verb, "resource": name, "subresource": part},
+        "resourceAttributes": {
+            "verb": verb,
+            "resource": name,
+            "subresource": part,
+            "namespace": namespace,
+        },
     }
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": wish}
     answer = await api.create(_REVIEWS, review)
