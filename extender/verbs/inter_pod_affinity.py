@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
@@ -87,9 +88,8 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         """Return what sums up the terms about a pod, None when no domain has any."""
         weights: dict[Topology, dict[DomainTable, int]] = {}
         prefilter = self._prefilter(state, pod)
-        if prefilter.limits:
-            state.limits(prefilter, pod)
-        for table, weight in self._weighted_tables(prefilter):
+        limits = state.limits(prefilter, pod) if prefilter.limits else ()
+        for table, weight in self._weighted_tables(prefilter, limits):
             if table.counts:
                 tables = weights.setdefault(table.topology, {})
                 tables[table] = tables.get(table, 0) + weight
@@ -101,7 +101,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _prefilter(self, state: ClusterState, pod: Pod) -> PreFilterState:
         return state.prefilter_state(self._view(state.class_of(pod)))
 
-    def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
+    def _weighted_tables(
+        self, prefilter: PreFilterState, limits: Sequence[DomainLimit]
+    ) -> Iterator[tuple[DomainTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.
         own = prefilter.pod_class.affinity
         has_preferences = bool(own.preferred) or any(each.limit.weight for each in own.limits)
@@ -109,7 +111,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             return
         yield from prefilter.preferred
         yield from prefilter.existing_preferred
-        for limit in prefilter.limits:
+        for limit in limits:
             if not limit.is_required:
                 yield limit.penalties(), 1
         if self.hard_pod_affinity_weight:

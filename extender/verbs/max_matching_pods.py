@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import NO_DOMAIN, Topology
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import LimitedTerm
@@ -132,8 +132,7 @@ def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
 def _brought(state: ClusterState, term: LimitedTerm, pod: Pod) -> DomainLimit:
     """Return a limit that no placed pod has, and that a nominated one is about to bring."""
     matched = state.matched(term)
-    empty = type(matched)(matched.topology)
-    brought = DomainLimit(term, matched, empty, 1)
+    brought = DomainLimit(term, matched, DomainTable(matched.topology), 1)
     brought.allow(state.allowed(term, pod))
     return brought
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from simulation.invariants.execution import AFFINITY, REQUIRED
 from simulation.invariants.kinds import Kind
 from simulation.invariants.rules import Json, Labels, speaks_of
 
-AFFINITY: Final = "affinity-extender.io/affinity"
 MOST: Final = "maxMatchingPods"
 
 
@@ -22,23 +22,26 @@ def limits_of(pod: Json) -> tuple[dict[str, Any], ...]:
 
 @lru_cache(maxsize=1_000)
 def _limits(annotation: str) -> tuple[dict[str, Any], ...]:
-    strength = "requiredDuringSchedulingIgnoredDuringExecution"
-    terms: list[dict[str, Any]] = json.loads(annotation)["podAntiAffinity"][strength]
+    terms: list[dict[str, Any]] = json.loads(annotation)["podAntiAffinity"][REQUIRED]
     return tuple(each for each in terms if MOST in each)
 
 
 def is_exceeded(
     term: Json,
+    owner: Kind,
     one: tuple[Kind, Labels],
     others: Iterable[tuple[Kind, Labels]],
     spaces: Mapping[str, Labels],
 ) -> bool:
-    """Tell whether, in the domain of a pod with a term, more match than it allows, the pod too."""
-    (owner, here), key = one, term["topologyKey"]
+    """Tell whether more pods match an owner's term in the domain of a pod than it allows.
+
+    The pod, which may be the owner itself, and the others.
+    """
+    (pod, here), key = one, term["topologyKey"]
     if key not in here:
         return False
     matched: dict[Kind, bool] = {}
-    count = int(speaks_of(term, owner.pod, owner.pod, spaces))
+    count = int(speaks_of(term, owner.pod, pod.pod, spaces))
     for kind, labels in others:
         if labels.get(key) == here[key]:
             if kind not in matched:
@@ -54,16 +57,12 @@ def lets_in(
 ) -> bool:
     """Tell whether all limits leave room for a pod on a node: its own, and those of pods there."""
     kind, here = one
-    if any(is_exceeded(term, one, others, spaces) for term in limits_of(kind.pod)):
+    if any(is_exceeded(term, kind, one, others, spaces) for term in limits_of(kind.pod)):
         return False
-    for owner, labels in others:
-        for term in limits_of(owner.pod):
-            key = term["topologyKey"]
-            if key not in here or labels.get(key) != here[key]:
-                continue
-            if speaks_of(term, owner.pod, kind.pod, spaces):
-                there = [each for each in others if each[1].get(key) == here[key]]
-                count = sum(speaks_of(term, owner.pod, each.pod, spaces) for each, _ in there)
-                if count + 1 > term[MOST]:
-                    return False
-    return True
+    return not any(
+        here.get(term["topologyKey"], "") == labels.get(term["topologyKey"])
+        and speaks_of(term, owner.pod, kind.pod, spaces)
+        and is_exceeded(term, owner, one, others, spaces)
+        for owner, labels in others
+        for term in limits_of(owner.pod)
+    )

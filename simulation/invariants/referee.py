@@ -254,6 +254,7 @@ class Referee:
         return all(
             is_exceeded(
                 term,
+                placed.kind,
                 (placed.kind, nodes.get(placed.node, {})),
                 ((each.kind, nodes.get(each.node, {})) for each in known),
                 spaces,

@@ -80,9 +80,11 @@ def mismatches(state: ClusterState) -> list[TableName]:
     names = {**counted, **truth}
     wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
     placements = _placements(state)
-    complete = (each for each in state.matching_sets if each.pending is None)
-    totals = ((each, _total(state, placements, each)) for each in complete)
-    return wrong + [each.name for each, total in totals if each.total not in {None, total}]
+    kept = (each for each in state.matching_sets if each.total is not None)
+    weighed = ((each, _weights(state, placements, each)) for each in kept)
+    return wrong + [
+        each.name for each, weights in weighed if not _adds_up(each, placements, weights)
+    ]
 
 
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
@@ -170,11 +172,11 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
             truth = _by_domain(state, members, counted.table.topology.key, weights)
             yield _finding(counted.table, truth, counted)
     elif counted in state.matching_sets and counted.pending is None:
-        placements = _live_placements(state)
-        truth = _matching(state, placements, counted)
-        found = _finding(counted.table, truth, counted)
-        total = counted.total in {None, _total(state, placements, counted)}
-        yield found or (None if total else f"total of a set over {counted.table.topology.key}")
+        placements, key = _live_placements(state), counted.table.topology.key
+        weighed = _weights(state, placements, counted)
+        found = _finding(counted.table, _by_domain(state, placements, key, weighed), counted)
+        total = _adds_up(counted, placements, weighed)
+        yield found or (None if total else f"total of a set over {key}")
 
 
 def _is_member_as_it_should(
@@ -263,9 +265,13 @@ def _matching(state: ClusterState, placements: Placements, counted: MatchingPods
     return _by_domain(state, placements, counted.table.topology.key, weights)
 
 
-def _total(state: ClusterState, placements: Placements, counted: MatchingPods) -> int:
-    weights = _weights(state, placements, counted)
-    return sum(weights[each] * sum(on_nodes.values()) for each, on_nodes in placements.items())
+def _adds_up(
+    counted: MatchingPods, placements: Placements, weights: Mapping[PodClass, int]
+) -> bool:
+    """Return whether the total of a set, if it is kept, is that of the pods by class."""
+    return counted.total is None or counted.total == sum(
+        weights[each] * sum(on_nodes.values()) for each, on_nodes in placements.items()
+    )
 
 
 def _weights(

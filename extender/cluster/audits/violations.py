@@ -74,11 +74,12 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
                 yield found
                 found, seen = set(), 0
     yield found
-    for existing in list(state.existing_terms) if state.existing_terms.limits else ():
-        if isinstance(existing.term, LimitedTerm) and existing.classes:
-            for _ in state.counting_matching([matched_by(existing.term)], COMPARISONS):
+    for existing in list(state.existing_terms.alone) if state.existing_terms.limits else ():
+        term = existing.term
+        if isinstance(term, LimitedTerm) and not term.limit.weight and existing.classes:
+            for _ in state.counting_matching([matched_by(term)], COMPARISONS):
                 yield set()
-            yield _exceeded(state, existing)
+            yield _exceeded(state, existing, term)
 
 
 def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
@@ -106,7 +107,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
         if matched[key]:
             left -= 1
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
-            if other is not None and (left < 0 or not isinstance(term, LimitedTerm)):
+            if other is not None and left < 0:
                 return Witnesses(other.key, pod.key)
     return None
 
@@ -201,16 +202,10 @@ def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) 
     }
 
 
-def _exceeded(state: ClusterState, existing: ExistingTerm) -> set[Violation]:
+def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) -> set[Violation]:
     """Return where more pods match a term with a limit than it allows; O(its domains)."""
-    term = existing.term
     tables = state.matching([matched_by(term)])
-    if (
-        not isinstance(term, LimitedTerm)
-        or tables is None
-        or term.limit.weight
-        or not state.annotations.holds(existing.source)
-    ):
+    if tables is None or not state.annotations.holds(existing.source):
         return set()
     get, values = tables[0].counts.get, existing.owners.topology.values
     most = state.allowed(term)
