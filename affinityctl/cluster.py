@@ -73,7 +73,9 @@ def cluster_with_nodes(
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count. ConfigError without a node.
     """
-    state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
+    state = ClusterState(
+        annotations=by.annotations, limited=by.profile.quota.limited, replaces=by.replaces
+    )
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     resources += VOLUME_RESOURCES if pods.read_volumes else ()
     dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}

@@ -63,7 +63,7 @@ _OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
 
 READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
     "Node": (manifests.NodeManifest,),
-    "Namespace": (manifests.LabelledManifest,),
+    "Namespace": (manifests.NamespaceManifest,),
     "Pod": _OF_POD,
     "PodDisruptionBudget": (LintedBudget,),
     "ResourceQuota": (manifests.QuotaManifest,),

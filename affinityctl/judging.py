@@ -35,6 +35,8 @@ class Judging:
     gates: Gates = EVERY_GATE_ON
     annotations: Selector | None = None
     """Where rules in annotations count; None for nowhere."""
+    replaces: bool = False
+    """Whether the extender enforces the rules of specs."""
 
 
 def judging(path: Path | None) -> Judging:
@@ -57,6 +59,7 @@ def judging(path: Path | None) -> Judging:
         loaded.prioritize.max_score,
         loaded.feature_gates,
         loaded.annotations.selector,
+        loaded.enforces_specs,
     )
 
 

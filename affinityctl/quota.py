@@ -72,7 +72,7 @@ def _limits(texts: list[str]) -> Amounts | None:
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    state = ClusterState(annotations=by.annotations)
+    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
     # Their labels matter to annotations alone.
     namespaces = () if by.annotations is None else (NAMESPACES,)
     resources = (*namespaces, QUOTAS, PODS)

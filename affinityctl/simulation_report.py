@@ -100,6 +100,7 @@ def _told_update(update: Update) -> Mapping[str, Any]:
         "stuck": update.stuck,
         "waits": update.waits,
         "kept": update.kept,
+        "remedy": update.remedy,
         "steps": [
             {
                 "removed": [each.pod for each in turn.removed],
@@ -214,6 +215,8 @@ def _update(update: Update, *, wide: bool) -> Iterator[str]:
             yield wrapped(f"step {number}: {_turn(each)}", INDENT)
     if update.stuck is not None:
         yield wrapped(f"It gets stuck {update.stuck}", INDENT)
+    if update.remedy:
+        yield wrapped(update.remedy, INDENT)
 
 
 def _turn(turn: UpdateStep) -> str:

@@ -49,7 +49,9 @@ def run(flags: argparse.Namespace) -> int:
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
+    state = ClusterState(
+        execution=Execution(EVERYTHING), annotations=by.annotations, replaces=by.replaces
+    )
     pods = PodReader(node_affinity=True, owners=True, requirements=True)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     require_nodes(flags, state)

@@ -128,6 +128,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         execution=config.required_during_execution.execution if config.moves_pods else None,
         annotations=config.annotations.selector,
         limited=config.cross_namespace_pod_affinity.limited_by_default,
+        replaces=config.enforces_specs,
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)

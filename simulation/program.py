@@ -62,6 +62,7 @@ class Incarnation:
             execution=config.required_during_execution.execution if config.moves_pods else None,
             annotations=config.annotations.selector,
             limited=config.cross_namespace_pod_affinity.limited_by_default,
+            replaces=config.enforces_specs,
         )
         self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None

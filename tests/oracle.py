@@ -222,6 +222,34 @@ def _requirement_matches(requirement: Json, found: Mapping[str, str]) -> bool:
             raise ValueError(f"no such operator: {operator}")
 
 
+def _are_told_apart(cluster: Cluster, one: Json, other: Json) -> bool:
+    """Return whether two pods are replicas of different revisions, between which rules rest."""
+    space = next((ns for ns in cluster.namespaces if name_of(ns) == namespace_of(one)), None)
+    makers, hashes = zip(*map(_made_by, (one, other)), strict=True)
+    alike = namespace_of(one) == namespace_of(other) and makers[0] == makers[1] is not None
+    return (
+        alike
+        and None not in hashes
+        and hashes[0] != hashes[1]
+        and space is not None
+        and any(map(_asks_for_own_revisions, (one, other, space)))
+    )
+
+
+def _made_by(pod: Json) -> tuple[tuple[str, str] | None, str | None]:
+    """Return kind and name of what a pod is a replica of, and its revision."""
+    revision = labels(pod).get("pod-template-hash")
+    for each in field(pod["metadata"], "ownerReferences", ()):
+        if each.get("controller"):
+            return (each["kind"], each["name"].removesuffix(f"-{revision}")), revision
+    return None, revision
+
+
+def _asks_for_own_revisions(obj: Json) -> bool:
+    found: Mapping[str, str] = field(obj["metadata"], "annotations", {})
+    return found.get("affinity-extender.io/revisions") == "Own"
+
+
 # What follows is the rules.
 
 
@@ -233,6 +261,8 @@ class Term:
     owner: Json
     raw: Json
     args: Args
+    apart: bool = False
+    """Required anti-affinity, with a limit or without."""
 
     @property
     def key(self) -> str:
@@ -257,6 +287,10 @@ class Term:
 
     def matches(self, pod: Json) -> bool:
         """Return whether a pod is one that this term speaks of."""
+        other_revision = self.apart and _are_told_apart(self.cluster, self.owner, pod)
+        return self._is_about(pod) and not (other_revision and self._is_about(self.owner))
+
+    def _is_about(self, pod: Json) -> bool:
         return self._covers_namespace(namespace_of(pod)) and selector_matches(
             self._selector(), labels(pod)
         )
@@ -304,12 +338,12 @@ class _Rules:
         towards = field(affinity, "podAffinity", {})
         away = field(affinity, "podAntiAffinity", {})
 
-        def term(raw: Json) -> Term:
-            return Term(cluster, pod, raw, args)
+        def term(raw: Json, *, apart: bool = False) -> Term:
+            return Term(cluster, pod, raw, args, apart)
 
         self.pod = pod
         self.affinity = [term(raw) for raw in field(towards, REQUIRED, ())]
-        repelling = [term(raw) for raw in field(away, REQUIRED, ())]
+        repelling = [term(raw, apart=True) for raw in field(away, REQUIRED, ())]
         self.anti_affinity = [each for each in repelling if each.most is None]
         self.limits = [each for each in repelling if each.most is not None]
         preferred = [

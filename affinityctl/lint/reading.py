@@ -31,6 +31,7 @@ from extender.wire.manifests import (
     EXCLUSIVE_ANNOTATION,
     NULL,
     POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
     AffinityManifest,
     LabelSelector,
     PodAnnotations,
@@ -233,7 +234,7 @@ def _inner(raw: msgspec.Raw) -> Manifest:
 
 def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
     found = metadata.annotations or {}
-    names = AFFINITY_ANNOTATION, POLICY_ANNOTATION, EXCLUSIVE_ANNOTATION
+    names = AFFINITY_ANNOTATION, POLICY_ANNOTATION, EXCLUSIVE_ANNOTATION, REVISIONS_ANNOTATION
     return {name: found[name] for name in names if name in found}
 
 

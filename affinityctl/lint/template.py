@@ -14,7 +14,14 @@ from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
 from extender.model.objects import Node
 from extender.model.pod_affinity import Term, WrittenTerm
-from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout, revision_labels
+from extender.model.workload import (
+    ONE_POD,
+    OWN,
+    REVISION_LABELS,
+    REVISIONS,
+    Rollout,
+    revision_labels,
+)
 from extender.wire.annotations import NO_ANNOTATION, Annotation
 from extender.wire.manifests import PodAffinityTerm
 
@@ -306,6 +313,8 @@ class Template:
         """Return whether the term of a new revision's pod is about the pods of the old one."""
         term = at.unmerged.merged(self.revision(NEW))
         labels = self.around.namespace_labels(self.owner.namespace)
+        if self.annotation.own_revisions or labels.get(REVISIONS) == OWN:
+            return False
         return term.pods.matches(self.owner.namespace, labels, self.revision(OLD))
 
     def revision(self, value: str) -> Labels:

@@ -307,18 +307,19 @@ class ClusterState(ClusterView):
 
     def upsert_namespace(self, namespace: Namespace) -> None:
         """Add a namespace or change its labels."""
-        known = self._namespaces.get(namespace.name)
-        if known != namespace.labels:
-            self._namespaces[namespace.name] = namespace.labels
-            self._rematch(namespace.name, known or NO_LABELS)
+        name, before = namespace.name, self.namespace_labels(namespace.name)
+        labels, is_known = self.annotations.marked(namespace.labels), name in self._namespaces
+        if not is_known or before != labels:
+            self._namespaces[name] = labels
+            self._rematch(name, before, was_known=is_known)
 
     def remove_namespace(self, name: str) -> None:
         """Forget a namespace; pods that are left in it are in one without labels."""
         known = self._namespaces.pop(name, None)
         if known is not None:
-            self._rematch(name, known)
+            self._rematch(name, known, was_known=True)
 
-    def _rematch(self, namespace: str, before: Labels) -> None:
+    def _rematch(self, namespace: str, before: Labels, *, was_known: bool) -> None:
         changed = self.annotations.relabelled(namespace, before)
         if changed:
             self._quotas.count_again(namespace)
@@ -326,6 +327,8 @@ class ClusterState(ClusterView):
             self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
         self.rule_watch.namespace_changed(namespace, before, annotations=changed)
+        if was_known:
+            self.rule_watch.changes.namespace(namespace, known=namespace in self._namespaces)
         self.version += 1
 
     # Disruption budgets and quotas

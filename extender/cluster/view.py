@@ -105,12 +105,14 @@ class ClusterView:
         execution: Execution | None = None,
         annotations: Selector | None = None,
         limited: bool = False,
+        replaces: bool = True,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
         From how many terms on the rules of a placed pod are taken together changes no answer.
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
-        For pods of other namespaces, with `limited`, only where a quota is about that.
+        For pods of other namespaces, with `limited`, only where a quota is about that. Without
+        `replaces`, somebody else enforces the rules of specs.
         """
         self.nodes = self._nodes = NodeRegistry()
         self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
@@ -138,7 +140,9 @@ class ClusterView:
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self.namespaces = MappingProxyType(self._namespaces)
-        self.annotations = AnnotationScope(annotations, self._namespaces, limited=limited)
+        self.annotations = AnnotationScope(
+            annotations, self._namespaces, limited=limited, of_specs=replaces
+        )
         self._counters = Counters(
             self._nodes, self._namespaces, most_matching_sets, many_terms, self.annotations
         )
@@ -321,9 +325,8 @@ class ClusterView:
         # It speaks of the pods of its owner's namespace alone.
         (namespace,) = term.pods.namespaces
         classes = self._pods_by_node.waiting_classes.get(namespace, {})
-        selector = term.pods.selector
         some = classes if len(classes) <= MOST_WAITING_CLASSES else ()
-        waiting = sum(classes[each] for each in some if selector.matches(each.labels))
+        waiting = sum(classes[each] for each in some if self.is_about(term, each))
         # Those that are being bound are in both.
         for each in {each.pod.uid: each.pod for each in self.reservations}.values() if some else ():
             known = self.pod(each.key, each.uid)

@@ -222,6 +222,11 @@ class Config(Block, frozen=True, kw_only=True):
         return PluginName.CROSS_NAMESPACE_POD_AFFINITY in self.plugins or self.takes_annotations
 
     @property
+    def enforces_specs(self) -> bool:
+        """Whether required rules about other pods, in specs, are the extender's to enforce."""
+        return self.mode is Mode.REPLACE and PluginName.INTER_POD_AFFINITY in self.plugins
+
+    @property
     def takes_annotations(self) -> bool:
         """Whether rules in annotations count anywhere."""
         return self.annotations.namespace_selector is not None

@@ -177,7 +177,8 @@ class LastLook:
             return "the labels of its node are not as the watch has shown them"
         space = pod.pod_class.namespace
         found = read.namespaces.get(space)
-        if found is None or found.labels != self._state.namespace_labels(space):
+        marked = self._state.annotations.marked
+        if found is None or marked(found.labels) != marked(self._state.namespace_labels(space)):
             return "the labels of its namespace are not as the watch has shown them"
         return None
 

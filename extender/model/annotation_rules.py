@@ -111,3 +111,11 @@ class AnnotatedAffinity:
     def all(self) -> Affinity:
         """Return what counts: the spec's rules first, then those of the annotation."""
         return self.own.plus(self.added)
+
+    def sparing(self, namespace: str, labels: Labels) -> AnnotatedAffinity:
+        """Return the same, with all rules as `Affinity.sparing` makes them."""
+        every = (self.own, True), (self.added, False), (self.during_execution, False)
+        own, added, during = (
+            each.sparing(namespace, labels, of_spec=of_spec) for each, of_spec in every
+        )
+        return replace(self, own=own, added=added, during_execution=during)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
 from extender.model.keys import Key
-from extender.model.labels import TEMPLATE_HASH, Labels
+from extender.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import (
     JUST_A_POD,
@@ -27,7 +27,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
-from extender.model.workload import Identity, Owner, controller_by_name
+from extender.model.workload import WORKLOAD, Identity, Owner, controller_by_name
 
 
 class Controller(NamedTuple):
@@ -73,12 +73,21 @@ class PodClass:
         standing: Standing = Standing.WHOLE,
         of_annotations: bool = False,
     ) -> None:
-        """`size` is about what the class takes in memory, in bytes; who reads it can tell.
+        """`labels` are with marks (`model/workload.py`), by which rules may spare other revisions.
+
+        `size` is about what the class takes in memory, in bytes; who reads it can tell.
 
         `annotated` tells which of the rules come from an annotation; with it, `affinity` is
         `annotated.all`, and `of_spec` the class without it. By its `standing` a class is something
         to others or not. For `of_annotations` see `by_annotation`.
         """
+        if WORKLOAD in labels:
+            annotated = annotated and annotated.sparing(namespace, labels)
+            affinity = (
+                affinity.sparing(namespace, labels, of_spec=not of_annotations)
+                if annotated is None
+                else annotated.all
+            )
         self.namespace = namespace
         self.labels = labels
         self.affinity = affinity
@@ -199,17 +208,19 @@ class PodClass:
         if self.annotated is None or new.annotated is None:
             if self.annotated is not new.annotated:
                 return new
-            return PodClass(new.namespace, new.labels, self.affinity, self.written, new.size)
+            merged = self.affinity.sparing(new.namespace, NO_LABELS, of_spec=True)
+            return PodClass(new.namespace, new.labels, merged, self.written, new.size)
         if self.annotated.written != new.annotated.written:
             return new
         digest = digest_after(self.annotated.digest, new.annotated.digest)
+        annotated = self.annotated.sparing(new.namespace, NO_LABELS)
         return PodClass(
             new.namespace,
             new.labels,
-            self.affinity,
+            annotated.all,
             self.written,
             new.size,
-            annotated=replace(self.annotated, digest=digest),
+            annotated=replace(annotated, digest=digest),
             of_spec=self.of_spec.relabelled(new.of_spec),
         )
 

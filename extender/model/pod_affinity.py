@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector
+from extender.model.workload import REVISIONS, OtherRevisions
 
 MOST_CONDITIONS: Final = 64
 """Of required terms: with more, what they come to is remembered for each pair of classes."""
 
 
+MOST_SPARING: Final = 16
+"""Terms of a pod up to which its anti-affinity can leave other revisions out."""
+
+
 @dataclass(frozen=True, slots=True)
 class PodSelector:
-    """Which pods a term speaks of: a label selector within a choice of namespaces."""
+    """Which pods a term speaks of: a label selector within a choice of namespaces.
+
+    Labels come with the marks of `model/workload.py`.
+    """
 
     selector: Selector
     namespaces: frozenset[str]
     """Named namespaces; the owner's own is already filled in where the term gives none."""
     namespace_selector: Selector | None = None
     """Further namespaces by their labels; None adds none, an empty selector adds all."""
+    spared: OtherRevisions | None = None
+    """Pods that it does not speak of all the same."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # A selector is looked up again and again, and one pod may bring thousands of conditions.
-        what = (self.selector, self.namespaces, self.namespace_selector)
+        what = (self.selector, self.namespaces, self.namespace_selector, self.spared)
         object.__setattr__(self, "_hash", hash(what))
 
     def __hash__(self) -> int:
@@ -47,7 +57,25 @@ class PodSelector:
 
     def matches(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
         """Return whether a pod with these labels in this namespace is spoken of."""
-        return self.selector.matches(labels) and self.covers(namespace, namespace_labels)
+        if not (self.selector.matches(labels) and self.covers(namespace, namespace_labels)):
+            return False
+        return self.spared is None or not self.spared.has(namespace_labels, labels)
+
+    def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
+        """Return whether new labels of a namespace may change whom it speaks of there."""
+        if self.spared is not None and before.get(REVISIONS) != now.get(REVISIONS):
+            return True
+        chosen = self.namespace_selector is not None
+        return chosen and self.covers(namespace, before) is not self.covers(namespace, now)
+
+    def sparing(self, others: OtherRevisions | None, namespace: str, labels: Labels) -> PodSelector:
+        """Return the selector of an owner with these labels, which spares others if it is its own.
+
+        Only one that speaks of the owner does: different workloads have the others in common.
+        """
+        near = namespace in self.namespaces or self.namespace_selector is not None
+        spared = others if near and self.selector.matches(labels) else None
+        return self if spared == self.spared else replace(self, spared=spared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +121,9 @@ class LimitedTerm(Term):
 
     def __hash__(self) -> int:
         return self._hash
+
+
+SomeTerm = TypeVar("SomeTerm", bound=Term)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +185,23 @@ class Affinity:
         """Return the number of terms."""
         terms = len(self.required) + len(self.required_anti)
         return terms + len(self.preferred) + len(self.limits)
+
+    def sparing(self, namespace: str, labels: Labels, *, of_spec: bool) -> Affinity:
+        """Return the rules of an owner with these labels, as they are where revisions count apart.
+
+        Those of pods with more than MOST_SPARING terms are left alone.
+        """
+        if not (self.required_anti or self.limits) or len(self) > MOST_SPARING:
+            return self
+        others = OtherRevisions.than(labels, of_spec=of_spec)
+
+        def changed(term: SomeTerm) -> SomeTerm:
+            pods = term.pods.sparing(others, namespace, labels)
+            return term if pods is term.pods else replace(term, pods=pods)
+
+        anti = tuple(map(changed, self.required_anti))
+        limits = tuple(each if each.limit.weight else changed(each) for each in self.limits)
+        return replace(self, required_anti=anti, limits=limits)
 
 
 NO_AFFINITY = Affinity()

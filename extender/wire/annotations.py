@@ -28,6 +28,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
     WrittenTerm,
 )
+from extender.model.workload import OWN
 from extender.wire.affinity import Gates, read_affinity
 from extender.wire.annotation_manifests import (
     StrictAffinity,
@@ -43,6 +44,7 @@ from extender.wire.manifests import (
     EXCLUSIVE_ANNOTATION,
     NULL,
     POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
     PodAnnotations,
 )
 from extender.wire.node_terms import Fault, read_preferred, read_required
@@ -54,6 +56,7 @@ REPLACE: Final = "Replace"
 AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 EXCLUSIVE_PATH: Final = f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
+REVISIONS_PATH: Final = f"metadata.annotations[{REVISIONS_ANNOTATION}]"
 
 _EXCLUSIVE: Final = re.compile(r"\s*(\S{1,317}) by (\S{1,317})\s*")
 _TEXT = msgspec.json.Decoder(str)
@@ -75,6 +78,8 @@ class Annotation:
     """What tells these rules about other pods from all others."""
     label: str | None = None
     """A label that the pod needs: the one by which domains are exclusive."""
+    own_revisions: bool = False
+    """Whether anti-affinity between pods of its workload counts those of its revision alone."""
 
     def for_labels(self, labels: Mapping[str, str]) -> Annotation:
         """Return the same, or what is wrong with it for a pod with these labels."""
@@ -113,14 +118,14 @@ class AnnotationReader:
             return NO_ANNOTATION
         if not self._anywhere:
             return UNREAD
-        key = (namespace, found.rules)
+        key = (namespace, (*found.rules, bytes(found.revisions)))
         known = self._known.get(key)
         if known is None:
             try:
                 known = self._read(namespace, found)
             except ObjectError as error:
                 known = Annotation(fault=(_cut(error.path), _cut(error.message)))
-            self._known.put(key, known, decoded_size(*found.rules))
+            self._known.put(key, known, decoded_size(*key[1]))
         return known
 
     def _read(self, namespace: str, found: PodAnnotations) -> Annotation:
@@ -135,6 +140,9 @@ class AnnotationReader:
         label, exclusive = None, NO_WRITTEN_AFFINITY
         if found.exclusive is not NULL:
             label, exclusive = _exclusive(decode(_TEXT, found.exclusive, EXCLUSIVE_PATH))
+        own = found.revisions is not NULL
+        if own and decode(_TEXT, found.revisions, REVISIONS_PATH) != OWN:
+            raise ObjectError(REVISIONS_PATH, f"not a choice; there is {OWN} alone")
         self._gates.drop_disabled(manifest)
         during_execution = manifest.during_execution()
         pods = WrittenAnnotation(
@@ -149,6 +157,7 @@ class AnnotationReader:
             replaces,
             key=b"" if says_nothing else b"".join(found.rules),
             label=label,
+            own_revisions=own,
         )
 
 

@@ -14,9 +14,12 @@ from extender.wire.limits import PER
 
 T = TypeVar("T")
 
-ClassKey: TypeAlias = tuple[str, bytes, bytes, bool, bytes]
-"""Namespace, the JSON of labels and affinity, whether an API server has merged label keys, and the
-JSON of rules in annotations."""
+MadeBy: TypeAlias = "tuple[str, str, bool] | None"
+"""Kind and name of a pod's controller, and whether it has the annotation about revisions. None
+where nobody looks at revisions."""
+ClassKey: TypeAlias = tuple[str, bytes, bytes, bool, MadeBy, bytes]
+"""Namespace, the JSON of labels and affinity, whether an API server has merged label keys, who made
+the pod, and the JSON of rules in annotations."""
 
 
 class Alive(Generic[T]):
@@ -72,7 +75,7 @@ class ClassCache:
 
 def class_size(key: ClassKey, written: WrittenAffinity) -> int:
     """Estimate what a class and its JSON take, in bytes; see `decoded_size`."""
-    _, labels, affinity, _, annotation = key
+    _, labels, affinity, _, _, annotation = key
     return decoded_size(labels, affinity, annotation) + PER.merged_key * written.label_keys
 
 

@@ -105,6 +105,7 @@ def _entries(term: PodAffinityTerm) -> int:
 AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
 EXCLUSIVE_ANNOTATION = "affinity-extender.io/exclusive"
+REVISIONS_ANNOTATION = "affinity-extender.io/revisions"
 KEEP_ANNOTATIONS = {
     "safe_to_evict": "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "do_not_disrupt": "karpenter.sh/do-not-disrupt",
@@ -119,6 +120,7 @@ class PodAnnotations(
         "affinity": AFFINITY_ANNOTATION,
         "policy": POLICY_ANNOTATION,
         "exclusive": EXCLUSIVE_ANNOTATION,
+        "revisions": REVISIONS_ANNOTATION,
         **KEEP_ANNOTATIONS,
     },
 ):
@@ -127,13 +129,14 @@ class PodAnnotations(
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
     exclusive: msgspec.Raw = NULL
+    revisions: msgspec.Raw = NULL
     safe_to_evict: msgspec.Raw = NULL
     do_not_disrupt: msgspec.Raw = NULL
     prefer_no_eviction: msgspec.Raw = NULL
 
     def __bool__(self) -> bool:
         """Return whether one of them is there that is about its rules."""
-        return not (self.affinity is self.policy is self.exclusive is NULL)
+        return not (self.affinity is self.policy is self.exclusive is self.revisions is NULL)
 
     @property
     def rules(self) -> tuple[bytes, ...]:
@@ -238,9 +241,27 @@ class LabelledMetadata(msgspec.Struct):
 
 
 class LabelledManifest(msgspec.Struct):
-    """v1.Namespace."""
+    """A node, of which nothing but labels counts."""
 
     metadata: LabelledMetadata
+
+
+class NamespaceAnnotations(msgspec.Struct, rename={"revisions": REVISIONS_ANNOTATION}):
+    """Annotations of a namespace that are about the rules of its pods."""
+
+    revisions: msgspec.Raw = NULL
+
+
+class NamespaceMetadata(LabelledMetadata):
+    """Identity, labels and annotations of a namespace."""
+
+    annotations: NamespaceAnnotations | None = None
+
+
+class NamespaceManifest(msgspec.Struct):
+    """v1.Namespace."""
+
+    metadata: NamespaceMetadata
 
 
 class TaintManifest(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,7 @@ from extender.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
+from extender.model.workload import OWN, REVISIONS, marks_of
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
@@ -49,11 +50,14 @@ KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 NEVER = "Never"
 """The preemptionPolicy of a pod that nobody is evicted for."""
 
+_OWN: Final = msgspec.json.encode(OWN)
+
 _NO_STATUS = manifests.PodStatus()
 
 _POD = msgspec.json.Decoder(manifests.PodManifest)
 _NODE = msgspec.json.Decoder(manifests.NodeManifest)
 _LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
+_NAMESPACE = msgspec.json.Decoder(manifests.NamespaceManifest)
 _BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 _QUANTITIES = msgspec.json.Decoder(dict[str, str | int | float] | None)
@@ -128,7 +132,14 @@ class PodReader:
         annotation = self._annotations.read(namespace, metadata.annotations)
         if annotation.label is not None:
             annotation = annotation.for_labels(decode(_LABELS, labels, "metadata.labels") or {})
-        pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
+        owner = made_by = None
+        if self.annotations or self.owners or self.waiting:
+            owner = self._owners.read(metadata.ownerReferences)
+        if self.annotations and owner is not None:
+            made_by = (owner.kind, owner.name, annotation.own_revisions)
+        pod_class = self._class(
+            (namespace, labels, affinity, stored, made_by, annotation.key), annotation
+        )
         charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
@@ -155,7 +166,7 @@ class PodReader:
             charge=charge,
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
-            owner=self._owners.read(metadata.ownerReferences) if self.owners or told else None,
+            owner=owner if self.owners or told else None,
             requirements=(
                 self._requirements.read(spec, metadata.annotations)
                 if waits or self.requirements
@@ -192,7 +203,7 @@ class PodReader:
         known = self._classes.find(key) or self._classes.find_large(key)
         if known is not None:
             return known
-        _, labels, affinity, stored, _ = key
+        _, labels, affinity, stored, made_by, _ = key
         namespace = self._name(key[0])
         found = decode(_LABELS, labels, "metadata.labels") or {}
         written = self._classes.affinity(
@@ -204,6 +215,9 @@ class PodReader:
             annotated = annotation.pods.merged(rules, found, annotation.digest(found))
             of_spec = self._class((*key[:-1], b""), NO_ANNOTATION)
             rules, written = annotated.all, annotation.pods.besides(written)
+        if made_by is not None:
+            kind, name, own = made_by
+            found = {**found, **marks_of(namespace, kind, name, found, own=own)}
         pod_class = PodClass(
             namespace,
             found,
@@ -285,8 +299,11 @@ def read_node(raw: Json) -> Node:
 
 def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
-    metadata = decode(_LABELLED, raw).metadata
-    return Namespace(metadata.name, metadata.labels or {})
+    metadata = decode(_NAMESPACE, raw).metadata
+    labels, annotations = metadata.labels or {}, metadata.annotations
+    # Others do not count, as no namespace can be refused for it.
+    own = annotations is not None and bytes(annotations.revisions) == _OWN
+    return Namespace(metadata.name, {**labels, REVISIONS: OWN} if own else labels)
 
 
 def read_labels(raw: Json, what: str) -> Labels:

@@ -10,7 +10,12 @@ import yaml
 
 from affinityctl.lint.finding import Rule
 from affinityctl.lint.rulebook import OF_WORKLOAD
-from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    EXCLUSIVE_ANNOTATION,
+    POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
+)
 from tests.annotating import REQUIRED
 from tests.builders import (
     HOST,
@@ -409,6 +414,14 @@ FINE = [
     ),
     pytest.param(
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=2), id="a zone to spare"
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().anti_affinity(term(ZONE, WEB)).annotated(REVISIONS_ANNOTATION, "Own"),
+            replicas=3,
+        ),
+        id="each version counts its own",
     ),
     pytest.param(
         of(

@@ -11,6 +11,7 @@ from extender.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.model.pod_affinity import LimitedTerm
 from extender.verbs.preempting import Victims
 from tests.annotating import PREFERRED, REQUIRED, annotated
+from tests.annotation_questions import LIMITS, differences
 from tests.builders import (
     HOST,
     ZONE,
@@ -25,7 +26,6 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.limit_questions import LIMITS, differences
 from tests.oracle import IN_TREE_DEFAULTS
 from tests.verbs.judging import actual_refusals, actual_scores, chosen_of
 

@@ -16,6 +16,7 @@ from affinityctl.whatif.scheduling import Scheduler
 from extender.model.keys import Key
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
+from extender.model.workload import MARKS
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of
@@ -51,10 +52,8 @@ def test_a_successor_leaves_the_zone_that_the_old_pod_was_labelled_with() -> Non
     scheduler = scheduler_of(NODES, [], [apart(web("w").labels({ZONE: "a"})).on("a1")])
     at_once(drain(scheduler, ["a1", "a2"]))
     placed = scheduler.state.pods[Key("default/w")]
-    assert (placed.node, dict(placed.pod_class.labels)) == (
-        "b1",
-        {"app": "web", "pod-template-hash": "5d"},
-    )
+    assert placed.node == "b1"
+    assert placed.pod_class.labels.keys() - MARKS == {"app", "pod-template-hash"}
 
 
 def test_a_drained_pod_without_another_node_waits() -> None:

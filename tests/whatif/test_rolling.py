@@ -16,6 +16,7 @@ from affinityctl.whatif.rolling import Version, roll
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.stepping import at_once
+from extender.wire.manifests import REVISIONS_ANNOTATION
 from extender.wire.workloads import read_workload
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, scheduler_of
@@ -65,6 +66,13 @@ NO_SURGE = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
         pytest.param(
             template(**WITH_KEY), 3, {"strategy": SURGE}, False, id="versions may share a node"
         ),
+        pytest.param(
+            template().annotated(REVISIONS_ANNOTATION, "Own"),
+            3,
+            {"strategy": SURGE},
+            False,
+            id="each revision counts its own",
+        ),
         pytest.param(template(), 4, {"strategy": SURGE}, False, id="a node is free"),
         pytest.param(template(), 3, {"strategy": NO_SURGE}, False, id="an old pod goes first"),
         pytest.param(template(), 3, {}, True, id="25% of 3 pods is no pod that may be away"),
@@ -94,6 +102,10 @@ def test_it_says_who_waits_for_whom() -> None:
         "after 1 step: default/web-0, default/web-1, default/web-2 stay until default/web-new-1 "
         "runs, and default/web-new-1 waits for them to go"
     )
+    assert update.remedy.startswith(
+        "default/web-0, default/web-1, default/web-2 belong to another revision"
+    )
+    assert f"{REVISIONS_ANNOTATION}: Own" in update.remedy
     assert update.waits == ["default/web-new-1"]
     assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
 

@@ -10,6 +10,7 @@ import pytest
 from affinityctl import workloads
 from affinityctl.workloads import Workloads
 from extender.errors import ObjectError
+from extender.model.workload import REVISION, WORKLOAD
 from extender.wire.objects import PodReader
 from tests.builders import pod, selector, term, workload
 
@@ -149,7 +150,8 @@ def test_they_are_named_after_their_workload_and_share_its_charge() -> None:
     assert first.pod_class is second.pod_class
     assert first.charge is not None
     labels = {"app": "web", "pod-template-hash": "new"}
-    assert (first.node, first.pod_class.labels) == (None, labels)
+    marks = {WORKLOAD: "shop/Deployment/web", REVISION: "new"}
+    assert (first.node, first.pod_class.labels) == (None, labels | marks)
 
 
 def test_workloads_with_the_same_generated_name_are_two() -> None:

@@ -10,11 +10,29 @@ import pytest
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.pod_affinity import PodSelector, Term
+from extender.model.workload import REVISION, REVISIONS, WORKLOAD
 from extender.wire.limits import OF_ANNOTATIONS as MOST
-from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    EXCLUSIVE_ANNOTATION,
+    POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
+)
 from extender.wire.objects import PodReader
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
-from tests.builders import HOST, ZONE, Pod, model_pod, node_term, pod, requirement, selector, term
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    model_namespace,
+    model_pod,
+    namespace,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    term,
+)
 
 AT = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 POLICY_AT = f"metadata.annotations[{POLICY_ANNOTATION}]"
@@ -117,6 +135,28 @@ def test_what_is_wrong_with_an_exclusive_domain_is_said(value: str, what: str) -
     path, says = model_pod(raw).broken_annotation or ("", "")
     assert path == EXCLUSIVE_AT
     assert what in says
+
+
+def test_revisions_are_told_apart_where_one_says_own() -> None:
+    raw = pod("new").labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    found = model_pod(raw.annotated(REVISIONS_ANNOTATION, "Own"))
+    marks = {WORKLOAD: "default/Deployment/web", REVISION: "5d", REVISIONS: "Own"}
+    assert found.pod_class.labels == {"pod-template-hash": "5d", **marks}
+    assert (found.pod_class.annotated, found.pod_class.digest) == (None, "")
+    space = namespace("default", {"team": "shop"})
+    space["metadata"]["annotations"] = {REVISIONS_ANNOTATION: "Own"}
+    assert model_namespace(space).labels == {"team": "shop", REVISIONS: "Own"}
+    space["metadata"]["annotations"] = {REVISIONS_ANNOTATION: "own"}
+    assert model_namespace(space).labels == {"team": "shop"}
+
+
+@pytest.mark.parametrize("value", ["own", "All", ""])
+def test_there_is_no_other_choice_of_revisions(value: str) -> None:
+    raw = pod("new").annotated(REVISIONS_ANNOTATION, value)
+    assert model_pod(raw).broken_annotation == (
+        f"metadata.annotations[{REVISIONS_ANNOTATION}]",
+        "not a choice; there is Own alone",
+    )
 
 
 def test_a_limit_in_a_spec_means_nothing() -> None:

@@ -203,7 +203,8 @@ RULES: Final = (
         "Set maxSurge: 0 and maxUnavailable: 1, which helps an update that is stuck now as well. "
         "With matchLabelKeys: [pod-template-hash] in the term only pods of one version keep apart, "
         "but older pods keep the rules that they have: it helps from the next update on, which "
-        "may then surge again.",
+        "may then surge again. Where the extender places the pods, affinity-extender.io/revisions: "
+        "Own on new and old ones helps at once.",
         _stuck,
     ),
     Rule(

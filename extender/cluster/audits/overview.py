@@ -41,13 +41,13 @@ def amount_in(existing: ExistingTerm, value: str) -> int:
 def counting_matched(state: ClusterState, term: Term) -> Generator[None, None, Counter[str]]:
     """Count the placed pods that a term matches, by domain; O(classes + their nodes)."""
     found: Counter[str] = Counter()
-    names, selector = state.nodes.names, term.pods.selector
+    names = state.nodes.names
     covered = {*(yield from choosing_namespaces(state, term.pods))}
     looked = 0
     for placed in list(state.placed_classes):
         pod_class = placed.pod_class
         looked += 1
-        if pod_class.namespace in covered and selector.matches(pod_class.labels):
+        if pod_class.namespace in covered and state.is_about(term, pod_class):
             for number, count in list(placed.on_nodes.items()):
                 value = state.nodes.labels(names[number]).get(term.topology_key)
                 if value is not None:

@@ -23,7 +23,6 @@ from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
-from extender.model.labels import NO_LABELS
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import NO_AFFINITY
@@ -277,11 +276,8 @@ def _adds_up(
 def _weights(
     state: ClusterState, placements: Placements, counted: MatchingPods
 ) -> Mapping[PodClass, int]:
-    spaces = state.namespaces
-    return {
-        each: counted.pod_set.weigh(each, spaces.get(each.namespace, NO_LABELS))
-        for each in placements
-    }
+    labels = state.namespace_labels
+    return {each: counted.pod_set.weigh(each, labels(each.namespace)) for each in placements}
 
 
 def _by_domain(

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.labels import Labels, Selector
+from extender.model.workload import MARKS, OF_SPECS, REVISIONS
 
 
 class Kind(Enum):
@@ -47,12 +48,19 @@ class AnnotationScope:
     """
 
     def __init__(
-        self, selector: Selector | None, namespaces: Mapping[str, Labels], *, limited: bool
+        self,
+        selector: Selector | None,
+        namespaces: Mapping[str, Labels],
+        *,
+        limited: bool,
+        of_specs: bool,
     ) -> None:
         """Choose namespaces by their labels, None for nowhere.
 
-        With `limited`, terms that reach other namespaces need a quota that allows them.
+        With `limited`, terms that reach other namespaces need a quota that allows them. With
+        `of_specs`, rules of specs are ours to enforce, and may leave other revisions out.
         """
+        self._of_specs = of_specs
         self._selector = selector
         self._namespaces = namespaces
         self._limited = limited
@@ -78,6 +86,13 @@ class AnnotationScope:
             if namespace in self._namespaces:
                 self._open[namespace] = known
         return known
+
+    def marked(self, labels: Labels) -> Labels:
+        """Return the labels of a namespace with marks if annotations count there, else without."""
+        if self._selector is None or not self._selector.matches(labels):
+            return {key: value for key, value in labels.items() if key not in MARKS}
+        marks = {REVISIONS: "", OF_SPECS: ""} if self._of_specs else {REVISIONS: ""}
+        return {**marks, **labels}
 
     def reaches_out(self, namespace: str) -> bool:
         """Return whether its rules in annotations count for pods of other namespaces."""

@@ -45,6 +45,7 @@ class Counters:
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
+        self._unknown = scope.marked(NO_LABELS)
         self.existing_terms: Final = ExistingTerms(nodes, many_terms, scope)
         self.matching_sets: Final = MatchingPodSets(nodes, most_sets)
         """The sets of matching pods that are kept up to date."""
@@ -299,7 +300,7 @@ class Counters:
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, none for one that is unknown."""
-        return self._namespaces.get(namespace, NO_LABELS)
+        return self._namespaces.get(namespace, self._unknown)
 
     def candidates(self, pod_set: PodSet) -> list[PlacedClass]:
         """Return the placed classes that may be sought; more events may come before they are."""

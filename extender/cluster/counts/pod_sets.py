@@ -11,6 +11,7 @@ from extender.cluster.counts.nodes import Nodes
 from extender.model.labels import EVERYTHING, Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
+from extender.model.workload import MARKS
 
 PER_SELECTOR, PER_REQUIREMENT, PER_STRING = 1024, 512, 128
 """Bytes of each, with its share of what it is found by; a label's value is short."""
@@ -59,7 +60,8 @@ class PodSet:
     def keys(self) -> set[str]:
         """Return the label keys that it is about, those of namespaces not among them."""
         selectors = [pods.selector for pods, _ in self.weights]
-        return {each.key for selector in selectors for each in selector.requirements}
+        keys = {each.key for selector in selectors for each in selector.requirements}
+        return keys | MARKS if any(pods.spared for pods, _ in self.weights) else keys
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
         """Return what one pod of a class adds, the plain way: every selector is tried."""
@@ -72,11 +74,7 @@ class PodSet:
 
     def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
         """Return whether new labels of a namespace make a difference to what its pods add."""
-        return any(
-            pods.covers(namespace, before) is not pods.covers(namespace, now)
-            for pods, _ in self.weights
-            if pods.namespace_selector is not None
-        )
+        return any(pods.depends_on(namespace, before, now) for pods, _ in self.weights)
 
 
 def _size(pods: PodSelector) -> int:

@@ -337,8 +337,6 @@ class RuleWatch:
         With `annotations`, rules in annotations have begun or ceased to count there.
         """
         after, execution = self._counters.namespace_labels(name), self._execution
-        if execution is not None and before:
-            self.changes.namespace(name, known=bool(after))
         if self._terms:
             self._note(self._choosing(name, before, after))
         plain = None if execution is None else execution.plain

@@ -14,18 +14,20 @@ from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
+from extender.model.workload import MARKS
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.filters import GATES, OTHER_SCHEDULER, holding
 from extender.verbs.node_room import named_node
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
 
-_NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND), "")
+_NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
 
 _ADVICE: Final = (
     "let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
     f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the rules "
-    "that they have"
+    "that they have. Where the extender places these pods, the annotation "
+    "affinity-extender.io/revisions: Own on this one helps at once"
 )
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {

@@ -1,6 +1,8 @@
-"""Random questions about `maxMatchingPods`, to the verbs and to the oracle.
+"""Random questions about rules that only annotations have, to the verbs and to the oracle.
 
-`python -m tests.limit_questions 1000000` asks so many, and says how many differ.
+Limits (`maxMatchingPods`) and revisions that are told apart.
+
+`python -m tests.annotation_questions 1000000` asks so many, and says how many differ.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from extender.cluster.audits.recount import mismatches
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.plugins import Plugins
+from extender.wire.manifests import REVISIONS_ANNOTATION
 from tests.annotating import moved
 from tests.builders import HOST, ZONE, Json, Pod, namespace, node, pod, selector, state_of, term
 from tests.oracle import Args, Cluster
@@ -36,14 +39,14 @@ def differences(seed: int) -> Iterator[str]:
     """Ask about one cluster; yield what the two do not say alike, or "" for each question."""
     dice = random.Random(seed)
     cluster = _cluster(dice)
-    state = state_of(cluster.nodes, cluster.namespaces, map(moved, cluster.pods))
+    state = state_of(cluster.nodes, cluster.namespaces, map(_written, cluster.pods))
     args = Args(dice.choice((0, 1, 5)), dice.random() < 0.2)
     for number in range(QUESTIONS_A_CLUSTER):
         asking = _asking(dice, cluster, number)
         names = dice.sample(NAMES, dice.choice((1, 4, 4)))
         found = (
-            actual_refusals(state, moved(asking), names, plugins=LIMITS),
-            actual_scores(state, moved(asking), names, args),
+            actual_refusals(state, _written(asking), names, plugins=LIMITS),
+            actual_scores(state, _written(asking), names, args),
         )
         expected = (
             expected_refusals(cluster, asking, names, args),
@@ -54,11 +57,24 @@ def differences(seed: int) -> Iterator[str]:
         yield "the counters are not those of a recount"
 
 
+def _written(made: Json) -> Json:
+    """Move the rules of a pod into its annotation, where a limit needs that or its name says so."""
+    needed = "maxMatchingPods" in str(made["spec"])
+    return moved(made) if needed or made["metadata"]["name"][-1] in "02468" else made
+
+
 def _cluster(dice: random.Random) -> Cluster:
     nodes = [node(name, _places(dice, name)) for name in NAMES]
-    spaces = [namespace(name, {"team": dice.choice(("red", "blue"))}) for name in SPACES]
+    spaces = [_space(dice, name) for name in SPACES]
     pods = [_pod(dice, f"pod-{number}") for number in range(dice.choice((0, 2, 5, 9)))]
     return Cluster(nodes, spaces, [_fate(dice, each) for each in pods])
+
+
+def _space(dice: random.Random, name: str) -> Json:
+    space = namespace(name, {"team": dice.choice(("red", "blue"))})
+    if dice.random() < 0.15:
+        space["metadata"]["annotations"] = {REVISIONS_ANNOTATION: "Own"}
+    return space
 
 
 def _places(dice: random.Random, name: str) -> dict[str, str]:
@@ -84,10 +100,19 @@ def _asking(dice: random.Random, cluster: Cluster, number: int) -> Json:
     return _pod(dice, f"asking-{number}")
 
 
+def _replica(dice: random.Random, made: Pod) -> Pod:
+    """Make it a replica of one of two workloads, in one of two revisions."""
+    name, revision = dice.choice(("web", "db")), dice.choice(("5d", "7f"))
+    made = made.labels({"pod-template-hash": revision}).owned_by(f"ReplicaSet/{name}-{revision}")
+    return made.annotated(REVISIONS_ANNOTATION, "Own") if dice.random() < 0.4 else made
+
+
 def _pod(dice: random.Random, name: str, space: str = "") -> Pod:
     made = pod(name, space or dice.choice(SPACES)).labels(app=dice.choice(APPS))
     if dice.random() < 0.5:
         made = made.labels(tier=dice.choice("ab"))
+    if dice.random() < 0.6:
+        made = _replica(dice, made)
     for _ in range(dice.choice((0, 0, 1, 1, 2))):
         made = made.anti_affinity(_term(dice, 0.8))
     for _ in range(dice.choice((0, 0, 0, 1, 2))):
