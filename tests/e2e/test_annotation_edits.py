@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.wire.manifests import AFFINITY_ANNOTATION, REVISIONS_ANNOTATION
 from extender.wire.placement import RULES_AT_PLACEMENT
 from tests.e2e.access import is_allowed
 from tests.e2e.api import Api, ApiError
@@ -113,6 +113,9 @@ async def test_edits_of_running_pods_keep_nobody_away(sandbox: Sandbox, *, polic
             if policy:
                 with pytest.raises(ApiError, match="cannot be edited once the pod has a node"):
                     await edit
+                # What lets an update go on is nothing to others.
+                own = {"metadata": {"annotations": {REVISIONS_ANNOTATION: "Own"}}}
+                await mine.patch(pod_path(each), own)
             else:
                 await edit
                 await seen(extender, each["metadata"]["name"])

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    EXCLUSIVE_ANNOTATION,
+    POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
+)
 from tests import builders
 from tests.annotating import DURING, PREFERRED, REQUIRED
 from tests.builders import HOST, ZONE, model_pod, node_term, requirement, selector, term
@@ -191,6 +196,13 @@ async def test_exclusive_domains_are_checked(api: Api, value: str, *, sound: boo
     says = await _says(api, {EXCLUSIVE_ANNOTATION: value})
     assert (says is None) is sound
     assert sound or f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]" in str(says)
+
+
+@pytest.mark.parametrize(("value", "sound"), [("Own", True), ("own", False), ("", False)])
+async def test_revisions_are_checked(api: Api, value: str, *, sound: bool) -> None:
+    says = await _says(api, {REVISIONS_ANNOTATION: value})
+    assert (says is None) is sound
+    assert sound or f"metadata.annotations[{REVISIONS_ANNOTATION}]" in str(says)
 
 
 async def test_pods_without_such_annotations_are_let_in(api: Api) -> None:

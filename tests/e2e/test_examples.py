@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter, defaultdict
 from contextlib import asynccontextmanager
@@ -110,6 +111,69 @@ async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
             await sandbox.add(*(node(f"t{n}", None, 110, **{RACK: "t"}) for n in (1, 2)))
             after = await until_placed(sandbox, 6)
             assert {after[key][0] for key in after.keys() - places.keys()} == {"t"}
+
+
+async def updated(sandbox: Sandbox, before: dict[str, str]) -> None:
+    """Wait until each pod was replaced by a new one, on nodes of their own."""
+
+    def replaced() -> bool:
+        now = sandbox.places()
+        return len(now) == len(before) and now.keys().isdisjoint(before)
+
+    await sandbox.pods.until(replaced, SETTLE_S, "each old pod to be replaced by a new one")
+    assert sorted(sandbox.places().values()) == sorted(before.values())
+
+
+IMAGE = {
+    "spec": {
+        "template": {
+            "spec": {"containers": [{"name": "web", "image": "registry.k8s.io/pause:3.9"}]}
+        }
+    }
+}
+
+
+@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+async def test_update_on_full_nodes(sandbox: Sandbox, mode: str, tmp_path: Path) -> None:
+    await sandbox.add(*(node(f"n{n}") for n in range(1, 4)))
+    found = yaml.safe_load((EXAMPLES / "update-on-full-nodes/deployment.yaml").read_text())
+    if mode == ASSIST:
+        # As the page says.
+        template = found["spec"]["template"]
+        rules = template["spec"].pop("affinity")
+        template["metadata"]["annotations"]["affinity-extender.io/affinity"] = json.dumps(rules)
+    manifest = tmp_path / "deployment.yaml"
+    manifest.write_text(yaml.safe_dump(found))
+    async with (
+        judging(sandbox, mode),
+        sandbox.kubelet(),
+        applied(sandbox.api, manifest) as things,
+    ):
+        old = await until_placed(sandbox, 3)
+        assert sorted(old.values()) == ["n1", "n2", "n3"]
+        await sandbox.api.patch(f"{collection(things[0])}/web", IMAGE)
+        await updated(sandbox, old)
+
+
+async def test_an_update_that_is_stuck_on_full_nodes(sandbox: Sandbox, tmp_path: Path) -> None:
+    await sandbox.add(*(node(f"n{n}") for n in range(1, 4)))
+    found = yaml.safe_load((EXAMPLES / "update-on-full-nodes/deployment.yaml").read_text())
+    annotations = found["spec"]["template"]["metadata"].pop("annotations")
+    manifest = tmp_path / "deployment.yaml"
+    manifest.write_text(yaml.safe_dump(found))
+    async with (
+        judging(sandbox, REPLACE),
+        sandbox.kubelet(),
+        applied(sandbox.api, manifest) as things,
+    ):
+        old = await until_placed(sandbox, 3)
+        await sandbox.api.patch(f"{collection(things[0])}/web", IMAGE)
+        (new,) = await until_refused(sandbox)
+        assert "3 node(s) didn't match pod anti-affinity rules" in str(refusal(new))
+        for each in list(sandbox.pods.objects.values()):
+            path = f"{pods_path(each)}/{each['metadata']['name']}"
+            await sandbox.api.patch(path, {"metadata": {"annotations": annotations}})
+        await updated(sandbox, old)
 
 
 @with_and_without_us

@@ -204,7 +204,7 @@ RULES: Final = (
         "With matchLabelKeys: [pod-template-hash] in the term only pods of one version keep apart, "
         "but older pods keep the rules that they have: it helps from the next update on, which "
         "may then surge again. Where the extender places the pods, affinity-extender.io/revisions: "
-        "Own on new and old ones helps at once.",
+        "Own on those that are there helps at once.",
         _stuck,
     ),
     Rule(

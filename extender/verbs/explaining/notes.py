@@ -27,7 +27,7 @@ _ADVICE: Final = (
     "let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
     f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the rules "
     "that they have. Where the extender places these pods, the annotation "
-    "affinity-extender.io/revisions: Own on this one helps at once"
+    "affinity-extender.io/revisions: Own on those that are there helps at once"
 )
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {
