@@ -133,7 +133,10 @@ class PodReader:
         if annotation.label is not None:
             annotation = annotation.for_labels(decode(_LABELS, labels, "metadata.labels") or {})
         owner = made_by = None
-        if self.annotations or self.owners or self.waiting:
+        terminal = status.phase in TERMINAL_PHASES
+        waits = not (node or terminal)
+        told = self.waiting and waits
+        if self.annotations or self.owners or told:
             owner = self._owners.read(metadata.ownerReferences)
         if self.annotations and owner is not None:
             made_by = (owner.kind, owner.name, annotation.own_revisions)
@@ -143,9 +146,6 @@ class PodReader:
         charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
-        terminal = status.phase in TERMINAL_PHASES
-        waits = not (node or terminal)
-        told = self.waiting and waits
         of_nodes = self.node_affinity or told
         return Pod(
             key=key,
