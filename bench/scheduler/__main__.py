@@ -55,7 +55,7 @@ async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
         return [
             outcome
             for workload in chosen
-            for outcome in await rates.measure(bench, workload, args.rounds)
+            for outcome in await rates.measure(bench, workload, args.rounds, args.modes)
         ]
 
 
@@ -88,6 +88,9 @@ def _arguments() -> argparse.Namespace:
     of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
     names = "; ".join(each.name for each in WORKLOADS)
     of_rates.add_argument("--only", default="", metavar="TEXT", help=f"workloads like it: {names}")
+    of_rates.add_argument(
+        "--modes", nargs="+", choices=(*rates.MODES, *rates.FURTHER), default=rates.MODES
+    )
     of_rates.set_defaults(measure=_rates, as_markdown=rates.as_markdown)
     of_ready = what.add_parser("ready", help=ready.__doc__)
     of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")

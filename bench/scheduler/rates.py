@@ -17,7 +17,7 @@ from bench.tables import table
 from tests.conformance.programs import FAST_PATH
 from tests.e2e.api import for_each, key_of
 from tests.e2e.bursts import create
-from tests.e2e.extending import ASSIST, REPLACE
+from tests.e2e.extending import ASSIST, REPLACE, SHADOW
 from tests.e2e.objects import JSON, ZONE
 from tests.e2e.sandbox import Sandbox, pod_path
 from tests.e2e.scheduling import STOCK, Scheduler
@@ -26,7 +26,11 @@ ECHOES = {f"{mode}, echo": mode for mode in (ASSIST, REPLACE)}
 """What the scheduler is told, with a server behind it that does not think: as fast as it gets."""
 FAST = "stock, fast path"
 """Stock with the feature gate for rules by hostname switched on."""
+UNBATCHED = "stock, no batching"
+"""Stock as it is beside any extender: no equal pods are placed together (OpportunisticBatching)."""
 MODES = (STOCK, FAST, ASSIST, REPLACE, *ECHOES)
+FURTHER = (UNBATCHED, SHADOW)
+_GATES = {FAST: FAST_PATH, UNBATCHED: "OpportunisticBatching=false"}
 QPS = 1000
 """For every scheduler: with the default of 50, that is what would be measured."""
 _PATIENCE_S = 600.0
@@ -53,13 +57,15 @@ class Outcome:
     """Measured pods in each zone, fewest and most."""
 
 
-async def measure(sandbox: Sandbox, workload: Workload, rounds: int) -> list[Outcome]:
+async def measure(
+    sandbox: Sandbox, workload: Workload, rounds: int, modes: Sequence[str] = MODES
+) -> list[Outcome]:
     """Build the cluster once, and let each scheduler place the same pods on it in turn."""
     say(f"{workload.name}: {workload.nodes:,} nodes, {workload.existing:,} pods")
     await _build(sandbox, workload)
     outcomes = []
     for _ in range(rounds):
-        for mode in MODES:
+        for mode in modes:
             outcomes.append(await _run(sandbox, workload, mode))
             say(str(outcomes[-1]))
     await sandbox.clear()
@@ -101,8 +107,8 @@ def _scheduled_by(
 ) -> AbstractAsyncContextManager[Scheduler]:
     if mode in ECHOES:
         return scheduled_by_echo(sandbox, ECHOES[mode], scored=workload.scored, qps=QPS)
-    if mode == FAST:
-        return sandbox.scheduled_by(STOCK, qps=QPS, gates=(FAST_PATH,))
+    if mode in _GATES:
+        return sandbox.scheduled_by(STOCK, qps=QPS, gates=(_GATES[mode],))
     return sandbox.scheduled_by(mode, qps=QPS)
 
 
@@ -167,7 +173,8 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
     more = ("extender CPU, ms a pod", "share a host", "pods a zone")
     lines = []
     for workload in dict.fromkeys(each.workload for each in outcomes):
-        best = {mode: _best(outcomes, workload, mode) for mode in MODES}
+        modes = dict.fromkeys(each.mode for each in outcomes)
+        best = {mode: _best(outcomes, workload, mode) for mode in modes}
         for mode, each in best.items():
             lines.append(
                 (

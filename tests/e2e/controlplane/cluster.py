@@ -47,7 +47,7 @@ class Features:
 
     def of_scheduler(self) -> list[str]:
         """Return the flags of kube-scheduler."""
-        on = ",".join(f"{gate}=true" for gate in self.gates)
+        on = ",".join(gate if "=" in gate else f"{gate}=true" for gate in self.gates)
         return [f"--feature-gates={on}"] if on else []
 
     def of_apiserver(self) -> list[str]:
