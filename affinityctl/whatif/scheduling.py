@@ -326,8 +326,6 @@ class Scheduler:
 
     def _choose(self, pod: Pod) -> str | None:
         """Return one of the best nodes, at random; None where nothing takes the pod."""
-        if pod.broken_annotation is not None:
-            return None
         fits, scores = self.feasible(pod)
         if not fits.names:
             return None

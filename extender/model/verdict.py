@@ -21,6 +21,7 @@ NODE_VOLUME_LIMITS = "NodeVolumeLimits"
 VOLUME_BINDING = "VolumeBinding"
 VOLUME_ZONE = "VolumeZone"
 POD_TOPOLOGY_SPREAD = "PodTopologySpread"
+ANNOTATIONS = "Annotations"
 
 
 class PluginName(StrEnum):
@@ -35,7 +36,7 @@ class Reason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 
     Texts and codes are those of the in-tree plugins (pkg/scheduler/framework/plugins). Those in
-    LEFT_TO_SCHEDULER are never given to a scheduler, whose own plugins see to them.
+    LEFT_TO_SCHEDULER are never given to a scheduler.
     """
 
     AFFINITY = "node(s) didn't match pod affinity rules"
@@ -45,6 +46,8 @@ class Reason(Enum):
     EXISTING_LIMIT = "node(s) had as many matching pods as existing pods' maxMatchingPods allows"
     NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
     ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
+    ANNOTATION = "the pod's annotation cannot be read"
+    """In a callback it is an error, which names the field."""
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
     NODE_NAME = "node(s) didn't match the requested node name"
@@ -102,6 +105,7 @@ _PLUGINS = {
     Reason.EXISTING_LIMIT: MAX_MATCHING_PODS,
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
+    Reason.ANNOTATION: ANNOTATIONS,
     Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
     Reason.NODE_NAME: NODE_NAME,
     Reason.UNSCHEDULABLE: NODE_UNSCHEDULABLE,
@@ -134,11 +138,11 @@ OF_VOLUMES: Final = frozenset(
 LEFT_TO_SCHEDULER: Final = frozenset(
     (
         *(Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES),
-        *(Reason.SPREAD, Reason.SPREAD_LABEL),
+        *(Reason.SPREAD, Reason.SPREAD_LABEL, Reason.ANNOTATION),
         *OF_VOLUMES,
     )
 )
-"""What a scheduler is not told: its own plugins see to it."""
+"""What a scheduler is not told of nodes: its own plugins see to it, or it gets an error."""
 
 
 class Verdict(StrEnum):

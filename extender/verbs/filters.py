@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
-from extender.errors import bounded
+from extender.errors import ObjectError, bounded
 from extender.model.node_resources import DEFAULT_SCHEDULER, SPREAD, VOLUMES
 from extender.model.objects import Pod
 from extender.model.verdict import (
+    ANNOTATIONS,
     NODE_NAME,
     NODE_PORTS,
     NODE_RESOURCES_FIT,
     NODE_UNSCHEDULABLE,
     TAINT_TOLERATION,
+    Reason,
 )
 from extender.model.wording import some
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -34,7 +36,7 @@ from extender.verbs.node_room import (
 )
 from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.verbs.rules import Rule
+from extender.verbs.rules import Refusal, Rule
 from extender.verbs.topology_spread import PodTopologySpread
 
 NOT_MODELLED: Final = (SPREAD, "resourceClaims")
@@ -62,6 +64,7 @@ def filters(
     `claims` and `volumes` are what the commands have about volumes, and a server has not.
     """
     return (
+        Annotations(),
         NotModelledVolumes() if claims is None else claims,
         NodeName(),
         NodeUnschedulable(),
@@ -76,6 +79,38 @@ def filters(
         NotModelled(),
         *(() if quota is None else (quota,)),
     )
+
+
+@dataclass(slots=True, eq=False)
+class BrokenAnnotation(Rule):
+    """An annotation that cannot be read: filter answers with an error, so no node is left."""
+
+    event: str
+    """The error."""
+    what: str
+    reason = Reason.ANNOTATION
+
+    def statement(self, refusal: Refusal) -> None:
+        """Say nothing more than the summary, in which every node has it."""
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say that it is not known what the annotation asks for."""
+        del domain, nodes
+        return " if its annotation could be read, and allowed it"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations(FilterPlugin):
+    """What is said of a pod before any node is looked at: no callback does without its rules."""
+
+    name: ClassVar[str] = ANNOTATIONS
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
+        """Yield what is broken, where annotations count."""
+        del state
+        if pod.broken_annotation is not None:
+            error = str(ObjectError(*pod.broken_annotation))
+            yield BrokenAnnotation(error, f"an annotation that cannot be read: {error}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,6 +271,13 @@ def test_a_pod_that_never_preempts_waits() -> None:
     assert _placements(scheduler_of(nodes, [], [pod("lesser").on("n"), modest])) == []
 
 
+def test_a_pod_whose_annotation_cannot_be_read_evicts_nobody() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
+    broken = annotated(pod("p").priority(5), {"podAffinity": 7})
+    scheduler = scheduler_of(nodes, [], [pod("lesser").on("n"), broken])
+    assert (_placements(scheduler), scheduler.preemptions) == ([], [])
+
+
 def test_the_rule_that_alone_refuses_most_nodes_is_the_bottleneck() -> None:
     nodes = [
         *(node(f"a{number}", {HOST: f"a{number}", ZONE: "a"}, ROOM) for number in range(3)),

@@ -155,8 +155,6 @@ class Explanation:
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
-    is_broken: bool = False
-    """That is so because its annotation is broken: it is placed nowhere."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
     changed: bool = False
@@ -165,7 +163,7 @@ class Explanation:
     @property
     def verdict(self) -> Verdict:
         """Return what all filters say together: a refusal stands, whatever is not known."""
-        if not self.fits or self.is_broken:
+        if not self.fits:
             return Verdict.REFUSED
         return self.of_fitting
 

@@ -79,8 +79,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     if not question.names_all:
         yield from _leaving_unnamed(found)
     found.groups = yield from _grouped(found.refusals)
-    found.indeterminate = _indeterminate(state, question)
-    found.is_broken = pod.broken_annotation is not None
+    found.indeterminate = indeterminate(state, pod, plugins)
     found.unknown = unknown(state, pod, question.plugins)
     found.changed = state.version != version
     return found
@@ -157,13 +156,6 @@ def _leaving_unnamed(found: Explanation) -> Iterator[None]:
         each.pods, each.unnamed = named, len(each.pods) - len(named)
         if number % AT_ONCE == 0:
             yield
-
-
-def _indeterminate(state: ClusterState, question: Question) -> str | None:
-    broken = question.pod.broken_annotation
-    if broken is not None:
-        return str(ObjectError(*broken))
-    return indeterminate(state, question.pod, question.plugins)
 
 
 def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extender.config import API_VERSION, KIND
+from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
 from tests.builders import HOST, node, pod, selector, workload
 from tests.cli.explain.cluster import Explain
@@ -300,10 +301,20 @@ def test_rules_in_annotations_are_ignored_unless_a_configuration_counts_them(
         assert "annotations.namespaceSelector of a configuration selects (--config FILE)" in said
 
 
-def test_a_pod_whose_annotation_is_broken_is_not_fine(explain: Explain) -> None:
-    code, text = explain("new", annotated(pod("new"), {"podAffinity": 7}))
+def test_a_pod_whose_annotation_is_broken_goes_nowhere(explain: Explain) -> None:
+    broken = annotated(pod("new"), {"podAffinity": 7})
+    fault = f"metadata.annotations[{AFFINITY_ANNOTATION}].podAffinity: Expected"
+    code, text = explain("new", broken)
+    said = " ".join(text.split())
     assert code == 1
-    assert text.startswith("default/new gets an error from filter instead of a verdict")
+    assert said.startswith(
+        "default/new fits on no node 3 of 3 nodes: an annotation that cannot be read: " + fault
+    )
+    assert "BEST NODES" not in text
+    _, told = explain("new -o json", broken)
+    assert (json.loads(told)["fitting"], json.loads(told)["verdict"]) == (0, "refused")
+    _, text = explain("", broken)
+    assert "1 pod: an annotation that cannot be read: " + fault in " ".join(text.split())
 
 
 def test_what_is_broken_in_an_annotation_does_not_drive_a_terminal(explain: Explain) -> None:

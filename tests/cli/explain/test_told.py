@@ -294,7 +294,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             annotated(pod("new"), {"podAffinity": 7}),
             [],
-            "default/new gets an error from filter instead of a verdict",
+            "Nearest: it would fit on - 3 nodes if its annotation could be read, and allowed it",
             id="an annotation that is broken",
         ),
         pytest.param(
