@@ -20,6 +20,7 @@ from affinityctl.progress import Progress
 from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting
+from affinityctl.whatif.scheduling import preemption
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, complain, say, worst
 from extender.errors import ConfigError
@@ -78,6 +79,10 @@ def run(flags: argparse.Namespace) -> int:
     if not (given or named):
         return _survey(state, flags, explained)
     found = [explained(each, by.profile.scoring) for each in given or chosen(state, flags)]
+    for each in found if flags.node is None else ():
+        if not each.fits:
+            pod = state.in_force(each.pod)
+            each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
     say(write(state, found, flags.output))
     return worst(EXIT[each.verdict] for each in found)
 

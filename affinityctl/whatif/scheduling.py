@@ -32,7 +32,7 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import shape_of
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.verbs.victims import candidates, choose
+from extender.verbs.victims import Candidate, candidates, choose
 
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
@@ -75,6 +75,15 @@ class Profile:
     def scoring(self) -> ScorePlugins:
         """Return what prefers some nodes to others, whatever room they have."""
         return (self.affinity, self.nodes)
+
+
+def preemption(
+    state: ClusterState, pod: Pod, profile: Profile, chance: Callable[[], float]
+) -> Candidate | None:
+    """Return whom the scheduler would evict, and where, for a pod that no node takes; O(nodes)."""
+    if not pod.may_preempt or not state.has_less_important(pod.priority):
+        return None
+    return choose(candidates(state, pod, profile.rules, chance=chance()))
 
 
 BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())
@@ -292,10 +301,7 @@ class Scheduler:
 
     def _preempt(self, pod: Pod) -> str | None:
         """Evict less important pods for one that no node takes; return the node; O(nodes)."""
-        state = self.state
-        if not pod.may_preempt or not state.has_less_important(pod.priority):
-            return None
-        found = choose(candidates(state, pod, self.profile.rules, chance=self._chance()))
+        found = preemption(self.state, pod, self.profile, self._chance)
         if found is None:
             return None
         for victim in found.victims:

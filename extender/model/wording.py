@@ -118,8 +118,8 @@ def plural_of(what: str, things: Sized) -> str:
     return what + "s" * (len(things) > 1)
 
 
-def some(names: Sequence[str], count: int) -> str:
+def some(names: Sequence[str], count: int, most: int = MOST_NAMED) -> str:
     """Name the first of so many things."""
-    shown = names[:MOST_NAMED]
+    shown = names[:most]
     more = count - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

@@ -405,10 +405,14 @@ class NodeFit:
     @property
     def fits(self) -> bool:
         """Return whether the pod has what it requests, and its ports."""
-        return self._ports.allow(self._wanted) and all(
-            self._used[resource] + amount <= self._allocatable.get(resource, 0)
-            for resource, amount in self._requests
-            if amount
+        allocatable = self._allocatable
+        return self._ports.allow(self._wanted) and (
+            not allocatable  # as of `is_unmeasured`
+            or all(
+                self._used[resource] + amount <= allocatable.get(resource, 0)
+                for resource, amount in self._requests
+                if amount
+            )
         )
 
     def used(self, resource: str) -> int:

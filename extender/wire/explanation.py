@@ -186,7 +186,16 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
         "notes": notes,
+        **_preemption(explanation),
     }
+
+
+def _preemption(explanation: Explanation) -> Mapping[str, Any]:
+    found = explanation.preemption
+    if found is None:
+        return {}
+    victims = [pod.key for pod in found.victims]
+    return {"preemption": {"node": found.node, "victims": victims, "violations": found.violations}}
 
 
 def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:

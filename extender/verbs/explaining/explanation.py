@@ -12,6 +12,7 @@ from extender.model.verdict import Reason, Verdict
 from extender.model.wording import plural
 from extender.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.verbs.rules import Refusal, RefusalGroup, named_pods
+from extender.verbs.victims import Candidate
 
 MOST_BLOCKERS: Final = 10
 """Pods that are named where there may be thousands; a count stands beside them."""
@@ -155,6 +156,8 @@ class Explanation:
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
+    preemption: Candidate | None = None
+    """Who would be evicted for a pod that fits nowhere, where somebody has looked for that."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
     changed: bool = False

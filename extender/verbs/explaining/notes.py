@@ -15,7 +15,7 @@ from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.model.workload import MARKS
-from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.explaining.explanation import MOST_BLOCKERS, Explanation, TermFacts
 from extender.verbs.filters import GATES, OTHER_SCHEDULER, holding
 from extender.verbs.node_room import named_node
 from extender.verbs.rules import MOST_LOOKED_AT, Refusal
@@ -223,8 +223,17 @@ def _going(explanation: Explanation) -> Iterator[Note]:
 
 
 def _preempted(explanation: Explanation) -> Iterator[Note]:
+    chosen = explanation.preemption
     found = [each for each in explanation.near_misses if each.preempted_on is not None]
-    if found:
+    if chosen is not None:
+        names = [pod.key for pod in chosen.victims]
+        beyond = ", beyond what disruption budgets allow" if chosen.violations else ""
+        yield Note(
+            "preemption",
+            f"the scheduler would evict {some(names, len(names), MOST_BLOCKERS)} from "
+            f"{chosen.node} for this pod, which has the higher priority{beyond}",
+        )
+    elif found:
         first = found[0]
         more = f", and likewise on {plural(len(found) - 1, 'other node')}" if found[1:] else ""
         yield Note(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from affinityctl import cli
 from extender.config import API_VERSION, KIND
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
@@ -315,6 +316,39 @@ def test_a_pod_whose_annotation_is_broken_goes_nowhere(explain: Explain) -> None
     assert (json.loads(told)["fitting"], json.loads(told)["verdict"]) == (0, "refused")
     _, text = explain("", broken)
     assert "1 pod: an annotation that cannot be read: " + fault in " ".join(text.split())
+
+
+@pytest.mark.parametrize("new", [BIG.priority(5), pod("new").host_port(80).priority(5)])
+def test_whom_the_scheduler_would_evict_is_told_as_simulate_has_it(
+    new: Any, explain: Explain, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = small("small", cpu="4")
+    there = [
+        pod(name).priority(of).requests(cpu=cpu).host_port(port).on("small")
+        for name, cpu, port, of in (("a", "2", 80, 0), ("b", "1", 81, 1), ("c", "1", 82, 5))
+    ]
+    taken = [pod(f"on-{name}").priority(9).host_port(80).on(name) for name in ("a1", "a2", "b1")]
+    code, text = explain("new", new, full, *there, *taken)
+    _, told = explain("new -o json", new, full, *there, *taken)
+    assert code == 1, "it fits nowhere as things are"
+    preemption = json.loads(told)["preemption"]
+    victims = preemption["victims"]
+    assert (preemption["node"], "default/c" in victims) == ("small", False)
+    said = f"the scheduler would evict {', '.join(victims)} from small for this pod"
+    assert said in " ".join(text.split())
+    cli.main(["simulate", "--cluster", str(tmp_path / "dump.json"), "-o", "json"])
+    simulated = json.loads(capsys.readouterr().out)["preempted"]
+    assert [each["pod"] for each in simulated if each["for"] == "default/new"] == victims
+
+
+def test_nobody_is_evicted_for_a_pod_that_fits_or_that_is_not_to(explain: Explain) -> None:
+    there = [small("small"), pod("there").requests(cpu="1").on("small")]
+    modest = with_spec(MID.priority(5), preemptionPolicy="Never")
+    for line, new in (("new", modest), ("new --node small", MID.priority(5)), ("new", MID)):
+        _, text = explain(line, new, *there)
+        assert "would evict" not in text
+    _, text = explain("new", MID.priority(5), *there)
+    assert "would evict default/there from small" in " ".join(text.split())
 
 
 def test_what_is_broken_in_an_annotation_does_not_drive_a_terminal(explain: Explain) -> None:
