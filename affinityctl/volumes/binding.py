@@ -12,6 +12,7 @@ from affinityctl.volumes.claims import (
     VolumeRule,
     claim_of,
     may_go_somewhere,
+    told,
     unless,
     uses,
 )
@@ -89,7 +90,8 @@ def _elsewhere(
 
 def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> Iterator[VolumeRule]:
     binder = ClaimBinder(state, claims)
-    names = f"{plural_of('claim', claims)} {some([each.name for each in claims], len(claims))}"
+    each_told = [told(state, each) for each in claims]
+    names = f"{plural_of('claim', claims)} {some(each_told, len(claims))}"
     yield VolumeRule(
         Reason.NO_VOLUME_TO_BIND,
         lambda node: binder.on(node).fits,

@@ -25,6 +25,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import (
     Reason,
 )
+from extender.model.wording import some
 from extender.verbs.plugins import FilterPlugin, Unknown
 from extender.verbs.rules import Rule
 
@@ -120,7 +121,11 @@ class VolumeClaims(FilterPlugin):
         found = next(_wrong(state, pod), None)
         if found is not None:
             reason, event = found
-            yield VolumeRule(reason, nowhere, f"volume: {event}", event)
+            what = event
+            if reason is Reason.UNBOUND_CLAIM:
+                waiting = [_waiting_for(state, each) for each in PodClaims.of(state, pod).immediate]
+                what = f"claim {some(waiting, len(waiting))}"
+            yield VolumeRule(reason, nowhere, f"volume: {what}", event)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say what may decide about its volumes, and who would know it."""
@@ -146,6 +151,29 @@ def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
             wanted = "" if claim is None or use.ephemeral else claim.volume
             if wanted and wanted not in ledger_of(state).volumes:
                 yield Reason.NO_VOLUME, f'persistentvolume "{wanted}" not found'
+
+
+def _waiting_for(state: ClusterState, claim: PersistentVolumeClaim) -> str:
+    """Say what a claim waits for that should have been bound before its pod is looked at."""
+    found = ledger_of(state).classes.get(claim.storage_class)
+    if claim.volume:
+        return f"{claim.name} waits to be bound to volume {claim.volume}"
+    if found is None and claim.storage_class:
+        return f"{claim.name} waits: there is no class {claim.storage_class}"
+    if found is not None and found.provisions:
+        return f"{told(state, claim)} waits for the provisioner to make its volume"
+    return f"{told(state, claim)} waits for somebody to make its volume"
+
+
+def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
+    """Name an unbound claim, with its class and who makes volumes of that."""
+    found = ledger_of(state).classes.get(claim.storage_class)
+    made = ""
+    if found is not None:
+        made = f" of {found.provisioner}" if found.provisions else " without a provisioner"
+    there = f", being made for {claim.selected_node}" if claim.selected_node else ""
+    of = f"class {claim.storage_class}{made}" if claim.storage_class else "without a class"
+    return f"{claim.name} ({of}{there})"
 
 
 def may_go_somewhere(state: ClusterState, pod: Pod) -> bool:

@@ -20,6 +20,7 @@ from affinityctl.volumes.objects import (
     volumes_in,
 )
 from extender.cluster.state import ClusterState
+from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.verdict import (
     NODE_VOLUME_LIMITS,
@@ -162,8 +163,19 @@ class VolumeRestrictions(CountingPlugin):
             if claim is None or READ_WRITE_ONCE_POD not in claim.spec.access_modes:
                 continue
             if use in named or any(node in state.nodes for node in ledger.nodes_using(claim.key)):
-                what = f"volume: claim {claim.name} is for one pod alone, and another one has it"
+                user = _user_of(state, claim.key, pod, others)
+                what = f"volume: claim {claim.name} is for one pod alone, and {user} has it"
                 yield VolumeRule(Reason.CLAIM_IN_USE, unless(disks), what)
+
+
+def _user_of(state: ClusterState, claim: Key, pod: Pod, others: Sequence[Pod]) -> str:
+    """Name the pod that has a claim; O(pods of its node)."""
+    there = (state.pods_on(node) for node in ledger_of(state).nodes_using(claim))
+    for other in chain(others, *there):
+        volumes = volumes_in(other)
+        if other.uid != pod.uid and volumes is not None and claim in volumes.keys_for(other.key):
+            return other.key
+    return "another one"
 
 
 def _other_disk(state: ClusterState, others: Sequence[ClaimsAndDisks], disk: Disk) -> VolumeRule:

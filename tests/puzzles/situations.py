@@ -301,7 +301,7 @@ PUZZLES: Final = (
         "a-claim-that-nothing-binds",
         ((using(small("db"), "data"), 0),),
         "default/db",
-        ("volume: pod has unbound immediate PersistentVolumeClaims",),
+        ("volume: claim data (class now of csi.example.com) waits for the provisioner",),
         (storage_class("now", volumeBindingMode="Immediate"), claim("data", "now", **ONCE)),
     ),
     Puzzle(

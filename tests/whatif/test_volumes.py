@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from affinityctl.applied import SimulationReader, read_applied
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.nodes import drain, lose
@@ -13,6 +15,7 @@ from affinityctl.whatif.scheduling import Scheduler
 from extender.model.stepping import at_once
 from tests.builders import HOST, ZONE, Json, Pod, node, workload
 from tests.volumes import (
+    AT_ONCE,
     BY_HAND,
     IN_X,
     WAIT,
@@ -121,13 +124,35 @@ def test_a_volume_made_by_hand_is_for_one_claim() -> None:
     scheduler = cluster(claim("one"), claim("two"), BY_HAND, volume("v", IN_X))
     first, second = placed(scheduler, using("one", name="p1"), using("two", name="p2"))
     assert (str(first)[0], second) == ("x", None)
-    assert why(scheduler) == ["volume: no volume for claim two is or can be made there"]
+    two = "claim two (class wait without a provisioner)"
+    assert why(scheduler) == [f"volume: no volume for {two} is or can be made there"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "said"),
+    [
+        (
+            claim("data", "now"),
+            (AT_ONCE,),
+            "data (class now of csi.example.com) waits for the provisioner to make its volume",
+        ),
+        (claim("data", volumeName="v"), (), "data waits to be bound to volume v"),
+        (claim("data", "fast"), (), "data waits: there is no class fast"),
+        (claim("data", ""), (), "data (without a class) waits for somebody to make its volume"),
+    ],
+)
+def test_what_an_unbound_claim_waits_for(asked: Json, there: tuple[Json, ...], said: str) -> None:
+    scheduler = cluster(asked, volume("v"), *there)
+    assert placed(scheduler, using("data")) == [None]
+    assert why(scheduler) == [f"volume: claim {said}"]
 
 
 def test_a_claim_for_one_pod_alone_is_taken_by_the_first() -> None:
     scheduler = cluster(bound("data", "v", accessModes=["ReadWriteOncePod"]), volume("v"))
     first, second = placed(scheduler, using("data", name="p1"), using("data", name="p2"))
     assert (first is None, second) == (False, None)
+    said = "volume: claim data is for one pod alone, and default/p1 has it"
+    assert why(scheduler) == [said]
 
 
 def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
