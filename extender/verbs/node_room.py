@@ -27,6 +27,7 @@ from extender.model.node_resources import (
     Requirements,
     Taint,
     Toleration,
+    UsedPorts,
 )
 from extender.model.objects import Pod
 from extender.model.verdict import (
@@ -37,7 +38,7 @@ from extender.model.verdict import (
     TAINT_TOLERATION,
     Reason,
 )
-from extender.model.wording import amount_of, plural, some
+from extender.model.wording import MOST_NAMED, amount_of, plural, some
 from extender.verbs.filtering import holding
 from extender.verbs.plugins import FilterPlugin, Unknown, too_many
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
@@ -71,6 +72,11 @@ class RoomRule(Rule):
     cure: str = ""
     """What would have to be so for the node to fit: 200m cpu were free."""
     event: str = ""
+    resource: str = ""
+    amount: int = 0
+    """Of the resource that the pod requests."""
+    largest: int = 0
+    """What the largest node has of it, of those that were too small."""
     of_node = True
     looks = 9
 
@@ -88,13 +94,20 @@ class RoomRule(Rule):
     def cause(self, group: RefusalGroup) -> str:
         """Say what is lacking, and how, where that is the same for all."""
         (way, *others) = group.pods
-        return self.what if others else f"{self.what}{way}"
+        return self.what if others else f"{self.what}{way}{self._how_much(way)}"
+
+    def _how_much(self, way: str | None) -> str:
+        if way != EMPTY or self.resource == PODS:
+            return ""
+        asked, has = (amount_of(self.resource, each) for each in (self.amount, self.largest))
+        return f" (asks for {asked}, the largest of them has {has})"
 
     def statement(self, refusal: Refusal) -> str | None:
         """Say what it refuses, unless the summary has."""
         if not _says_more(refusal):
             return None
-        return f"Refused on {plural(refusal.hits, 'node')}: {self.what}{refusal.domain}"
+        nodes, way = plural(refusal.hits, "node"), refusal.domain
+        return f"Refused on {nodes}: {self.what}{way}{self._how_much(way)}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be so."""
@@ -104,6 +117,41 @@ class RoomRule(Rule):
         if not self.cure:
             return f" but for one thing: {self.what}"
         return f" if {self.cure}{' at all' if domain == EMPTY else ''}"
+
+
+@dataclass(slots=True, eq=False)
+class PortRule(RoomRule):
+    """A host port that others have; each node where somebody has it is a domain, by its name."""
+
+    port: HostPort | None = None
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Name who has the port, where that was looked up."""
+        if any(group.pods.values()):
+            return f"{self.what} by {group.in_the_way}"
+        return self.what if set(group.pods) != {HELD} else f"{self.what}{HELD}"
+
+    def statement(self, refusal: Refusal) -> str | None:
+        """Say nothing more of a node that somebody has the port of, and that shows another reason.
+
+        There may be as many as nodes.
+        """
+        return RoomRule.statement(self, refusal) if refusal.domain in {PLAIN, HELD} else None
+
+
+def holders(state: ClusterState, pod: Pod, refusal: Refusal) -> list[Pod]:
+    """Return the pods that have the port for which a node is refused; O(pods of the node)."""
+    rule, node = refusal.rule, refusal.domain or ""
+    if not isinstance(rule, PortRule) or rule.port is None:
+        return []
+    found = []
+    for other in (*state.pods_on(node), *state.reservations.on(node)):
+        if other.ports and other.uid != pod.uid:
+            has = UsedPorts()
+            has.use(other.ports, 1)
+            if not has.allow((rule.port,)):
+                found.append(other)
+    return found
 
 
 def _says_more(refusal: Refusal) -> bool:
@@ -242,8 +290,9 @@ class NodePorts(FilterPlugin):
         """Yield the pod's host ports."""
         if pod.ports:
             room = _Room(state, pod)
+            named = len(pod.ports) <= MOST_NAMED
             for port in pod.ports[:MOST_ASKED]:
-                yield room.port(port)
+                yield room.port(port, named=named)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
@@ -284,22 +333,23 @@ class _Room:
         self._own = {each.node for each in _places(state, pod)}
         self._fits: dict[tuple[str, bool], NodeFit] = {}
 
-    def port(self, port: HostPort) -> RoomRule:
-        """Return what refuses nodes that have a port taken."""
+    def port(self, port: HostPort, *, named: bool) -> RoomRule:
+        """Return what refuses nodes that have a port taken, each for itself if it is `named`."""
         ports, own, asked = self._state.node_resources.ports, self._own, (port,)
         nominated = self._state.nominated
 
         def lacks(node: str) -> str | None:
             taken = ports(node)
             if taken and not (self._fit(node).allows(port) if node in own else taken.allow(asked)):
-                return PLAIN
+                return node if named else PLAIN
             held = nominated and nominated.on(node) and not self._fit(node, held=True).allows(port)
             return HELD if held else None
 
         at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
         what = f"host port {at}{port.number}/{port.protocol}"
         event = Reason.PORTS.value
-        return RoomRule(Reason.PORTS, lacks, f"{what} taken", f"{what} were free", event)
+        said = f"{what} taken", f"{what} were free", event
+        return PortRule(Reason.PORTS, lacks, *said, port=port)
 
     def resource(self, resource: str, amount: int) -> RoomRule:
         """Return what refuses nodes that have too little of a resource, or too little left."""
@@ -312,6 +362,7 @@ class _Room:
             if not has:
                 return None
             if amount > room:
+                rule.largest = max(rule.largest, room)
                 return EMPTY
             taken = self._fit(node).used(resource) if node in own else used(node).get(resource, 0)
             if taken + amount > room:
@@ -325,7 +376,8 @@ class _Room:
         else:
             cure = f"{amount_of(resource, amount)} {resource} were free"
             said = f"too little {resource}", cure, f"Insufficient {resource}"
-        return RoomRule(Reason.RESOURCES, lacks, *said)
+        rule = RoomRule(Reason.RESOURCES, lacks, *said, resource, amount)
+        return rule
 
     def _fit(self, node: str, *, held: bool = False) -> NodeFit:
         found = self._fits.get((node, held))

@@ -29,7 +29,12 @@ def victim(number: int | str) -> Pod:
     return pod(f"payroll-{number}", "victim").labels(app="web")
 
 
-ASKED = pod("mine", "tenant").labels(app="web").anti_affinity(term(ZONE, WEB, **EVERYWHERE))
+ASKED = (
+    pod("mine", "tenant")
+    .labels(app="web")
+    .host_port(80)
+    .anti_affinity(term(ZONE, WEB, **EVERYWHERE))
+)
 OWN = pod("own", "tenant").labels(app="web")
 JEALOUS = victim(9).anti_affinity(term(ZONE, WEB, **EVERYWHERE))
 LEAVING = pod("leaving", "victim").labels(app="web")
@@ -40,6 +45,7 @@ CLUSTERS: Mapping[str, list[Any]] = {
     "a rule of others'": [JEALOUS.on("n0"), victim(1).on("n1")],
     "one of its own as well": [OWN.on("n0"), victim(0).on("n0"), victim(1).on("n1")],
     "by host": [victim(n).anti_affinity(term(HOST, WEB, **EVERYWHERE)).on(f"n{n}") for n in "0123"],
+    "a host port": [pod(f"payroll-{n}", "victim").host_port(80).on(f"n{n}") for n in range(4)],
     "less important ones": [victim(n).priority(-5).on(f"n{n}") for n in (0, 1)],
 }
 

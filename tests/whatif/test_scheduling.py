@@ -305,7 +305,10 @@ def test_a_rule_that_refuses_no_node_alone_is_named_with_what_refuses_them_besid
     assert _placements(scheduler) == []
     (found,) = pending(scheduler.state, scheduler.waiting)
     assert found.bottleneck == Bottleneck(
-        "too little cpu even when empty", 2, 0, "your anti-affinity on hostname"
+        "too little cpu even when empty (asks for 100m, the largest of them has 50m)",
+        2,
+        0,
+        "your anti-affinity on hostname",
     )
 
 

@@ -20,6 +20,7 @@ from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS
 from extender.verbs.filtering import holding
 from extender.verbs.interaction import interaction
+from extender.verbs.node_room import holders
 from extender.verbs.rules import Refusal, Rule
 
 LOOKS: Final = 400
@@ -81,7 +82,7 @@ _Found: TypeAlias = Iterator[tuple[PodClass, _Sought, Sequence[tuple[int, int]]]
 
 
 def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) -> Iterator[None]:
-    """Count and name the pods behind each refusal over placed or nominated pods, in steps."""
+    """Count and name the pods behind each refusal over other pods, in steps."""
     matched: dict[Rule, _Sought] = {}
     carried: dict[Rule, _Sought] = {}
     for number, refusal in enumerate(refusals):
@@ -91,6 +92,10 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
         elif rule.by_placed_pods and rule.table is not None:
             carriers = refusal.reason is Reason.EXISTING_ANTI_AFFINITY
             _want(state, refusal, rule.table, carried if carriers else matched)
+        elif refusal.reason is Reason.PORTS:
+            there = holders(state, pod, refusal)
+            refusal.count, refusal.pods = len(there), _first(pod, there)
+            yield
         if number % AT_ONCE == 0:
             yield
     for rule, sought in matched.items():

@@ -212,7 +212,10 @@ def _only_where_it_helps(
 
     The same pods may be those that the pod's own affinity asks for.
     """
-    if miss.count > MOST_BLOCKERS or any(each.rule.nominated for each in miss.refusals):
+    # What has no room counts pods that are gone as there.
+    if miss.count > MOST_BLOCKERS or any(
+        each.rule.nominated or each.rule.of_node for each in miss.refusals
+    ):
         return
     helped: list[str] = []
     for start in range(0, len(miss.nodes), AT_ONCE):

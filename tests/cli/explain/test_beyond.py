@@ -11,7 +11,7 @@ from affinityctl import cli
 from extender.config import API_VERSION, KIND
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
-from tests.builders import HOST, node, pod, selector, workload
+from tests.builders import HOST, ZONE, node, pod, selector, workload
 from tests.cli.explain.cluster import Explain
 
 if TYPE_CHECKING:
@@ -78,7 +78,11 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             id="a cordoned node that is tolerated",
         ),
         pytest.param(
-            BIG, [small("small")], 1, "1: too little cpu even when empty", id="a node that is small"
+            BIG,
+            [small("small")],
+            1,
+            "1: too little cpu even when empty (asks for 3, the largest of them has 2)",
+            id="a node that is small",
         ),
         pytest.param(
             MID,
@@ -99,7 +103,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             pod("new").host_port(80).selects(**{HOST: "a1"}),
             [pod("there").host_port(80).on("a1")],
             1,
-            "1: host port 80/TCP taken",
+            "1: host port 80/TCP taken by default/there",
             id="a host port",
         ),
         pytest.param(
@@ -349,6 +353,22 @@ def test_nobody_is_evicted_for_a_pod_that_fits_or_that_is_not_to(explain: Explai
         assert "would evict" not in text
     _, text = explain("new", MID.priority(5), *there)
     assert "would evict default/there from small" in " ".join(text.split())
+
+
+def test_who_has_a_host_port_is_told_node_by_node(explain: Explain) -> None:
+    there = [
+        pod("h").host_port(80).on("a1"),
+        pod("no-port").on("a1"),
+        pod("i").host_port(80).on("a2"),
+    ]
+    new = pod("new").host_port(80).selects(**{ZONE: "a"})
+    _, told = explain("new -o json", new, *there)
+    blockers = {each["node"]: each["blockers"] for each in json.loads(told)["nodes"]}
+    assert blockers == {"a1": ["default/h"], "a2": ["default/i"], "b1": []}
+    _, text = explain("new", new, *there)
+    said = " ".join(text.split())
+    assert "2 of 3 nodes: host port 80/TCP taken by default/h, default/i" in said
+    assert "it would fit on - a1 if default/h was not there - a2 if default/i was not there" in said
 
 
 def test_what_is_broken_in_an_annotation_does_not_drive_a_terminal(explain: Explain) -> None:
