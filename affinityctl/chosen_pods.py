@@ -10,6 +10,7 @@ from typing import Final
 from affinityctl.label_selectors import parse_selector
 from affinityctl.workloads import SHORT_NAMES
 from extender.cluster.state import ClusterState
+from extender.command_line import complain
 from extender.errors import ConfigError, ObjectError
 from extender.model.objects import Pod
 from extender.model.workload import Identity
@@ -29,6 +30,8 @@ def chosen(state: ClusterState, flags: argparse.Namespace) -> list[Pod]:
         selector = parse_selector(flags.selector)
     except ObjectError as error:
         raise ConfigError("--selector", str(error)) from error
+    if not flags.all_namespaces:
+        require_namespace(state, flags.namespace)
     there = in_namespace(state, flags)
     if found := [pod for pod in there if selector.matches(pod.pod_class.labels)]:
         return one_of_each(found)
@@ -83,10 +86,31 @@ def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
     if elsewhere:
         spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
         raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
+    require_namespace(state, namespace)
     mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
     made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
+    workloads = {pod.workload for pod in state.pods.values() if pod.workload is not None}
+    mine += [f"{each.kind.lower()}/{each.name}" for each in workloads if each[0] == namespace]
     close = f"; did you mean {made[0]}?" if made else similar(name, mine)
     raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{close}")
+
+
+def require_namespace(state: ClusterState, name: str) -> None:
+    """Raise ConfigError for a namespace that there is not, as far as namespaces are known."""
+    if state.namespaces and name not in (there := _namespaces(state)):
+        raise ConfigError("--namespace", f"no namespace {name}{similar(name, there)}")
+
+
+def note_empty_namespaces(state: ClusterState, namespaces: Sequence[str]) -> None:
+    """Say which of the namespaces that were asked for have no pod: one may be misspelt."""
+    with_pods = {pod.pod_class.namespace for pod in state.pods.values()}
+    for name in sorted({*namespaces} - with_pods):
+        close = "" if name in state.namespaces else similar(name, _namespaces(state))
+        complain(f"note: no pod is in namespace {name}{close}")
+
+
+def _namespaces(state: ClusterState) -> set[str]:
+    return {*state.namespaces, *(pod.pod_class.namespace for pod in state.pods.values())}
 
 
 def similar(name: str, names: Iterable[str]) -> str:

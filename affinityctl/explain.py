@@ -11,7 +11,13 @@ from time import time
 import msgspec
 
 from affinityctl.api_server import namespace_of
-from affinityctl.chosen_pods import chosen, in_namespace, similar, where
+from affinityctl.chosen_pods import (
+    chosen,
+    in_namespace,
+    require_namespace,
+    similar,
+    where,
+)
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import EXIT, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
@@ -63,7 +69,7 @@ def run(flags: argparse.Namespace) -> int:
         raise ConfigError("POD", "name pods, or give a selector with -l or a manifest with -f")
     if flags.all_namespaces and (flags.pods or flags.namespace):
         raise ConfigError("--all-namespaces", "has no use beside a pod's name or -n")
-    flags.namespace = namespace_of(flags)
+    asked, flags.namespace = flags.namespace, namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
     pods = WholePodReader(by.gates)
@@ -77,6 +83,8 @@ def run(flags: argparse.Namespace) -> int:
         return at_once(explaining(state, question))
 
     if not (given or named):
+        if asked:
+            require_namespace(state, asked)
         return _survey(state, flags, explained)
     found = [explained(each, by.profile.scoring) for each in given or chosen(state, flags)]
     for each in found if flags.node is None else ():

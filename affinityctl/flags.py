@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from extender.command_line import Parser, complain
+from extender.command_line import Parser
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
-
-    from extender.cluster.state import ClusterState
-
 KUBECONFIG_DEFAULT: Final = "$KUBECONFIG or ~/.kube/config; in a pod, its service account"
 Group: TypeAlias = "argparse._ArgumentGroup"  # noqa: SLF001 - nor has this
 
@@ -84,13 +80,6 @@ def namespace_flags(of: Parser, verb: str) -> None:
         action="store_true",
         help=f"{verb} all namespaces, the default",
     )
-
-
-def note_empty_namespaces(state: ClusterState, namespaces: Sequence[str]) -> None:
-    """Say which of the namespaces that were asked for have no pod: one may be misspelt."""
-    for name in sorted({*namespaces}):
-        if not any(key.startswith(f"{name}/") for key in state.pods):
-            complain(f"note: no pod is in namespace {name}")
 
 
 def config_flag(of: Parser, what: str, default: str) -> None:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill
-from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.printing import columns, more, printed
 from affinityctl.workloads import WorkloadFiles

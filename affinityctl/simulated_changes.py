@@ -19,7 +19,7 @@ from affinityctl.applied import (
     rollout,
 )
 from affinityctl.changes import Change, ChangeKind
-from affinityctl.chosen_pods import is_of
+from affinityctl.chosen_pods import is_of, require_namespace, similar
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
 from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose, names_in
@@ -204,10 +204,12 @@ class Carrier:
     def _workload(self, identity: Identity) -> Workload:
         found = self._workloads.get(identity)
         if found is None:
+            require_namespace(self._state, identity.namespace)
+            names = [e.name for e in self._workloads if e[:2] == identity[:2]]
             raise ConfigError(
                 str(identity),
-                "is not in the cluster that was given; a dump has it where `kubectl get` was asked "
-                "for deployments,statefulsets,daemonsets as well",
+                f"is not in the cluster that was given{similar(identity.name, names)}; a dump has "
+                "it where `kubectl get` was asked for deployments,statefulsets,daemonsets as well",
             )
         return found
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
+from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill, require_nodes
-from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.printing import columns, more, printed
 from extender.cluster.state import ClusterState

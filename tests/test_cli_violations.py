@@ -73,7 +73,8 @@ def test_a_namespace_without_pods_is_said(
 ) -> None:
     dump = dumped(tmp_path, *NODES, OWNED.on("a"))
     assert main(["violations", "-n", "defualt", "-n", "default", "--cluster", dump]) == 1
-    assert capsys.readouterr().err == "affinity-extender: note: no pod is in namespace defualt\n"
+    said = "affinity-extender: note: no pod is in namespace defualt; did you mean default?\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_pod_that_breaks_its_node_affinity_is_found(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from affinityctl import explain as explaining
-from tests.builders import HOST, Pod, pod, term, workload
+from tests.builders import HOST, Pod, namespace, pod, term, workload
 from tests.cli.explain.cluster import WEB, Explain
 
 APART = pod("t", "shop").labels({"app": "web", "pod-template-hash": "5d"})
@@ -57,6 +57,10 @@ def test_pods_are_named_as_kubectl_does(
     ("line", "said"),
     [
         ("deployment/web", "POD: no pod deployment/web in namespace default"),
+        ("deployment/wbe -n shop", "did you mean deployment/web"),
+        ("-n shpo", "--namespace: no namespace shpo; did you mean shop?"),
+        ("-l app=nope -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
+        ("nobody -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
         ("-l app=nope -A", "--selector: no pod in any namespace has such labels"),
         ("-l app=(", "--selector: 'app=(' is no condition"),
         ("easy -A", "--all-namespaces: has no use beside a pod's name or -n"),
@@ -64,7 +68,7 @@ def test_pods_are_named_as_kubectl_does(
     ],
 )
 def test_what_names_no_pod(line: str, said: str, explain: Explain) -> None:
-    code, told = explain(line, *SHOP)
+    code, told = explain(line, namespace("default"), namespace("shop"), *SHOP)
     assert (code, said in told) == (2, True), told
 
 
