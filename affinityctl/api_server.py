@@ -30,7 +30,10 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
     try:
         credentials = await load_credentials(_usual_kubeconfig(flags.kubeconfig), flags.context)
     except ConfigError as error:
-        raise type(error)("--kubeconfig", error.message) from error
+        advice = ""
+        if isinstance(error, UnreadableError):
+            advice = "; name another, or have a file instead of a live cluster with --cluster"
+        raise type(error)("--kubeconfig", f"{error.message}{advice}") from error
     headers = [("Impersonate-User", flags.as_user)] if flags.as_user else []
     headers += [("Impersonate-Group", each) for each in flags.as_group]
     try:

@@ -61,7 +61,10 @@ def one_of_each(pods: Iterable[Pod]) -> list[Pod]:
 
 def _named(state: ClusterState, namespace: str, text: str) -> Sequence[Pod]:
     of, slash, name = text.partition("/")
-    if of in _PODS:
+    is_kind = not name and (of in _PODS or of in SHORT_NAMES)
+    if is_kind and f"{namespace}/{text}" not in state.pods:
+        raise ConfigError("POD", f"{of} is a kind; a name follows a slash: {of}/NAME")
+    if of in _PODS and slash:
         return [_pod(state, namespace, name)]
     if slash and of.partition(".")[0] in SHORT_NAMES:
         identity = Identity(namespace, SHORT_NAMES[of.partition(".")[0]], name)

@@ -47,7 +47,11 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Parse the whole command line; what a command does not know is that command's error."""
-        chosen, unknown = self.parse_known_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        first = given[0].partition("=")[0] if given else ""
+        if first.startswith("-") and self.commands() and first not in self._option_string_actions:
+            self.error(f"unrecognized arguments: {first}; flags come after the command")
+        chosen, unknown = self.parse_known_args(given)
         if unknown:
             of = self.commands().get(getattr(chosen, "command", None) or "", self)
             of.error(f"unrecognized arguments: {' '.join(unknown)}{of.suggestion(unknown)}")

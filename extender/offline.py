@@ -176,6 +176,8 @@ def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it."""
     try:
         yield from _objects(read_content(path))
+    except IsADirectoryError as error:
+        raise UnreadableClusterFileError(f"{path}: is a directory; name the files in it") from error
     except OSError as error:
         raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
     except ObjectError as error:

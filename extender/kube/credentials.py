@@ -190,7 +190,8 @@ def namespace_of_context(
     with contextlib.suppress(*_READ_FAILURES):
         if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
             return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
-        found = KubeConfigMerger(kubeconfig or _USUAL).config
+        path = kubeconfig or _USUAL
+        found = KubeConfigMerger(path).config if _any_file(path) else None  # it would log that
         if found is not None:
             contexts: Any = found["contexts"]
             named = contexts.get_with_name(context or found["current-context"])["context"]
@@ -228,6 +229,7 @@ async def kubeconfig_credentials(
     if not _any_file(path):
         raise UnreadableFileError("clientConnection.kubeconfig", f"no such file: {path}")
     _check_content(path)
+    _check_context(path, context)
     configuration, embedded = _blank_configuration(), Embedded()
     load = Kubeconfig(path, context, configuration, embedded).load
     return await _first_load(configuration, load, "clientConnection.kubeconfig", clock, embedded)
@@ -256,6 +258,21 @@ def _check_content(path: str) -> None:
             raise ConfigError(field, f"{name}: not YAML: {error}") from error
         if len(found) != 1 or not isinstance(found[0], dict):
             raise ConfigError(field, f"{name}: not a mapping of fields, as a kubeconfig file is")
+
+
+def _check_context(path: str, context: str | None) -> None:
+    """Refuse a context that there is not; ConfigError names those that there are."""
+    try:
+        found: Any = KubeConfigMerger(path).config
+        names = [str(each["name"]) for each in found.safe_get("contexts") or ()]
+        context = context or found.safe_get("current-context")
+    except _READ_FAILURES:
+        return  # whoever loads from it says what is broken
+    if context in names:
+        return
+    missing = f"there is no context {context}" if context else "no context is the current one"
+    known = f"name one with --context: {', '.join(names)}" if names else "there is none in it"
+    raise ConfigError("clientConnection.kubeconfig", f"{path}: {missing}; {known}")
 
 
 async def _first_load(

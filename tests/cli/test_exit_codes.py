@@ -147,6 +147,35 @@ def test_a_file_and_a_live_cluster_are_not_both_asked(
     assert f"--{other}: has no use beside --cluster; leave one of them out; see " in said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("-n shop explain p", "unrecognized arguments: -n; flags come after the command; see "),
+        ("explain pod p --cluster cluster.json", "pod is a kind; a name follows a slash: pod/NAME"),
+        ("simulate --cluster .", ".: is a directory; name the files in it"),
+        ("explain p --kubeconfig away.kubeconfig --context d", "name one with --context: c; see "),
+        (
+            "dump --kubeconfig none.kubeconfig",
+            "none.kubeconfig: no context is the current one; name one with --context: c; see ",
+        ),
+        (
+            "explain p --kubeconfig nowhere",
+            "no such file: nowhere; name another, or have a file instead of a live cluster with ",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_says_what_to_do(
+    line: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = (folder / "away.kubeconfig").read_text()
+    (folder / "none.kubeconfig").write_text(away.replace('"current-context": "c",', ""))
+    assert cli.main(line.split()) in {2, 3}
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("affinity-extender: ")
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["explain p", "simulate", "violations", "advise"])
 def test_pods_without_a_node_are_no_cluster(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
