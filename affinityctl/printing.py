@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from extender.errors import printable
+
 WIDTH: Final = 80
 INDENT: Final = "  "
 
@@ -46,7 +48,7 @@ def more(listed: Sequence[object], most: int) -> list[str]:
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write lines with a header, each column as wide as its longest cell."""
-    lines = [header, *rows]
+    lines = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from extender.errors import UnreadableError
+from extender.errors import UnreadableError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +31,10 @@ UNKNOWN: Final = 4
 INTERRUPTED: Final = 130
 CLOSED_PIPE: Final = 141
 """As a shell reports a program that SIGINT or SIGPIPE ended."""
+
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but for tab and line end, and what turns the direction of a text: a dump from
+somebody else may have them in any name."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no other name
 
@@ -117,11 +122,13 @@ def worst(codes: Iterable[int]) -> int:
 
 def complain(message: str, program: str = PROGRAM) -> None:
     """Say what is wrong on standard error, on one line whatever a file or variable holds."""
-    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201 - no log yet
+    line = printable(" ".join(message.split()))
+    print(f"{program}: {line}", file=sys.stderr)  # noqa: T201 - no log yet
 
 
 def say(text: str) -> None:
-    """Write the answer that was asked for."""
+    """Write the answer that was asked for; what could drive a terminal is escaped, as in JSON."""
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         print(text, flush=True)  # noqa: T201 - that is what a command is for
     except BrokenPipeError:

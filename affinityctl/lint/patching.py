@@ -12,6 +12,7 @@ import msgspec
 from affinityctl.lint.finding import Finding, Report
 from affinityctl.lint.template import Template
 from affinityctl.printing import wrapped
+from extender.errors import printable
 from extender.model.labels import TEMPLATE_HASH
 
 Operation: TypeAlias = dict[str, Any]
@@ -96,7 +97,7 @@ def _command(name: str, found: list[Finding], told: set[str]) -> Iterator[str]:
         yield _comment(f"{name}: no patch for {', '.join(left)}")
     if fixed:
         patch = msgspec.json.encode(merged(found)).decode()
-        yield f"# {name}: {', '.join(fixed)}"
+        yield f"# {printable(name)}: {', '.join(fixed)}"
         yield from (_comment(f"{rule}: {fix}") for rule, fix in fixed.items() if rule not in told)
         told.update(fixed)
         yield (

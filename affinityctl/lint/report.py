@@ -15,6 +15,7 @@ from affinityctl.lint.patching import STEP
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
+from extender.errors import printable
 from extender.offline import listed
 from extender.plain_yaml import FastLoader, documents
 
@@ -89,6 +90,7 @@ def _block(found: list[Finding]) -> str:
         lines = [f"{place.owner} ({place.object}{more})"]
     if place.file:
         lines[0] = f"{place.file}: {lines[0]}"
+    lines[0] = printable(lines[0])
     by_rule: dict[AnyRule, dict[tuple[str, str], None]] = {}
     for each in sorted(found, key=_rank):
         by_rule.setdefault(each.rule, {})[each.path, each.message] = None
@@ -109,7 +111,7 @@ def _rule(rule: AnyRule) -> str:
 def _path(path: str) -> Iterator[str]:
     """Write a path in as many lines as it takes, broken at its dots."""
     line = "    "
-    first, *others = path.split(".")
+    first, *others = printable(path).split(".")
     for part in (first, *(f".{each}" for each in others)):
         if len(line) + len(part) > WIDTH and line.strip():
             yield line

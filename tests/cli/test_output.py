@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ import yaml
 
 import extender
 from affinityctl import cli, quota
+from extender.config import API_VERSION, KIND
+from tests.annotating import annotated
+from tests.builders import HOST, ZONE, node, pod, selector, term, workload
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,3 +118,61 @@ def test_the_plugins_help_has_examples_of_the_plugin(
     assert f"affinity-extender {verb}" not in told
     assert cli.main([verb, "--help"]) == 0
     assert f"affinity-extender {verb}" in capsys.readouterr().out.partition("examples:")[2]
+
+
+EVIL = "\x1b]0;x\x07\x9b31m\u202e\r\nnobody"
+"""Sets a terminal's title and colour, and turns and forges a line; a dump may have it anywhere."""
+
+
+@pytest.mark.parametrize("output", ["text", "wide", "json", "yaml"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "explain data/newEVIL",
+        "explain data/brokenEVIL",
+        "explain nobody",
+        "explain -A",
+        "simulate",
+        "simulate --drain-each",
+        "violations",
+        "quota",
+        "lint",
+        "advise",
+    ],
+)
+def test_what_a_dump_has_in_its_names_does_not_drive_a_terminal(
+    command: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = term(ZONE, selector(app=EVIL), namespaces=["data", f"data{EVIL}"])
+    web = pod(f"web{EVIL}", f"data{EVIL}").labels(app=EVIL).anti_affinity(apart).host_port(80)
+    new = pod(f"new{EVIL}", "data").labels(app=EVIL).anti_affinity(apart).host_port(80)
+    picky = pod(f"picky{EVIL}", "data").selects(**{f"ssd{EVIL}": EVIL})
+    broken = annotated(pod(f"broken{EVIL}", "data"), {f"podAffinity{EVIL}": EVIL})
+    items = [node(f"n{EVIL}", {HOST: f"n{EVIL}", ZONE: EVIL}), web.on(f"n{EVIL}"), new]
+    dump, config = tmp_path / "dump.json", tmp_path / "config.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [*items, picky, broken]}))
+    head = {"apiVersion": API_VERSION, "kind": KIND, "annotations": {"namespaceSelector": {}}}
+    config.write_text(json.dumps(head))
+    words = [*command.replace("EVIL", EVIL).split(" "), "-o", output, "--cluster", str(dump)]
+    takes_one = command.startswith(("explain", "simulate"))
+    cli.main([*words, "--config", str(config)] if takes_one else words)
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert said.replace("\n", "").isprintable()
+    assert not re.search("^nobody", said, re.MULTILINE)
+    if output == "json" and captured.out:
+        json.loads(captured.out)
+
+
+def test_what_a_dump_has_in_its_names_is_no_line_of_a_script(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = pod("t").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+    stuck = workload("Deployment", f"web{EVIL}", template)
+    dump = tmp_path / "dump.json"
+    items = [node("n", {HOST: "n"}), stuck]
+    dump.write_text(json.dumps({"kind": "List", "items": items}))
+    cli.main(["lint", "--fix", "--cluster", str(dump)])
+    said = capsys.readouterr().out
+    assert "kubectl patch deployment" in said
+    assert not re.search("^nobody:", said, re.MULTILINE)
