@@ -21,6 +21,12 @@ CLASSES: Final = 60
 """Whose pods are counted in one step; each may be on thousands of nodes."""
 MOST_TERMS: Final = 32
 """Terms that are looked into."""
+MOST_WAITING: Final = 2000
+"""Waiting pods that are looked at."""
+MUTUAL_AT_ONCE: Final = 10
+"""Of them in one step."""
+MOST_TRIES: Final = 3
+"""Of those that are near enough: whether one waits takes as long as to judge it."""
 MOST_NAMES: Final = 10
 """Namespaces that are named."""
 
@@ -132,6 +138,32 @@ class TermSurvey:
             prefilter = self._state.prefilter_state_of(self._pod)
             found.is_first = prefilter.is_first
             found.matching_somewhere = any(table.counts for table in prefilter.affinity)
+        if not (found.matching_all or found.is_first or self._pod.node):
+            yield from self._look_for_mutual(terms[:MOST_TERMS])
+
+    def _look_for_mutual(self, terms: Sequence[Term]) -> Iterator[None]:
+        """Look for a pod that waits for ours, where ours waits for it."""
+        state, own, seen, tries = self._state, self._class, set(), 0
+        for number, other in enumerate([*islice(state.waiting_pods, MOST_WAITING)]):
+            theirs = state.class_of(other)
+            if number % MUTUAL_AT_ONCE == 0:
+                yield
+            asked = theirs.affinity.required
+            if theirs in seen or not 0 < len(asked) <= MOST_TERMS:
+                continue
+            seen.add(theirs)
+            pairs = ((terms, theirs), (asked, own))
+            if not all(state.is_about(term, of) for several, of in pairs for term in several):
+                continue
+            for _ in state.preparing(theirs, LOOKS):
+                yield
+            with state.without(other.key, other.uid):
+                prefilter = state.prefilter_state_of(other)
+                waits = not (prefilter.is_first or any(each.counts for each in prefilter.affinity))
+            tries += 1
+            if waits or tries == MOST_TRIES:
+                self._found.mutual = other if waits else None
+                return
 
     def _counting(self, terms: Sequence[Term]) -> Iterator[int]:
         """Yield how many more pods match all of some terms, step by step."""

@@ -141,6 +141,12 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             f"{nobody}. This pod matches it itself, so it may be the first of its group, on any "
             f"node that has {labels}",
         )
+    elif explanation.mutual is not None:
+        yield Note(
+            "waitForEachOther",
+            f"{explanation.mutual.key} waits as well: each has a required affinity to the other, "
+            "and neither is placed. Take one of the two out, or make it preferred",
+        )
     elif not explanation.matching_all:
         yield from _nobody(explanation.pod, terms)
 

@@ -151,6 +151,8 @@ def _leaving_unnamed(found: Explanation) -> Iterator[None]:
     for miss in found.near_misses:
         miss.least = miss.count
     namespace = found.pod.pod_class.namespace
+    if found.mutual is not None and found.mutual.pod_class.namespace != namespace:
+        found.mutual = None
     for number, each in enumerate(found.refusals):
         named = [other for other in each.pods if other.pod_class.namespace == namespace]
         each.pods, each.unnamed = named, len(each.pods) - len(named)

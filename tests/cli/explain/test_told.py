@@ -312,6 +312,31 @@ def test_what_is_remarked(new: Any, others: list[Any], said: str, explain: Expla
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], True),
+        ([pod("placed").labels(app="web").on("a1")], False),
+        ([pod("both").labels(app="db", tier="x").affinity(term(HOST, selector(tier="x")))], True),
+    ],
+    ids=["two alone", "the other finds one", "another that waits for itself"],
+)
+def test_pods_that_wait_for_each_other_are_named(
+    others: list[Any], said: bool, explain: Explain
+) -> None:
+    new = pod("new").labels(app="web").affinity(term(HOST, DB))
+    _, text = explain("new", new, pod("db").labels(app="db").affinity(term(HOST, WEB)), *others)
+    note = "Note: default/db waits as well: each has a required affinity to the other"
+    assert (note in " ".join(text.split())) is said
+
+
+def test_a_pod_that_may_be_the_first_of_its_group_is_not_waited_for(explain: Explain) -> None:
+    new = pod("new").labels(app="web").affinity(term(HOST, DB))
+    first = pod("db").labels(app="db").affinity(term(HOST, selector(requirement("app", "Exists"))))
+    _, text = explain("new", new, first)
+    assert "waits as well" not in text
+
+
 def test_the_most_a_rule_shows(explain: Explain) -> None:
     many = [node(f"n{i:02}", {HOST: f"n{i:02}"}) for i in range(12)]
     webs = [pod(f"w-{i}").labels(app="web").on(f"n{i:02}") for i in range(12)]
