@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, namespace_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
@@ -94,4 +94,5 @@ def add_flags(of: Parser) -> None:
         "the plugins' arguments, maxScore and feature gates",
         "the scheduler's defaults, scores up to 100",
     )
+    scheduler_config_flag(of)
     output_flag(of, "text", "wide", "json", "yaml")

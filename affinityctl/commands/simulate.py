@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affinityctl.changes import add_changes
-from affinityctl.flags import config_flag, namespace_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say what would happen if pods came, nodes went or a workload was updated"
@@ -73,4 +73,5 @@ def add_flags(of: Parser) -> None:
         help="seed of the choice between nodes that are equally good (default: %(default)s)",
     )
     config_flag(of, "the plugins' arguments and feature gates", "the scheduler's defaults")
+    scheduler_config_flag(of)
     output_flag(of, "text", "wide", "json", "yaml")
