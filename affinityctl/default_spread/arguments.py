@@ -16,7 +16,7 @@ from extender.model.node_resources import DEFAULT_SCHEDULER
 from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import POD_TOPOLOGY_SPREAD
 from extender.offline import objects_in
-from extender.wire.decoding import Int32, decode
+from extender.wire.decoding import Int32, Json, decode
 from extender.wire.topology_spread import HARD, SOFT
 from extender.wire.validation import is_label_key
 
@@ -71,12 +71,14 @@ def read_profiles(path: Path) -> Mapping[str, SpreadProfile]:
         said = f"{len(found)} objects of kind {KIND}, where one is expected"
         raise ConfigError("", said, str(path))
     try:
-        return _by_name(list(read_scheduler_file(found[0]).every_profile()))
+        return profiles_in(found[0])
     except ObjectError as error:
         raise ConfigError(error.path, error.message, str(path)) from error
 
 
-def _by_name(profiles: Sequence[tuple[str, SchedulerProfile]]) -> Mapping[str, SpreadProfile]:
+def profiles_in(raw: Json) -> Mapping[str, SpreadProfile]:
+    """Read the profiles of one; ObjectError names the first field that is broken."""
+    profiles = list(read_scheduler_file(raw).every_profile())
     found: dict[str, SpreadProfile] = {}
     for path, profile in profiles:
         name = profile.scheduler_name

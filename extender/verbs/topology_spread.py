@@ -23,6 +23,7 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 LOOKS: Final = 150
 """At a node for a constraint, at a class of pods or at a pod in one step of counting."""
+NO_DOMAIN: Final = (1 << 31) - 1
 MOST_CONSTRAINTS: Final = 16
 """Of a pod: whoever writes it makes none wait longer."""
 
@@ -53,13 +54,16 @@ class SpreadCount:
                 by[domain] += sign
 
     def least(self, by: Mapping[str, int]) -> int:
-        """Return how few pods a domain has with such changes; 0 where domains are missing."""
+        """Return how few pods a domain has with such changes; 0 where domains are missing.
+
+        Without any domain and any that has to be there, in-tree's start: no node has too many.
+        """
         if len(self.pods) < self.constraint.min_domains:
             return 0
         fewest = [self.pods[domain] + change for domain, change in by.items()]
         others = (self.pods[domain] for domain in self.ascending if domain not in by)
         fewest += [pods for pods in (next(others, None),) if pods is not None]
-        return min(fewest)
+        return min(fewest, default=NO_DOMAIN)
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import builders
 from tests.builders import HOST, ZONE, Pod
-from tests.conformance import crowded
+from tests.conformance import crowded, spreading
 from tests.conformance.questions import Drawn
 from tests.strategies import rarely
 
@@ -62,6 +62,13 @@ _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by
 
 @st.composite
 def cases(draw: st.DrawFn) -> Drawn:
+    """Draw a case of pods to be judged, half of them with default constraints."""
+    case = draw(cases_without_defaults())
+    return draw(spreading.with_defaults(case)) if draw(rarely(2)) else case
+
+
+@st.composite
+def cases_without_defaults(draw: st.DrawFn) -> Drawn:
     """Draw a case of pods to be judged, in the shape that the Go program reads."""
     drawn = draw(crowded.cases())
     cluster, judged = drawn["cluster"], drawn["preemptions"]["pods"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from affinityctl.volumes.claims import PodClaims
 from tests.conformance.drawing import look_at_each
-from tests.conformance.stored import cases
+from tests.conformance.stored import cases_without_defaults
 from tests.conformance.verdicts import FIELDS, READER, Verdict, judged, read
 from tests.e2e import storing
 from tests.e2e.api import ApiError, Mirror, for_each
@@ -52,7 +52,7 @@ async def test_the_event_says_what_explain_says(
     sandbox: Sandbox, start: int, say: Callable[[str], None]
 ) -> None:
     drawn: list[dict[str, Any]] = []
-    look_at_each(cases(), drawn.append, start=start, examples=CLUSTERS)
+    look_at_each(cases_without_defaults(), drawn.append, start=start, examples=CLUSTERS)
     told = Told()
     async with sandbox.scheduled_by(STOCK, qps=QPS), sandbox.api.mirror(EVENTS) as events:
         for case in drawn:
