@@ -55,7 +55,10 @@ def judging(path: Path | None, scheduler: Path | None = None) -> Judging:
     by = Judging() if path is None else _of_extender(path)
     if scheduler is None:
         return by
-    spread = ConfiguredTopologySpread(profiles=read_profiles(scheduler), selectors=by.selectors)
+    profiles = read_profiles(scheduler)
+    if any(each.adds_affinity for each in profiles.values()):
+        complain(f"note: addedAffinity in {scheduler} is not looked at; --config takes it")
+    spread = ConfiguredTopologySpread(profiles=profiles, selectors=by.selectors)
     return replace(by, profile=replace(by.profile, spread=spread), has_defaults=spread.has_defaults)
 
 

@@ -32,7 +32,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   resourcequotas, no quota is looked at. For pods with volumes, persistentvolumeclaims,
   persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
-  volumeattachments are listed as well. --cluster reads a file instead.
+  volumeattachments are listed as well, and with default topology spread constraints in
+  --scheduler-config services, replicationcontrollers, replicasets and statefulsets. --cluster reads
+  a file instead.
 
 examples:
   affinity-extender explain -A

@@ -33,7 +33,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   poddisruptionbudgets and resourcequotas, these are not looked at. For pods with volumes,
   persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
-  csistoragecapacities and volumeattachments are listed as well. --cluster reads a file instead.
+  csistoragecapacities and volumeattachments are listed as well, and with default topology spread
+  constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
+  --cluster reads a file instead.
 
 examples:
   affinity-extender simulate -f web.yaml --replicas 12

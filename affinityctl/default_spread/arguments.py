@@ -14,7 +14,7 @@ from extender.errors import ConfigError, ObjectError
 from extender.model.labels import EVERYTHING
 from extender.model.node_resources import DEFAULT_SCHEDULER
 from extender.model.topology_spread import SpreadConstraint
-from extender.model.verdict import POD_TOPOLOGY_SPREAD
+from extender.model.verdict import NODE_AFFINITY, POD_TOPOLOGY_SPREAD
 from extender.offline import objects_in
 from extender.wire.decoding import Int32, Json, decode
 from extender.wire.topology_spread import HARD, SOFT
@@ -58,6 +58,8 @@ class SpreadProfile:
     """PodTopologySpread is switched on; otherwise no constraint refuses a node."""
     constraints: Sequence[SpreadConstraint] = ()
     """Those that refuse nodes for pods without any of their own; each pod has another selector."""
+    adds_affinity: bool = False
+    """NodeAffinityArgs add to what pods ask for, which is not read here."""
 
 
 def read_profiles(path: Path) -> Mapping[str, SpreadProfile]:
@@ -108,7 +110,8 @@ def _read(path: str, profile: SchedulerProfile) -> SpreadProfile:
     if fault is not None:
         raise ObjectError(f"{where}.{fault.path}", fault.message)
     hard = (each for each in constraints if each.when_unsatisfiable == HARD)
-    return SpreadProfile(filters, tuple(map(_constraint, hard)))
+    adds_affinity = bool(profile.arguments(NODE_AFFINITY)[1].get("addedAffinity"))
+    return SpreadProfile(filters, tuple(map(_constraint, hard)), adds_affinity)
 
 
 def _faults(args: _Arguments, constraints: Sequence[_Constraint]) -> Iterator[ObjectError]:

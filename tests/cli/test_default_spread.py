@@ -143,6 +143,17 @@ def test_explain(case: str, command: Command) -> None:
     assert (found[0], said in found[1]) == (code, True), found[1]
 
 
+def test_added_affinity_is_said_to_be_left_out(command: Command) -> None:
+    args: dict[str, Any] = {
+        "addedAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
+    }
+    config = {"pluginConfig": [{"name": "NodeAffinity", "args": args}]}
+    assert (
+        "scheduler.yaml is not looked at; --config"
+        in command("explain new", file_of(config), WEB)[1]
+    )
+
+
 def test_the_plugin_is_off_for_constraints_of_pods_as_well(command: Command) -> None:
     own = BY_ZONE | {"labelSelector": selector(app="web")}
     new = with_spec(WEB, topologySpreadConstraints=[own])
