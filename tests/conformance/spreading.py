@@ -28,6 +28,7 @@ _OWNERS: Sequence[tuple[str, str, str]] = (
 )
 _SERVED: Sequence[dict[str, str] | None] = (
     {"app": "web"},
+    {"app": "web"},
     {"app": "db"},
     {"tier": "a"},
     {"app": "web", "tier": "b"},
@@ -66,7 +67,10 @@ def with_defaults(draw: st.DrawFn, case: dict[str, Any]) -> Drawn:
     """Draw default constraints for a case, and leave out most of what else refuses nodes."""
     nodes = [draw(_in_zone(node)) for node in case["cluster"]["nodes"]]
     judged = [draw(_owned(pod)) for pod in case["judged"]]
-    cluster = case["cluster"] | {"nodes": nodes}
+    placed = case["cluster"]["pods"]
+    if not draw(rarely(3)):
+        placed = [_without(pod, {"affinity"}) for pod in placed]
+    cluster = case["cluster"] | {"nodes": nodes, "pods": placed}
     return Drawn(case | {"cluster": cluster, "judged": judged, "spreading": draw(spreading())})
 
 
@@ -86,7 +90,7 @@ def spreading(draw: st.DrawFn) -> dict[str, Any]:
         "services": [
             draw(_services(f"service-{number}", space))
             for space in _SPACES
-            for number in range(draw(st.sampled_from([1, 2, 0])))
+            for number in range(draw(st.sampled_from([1, 2, 2, 0])))
         ],
         "replicationControllers": [draw(_controllers(space)) for space in _SPACES],
         "replicaSets": [
@@ -121,7 +125,7 @@ def _owned(draw: st.DrawFn, pod: Pod) -> Pod:
     """Draw a controller for a pod, or none, and take most of its own constraints and rules away."""
     taken = {"volumes"} | ({"topologySpreadConstraints"} if draw(rarely(2)) else set())
     taken |= set() if draw(rarely(3)) else {"affinity", "nodeSelector"}
-    pod = Pod({**pod, "spec": {field: pod["spec"][field] for field in pod["spec"].keys() - taken}})
+    pod = _without(pod, taken)
     if draw(rarely(3)):
         return pod
     version, kind, name = draw(st.sampled_from(_OWNERS))
@@ -134,3 +138,8 @@ def _owned(draw: st.DrawFn, pod: Pod) -> Pod:
     if not draw(rarely(12)):
         owner["controller"] = True
     return Pod({**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}})
+
+
+def _without(pod: Pod, fields: set[str]) -> Pod:
+    kept = {name: each for name, each in pod["spec"].items() if name not in fields}
+    return Pod({**pod, "spec": kept})

@@ -60,11 +60,14 @@ _ALLOWED: Sequence[list[dict[str, list[str]]]] = (
 _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by-hand", "in-tree")
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> Drawn:
+def cases() -> st.SearchStrategy[Drawn]:
     """Draw a case of pods to be judged, half of them with default constraints."""
-    case = draw(cases_without_defaults())
-    return draw(spreading.with_defaults(case)) if draw(rarely(2)) else case
+    return cases_without_defaults() | cases_with_defaults()
+
+
+def cases_with_defaults() -> st.SearchStrategy[Drawn]:
+    """Draw a case with default constraints."""
+    return cases_without_defaults().flatmap(spreading.with_defaults)
 
 
 @st.composite

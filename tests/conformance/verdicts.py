@@ -121,16 +121,24 @@ def profile_of(case: Case) -> Profile:
     given = case.get("spreading")
     if given is None:
         return BY_DEFAULT
-    args = {"defaultingType": "List", "defaultConstraints": given["defaultConstraints"]}
-    configured = {"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}
-    file = {"kind": SCHEDULER_KIND, "apiVersion": API_VERSION, "profiles": [configured]}
     selectors = Selectors()
     selectors.known.update(VERSIONS)
     for name, kind in _SPREADING.items():
         for raw in given[name]:
             selectors.take(kind, json.dumps(raw).encode())
+    file = scheduler_file(given["defaultConstraints"])
     profiles = profiles_in(json.dumps(file).encode())
     return replace(BY_DEFAULT, spread=ConfiguredTopologySpread(None, profiles, selectors))
+
+
+def scheduler_file(constraints: list[dict[str, Any]]) -> dict[str, Any]:
+    """Build a scheduler's configuration with default constraints."""
+    args = {"defaultingType": "List", "defaultConstraints": constraints}
+    configured = {
+        "schedulerName": "default-scheduler",
+        "pluginConfig": [{"name": "PodTopologySpread", "args": args}],
+    }
+    return {"kind": SCHEDULER_KIND, "apiVersion": API_VERSION, "profiles": [configured]}
 
 
 def verdicts(case: Case) -> list[dict[str, Verdict]]:
