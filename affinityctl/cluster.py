@@ -12,8 +12,9 @@ from typing import Any
 from msgspec import Raw
 
 from affinityctl.api_server import api_server
+from affinityctl.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.judging import Judging
-from affinityctl.volumes.ledger import ledger_of
+from affinityctl.volumes.ledger import KINDS, ledger_of
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
@@ -41,15 +42,16 @@ def fill(
     *,
     dispensable: Mapping[str, str] | None = None,
     also: Callable[[Path, Iterable[tuple[str, Raw]]], None] | None = None,
-) -> None:
+) -> set[str]:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
+
+    Return the kinds of which an API server has said all there is.
 
     `dispensable` has, by its name, what comes of it where the right to list a resource is lacking.
     `also` gets the objects of each file: standard input cannot be read twice.
     """
     if not flags.cluster:
-        asyncio.run(_list(flags, files, resources, dispensable or {}))
-        return
+        return asyncio.run(_list(flags, files, resources, dispensable or {}))
     for path in flags.cluster:
         objects: Iterable[tuple[str, Raw]] = objects_in(path)
         if also is not None:
@@ -60,6 +62,7 @@ def fill(
         if also is not None:
             also(path, objects)
     files.finish()
+    return set()
 
 
 def cluster_with_nodes(
@@ -71,7 +74,7 @@ def cluster_with_nodes(
     """Return what the flags name, for pods to be placed on its nodes, and the workloads in files.
 
     `further` resources are listed beside those that filter needs. `by` says where rules in
-    annotations count. ConfigError without a node.
+    annotations count, and gets to know what selects pods. ConfigError without a node.
     """
     state = ClusterState(
         annotations=by.annotations, limited=by.profile.quota.limited, replaces=by.replaces
@@ -79,10 +82,15 @@ def cluster_with_nodes(
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     resources += VOLUME_RESOURCES if pods.read_volumes else ()
     dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}
+    selecting = selecting_resources(by.selectors) if by.has_defaults else ()
+    resources += selecting
+    dispensable |= {each.name: "less is known of default topology spread" for each in selecting}
     dispensable |= {QUOTAS.name: "quotas are not looked at"}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
-    files = WorkloadFiles(state, pods)
-    fill(flags, files, resources, dispensable=dispensable)
+    files = WorkloadFiles(state, pods, by.selectors)
+    listed = fill(flags, files, resources, dispensable=dispensable)
+    ledger_of(state).known |= listed & KINDS.keys()
+    by.selectors.known |= listed
     require_nodes(flags, state)
     return state, files.workloads.found if flags.cluster else None
 
@@ -99,9 +107,10 @@ async def _list(
     files: ClusterFiles,
     resources: Sequence[WatchedResource[Any]],
     dispensable: Mapping[str, str],
-) -> None:
+) -> set[str]:
     from affinityctl.listing import list_resource  # noqa: PLC0415 - 40 MB of models come along
 
+    known: set[str] = set()
     lacking: dict[str, list[str]] = {}
     async with api_server(flags) as client:
         for each in resources:
@@ -112,16 +121,20 @@ async def _list(
                     raise
                 lacking.setdefault(dispensable[each.name], []).append(each.name)
             else:
-                if each in VOLUME_RESOURCES:
-                    ledger_of(files.state).known.add(each.kind)
+                known.add(each.kind)
     for what, names in lacking.items():
         complain(f"note: no right to list {', '.join(names)}, so {what}")
+    return known
 
 
-def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:
+def list_workloads(flags: argparse.Namespace, selectors: Selectors) -> Mapping[Identity, Workload]:
     """Return the Deployments, StatefulSets and DaemonSets of an API server."""
-    found = (read_workload(kind, raw) for kind, raw in asyncio.run(_list_workloads(flags)))
-    return {each.identity: each for each in found}
+    found = {}
+    for kind, raw in asyncio.run(_list_workloads(flags)):
+        selectors.take(kind, raw)
+        workload = read_workload(kind, raw)
+        found[workload.identity] = workload
+    return found
 
 
 async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from affinityctl.api_server import api_server
-from affinityctl.dumped_fields import READ_AS, Pruner
+from affinityctl.default_spread.selectors import Selectors, selecting_resources
+from affinityctl.dumped_fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.lint.objects import LISTED_WORKLOADS, ListedResource
 from affinityctl.progress import Progress
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
+from extender.model.workload import STATEFUL_SET
 from extender.offline import EXPECTED, ClusterFileError, listed, objects_in
 from extender.resources import RESOURCES, VITAL, WatchedResource
 
@@ -32,6 +34,7 @@ LISTED: Final[Sequence[Listed]] = (
     *RESOURCES,
     *VOLUME_RESOURCES,
     *LISTED_WORKLOADS,
+    *(each for each in selecting_resources(Selectors()) if each.kind != STATEFUL_SET),
 )
 TRIES: Final = 3
 """Of a list that took longer than the API server keeps its version, five minutes by default."""
@@ -42,7 +45,7 @@ def run(flags: argparse.Namespace) -> int:
     progress = Progress(things="objects")
     progress.begin()
     with _replaced(flags.output) as file:
-        writer = _Writer(file, progress)
+        writer = _Writer(file, progress, READ_AS if flags.cluster else LISTED_AS)
         if flags.cluster:
             for path in flags.cluster:
                 _rewrite(path, writer)
@@ -80,9 +83,10 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
 class _Writer:
     """Writes a List, object by object."""
 
-    def __init__(self, file: IO[bytes], progress: Progress) -> None:
+    def __init__(self, file: IO[bytes], progress: Progress, read_as: ReadAs) -> None:
         self._file = file
         self._progress = progress
+        self._read_as = read_as
         self._pruners: dict[str, Pruner] = {}
         self.found: Counter[str] = Counter()
         file.write(b'{"kind":"List","apiVersion":"v1","items":[')
@@ -91,7 +95,7 @@ class _Writer:
         """Add an object of a kind that is read; ObjectError names what is broken."""
         pruner = self._pruners.get(kind)
         if pruner is None:
-            pruner = self._pruners[kind] = Pruner(kind)
+            pruner = self._pruners[kind] = Pruner(kind, self._read_as)
         pruned = pruner.prune(raw)
         self._file.write(b",\n" if self.found else b"\n")
         self._file.write(pruned)

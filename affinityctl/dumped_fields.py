@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from affinityctl.default_spread.selectors import SelectingManifest
 from affinityctl.lint.budgets import LintedBudget
 from affinityctl.lint.reading import IGNORE, Manifest
 from affinityctl.volumes import manifests as volumes
@@ -61,7 +62,10 @@ _FURTHER: Final = msgspec.defstruct(
 _OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest)
 _OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
 
-READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
+ReadAs: TypeAlias = Mapping[str, tuple[type[Struct], ...]]
+"""The types that objects are read with, by kind."""
+
+READ_AS: Final[ReadAs] = {
     "Node": (manifests.NodeManifest,),
     "Namespace": (manifests.NamespaceManifest,),
     "Pod": _OF_POD,
@@ -69,7 +73,13 @@ READ_AS: Final[Mapping[str, tuple[type[Struct], ...]]] = {
     "ResourceQuota": (manifests.QuotaManifest,),
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
+    "Service": (SelectingManifest,),
 }
+LISTED_AS: Final[ReadAs] = {
+    **READ_AS,
+    **dict.fromkeys(("ReplicaSet", "ReplicationController"), (SelectingManifest,)),
+}
+"""Of a cluster, whose ReplicaSets are many and repeat the templates of Deployments."""
 
 _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),
@@ -87,11 +97,11 @@ _INNER: Final[Inner] = {
 class Pruner:
     """Leaves the fields of one kind that are read."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, read_as: ReadAs = READ_AS) -> None:
         group = min(READS[kind])
         # Objects in lists do not say what they are.
         version = f"{group}/v1" if group else "v1"
-        type_ = kept(READ_AS[kind], _INNER, kind=kind, apiVersion=version)
+        type_ = kept(read_as[kind], _INNER, kind=kind, apiVersion=version)
         self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
         self._encode = msgspec.json.Encoder(enc_hook=lambda each: each.kept).encode
 

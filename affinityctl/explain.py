@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from time import time
 
 import msgspec
@@ -19,7 +18,7 @@ from affinityctl.chosen_pods import (
     where,
 )
 from affinityctl.cluster import cluster_with_nodes
-from affinityctl.judging import EXIT, judging, note_ignored_annotations
+from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.progress import Progress
@@ -71,9 +70,9 @@ def run(flags: argparse.Namespace) -> int:
         raise ConfigError("--all-namespaces", "has no use beside a pod's name or -n")
     asked, flags.namespace = flags.namespace, namespace_of(flags)
     # A manifest that cannot be read is said before a large cluster is.
-    by = judging(flags.config)
+    by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
-    given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
+    given = [] if flags.filename is None else _manifests(flags, pods, by)
     state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
@@ -121,9 +120,14 @@ def _survey(
     return worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
+def _manifests(flags: argparse.Namespace, pods: PodReader, by: Judging) -> list[Pod]:
+    path = flags.filename
     found, ignored = read_manifests(
-        path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
+        path,
+        KINDS,
+        flags.namespace,
+        lambda kind, raw: read_manifest(kind, raw, pods),
+        by.selectors.take,
     )
     if not found:
         what = f"only {listed(ignored)}" if ignored else "nothing"

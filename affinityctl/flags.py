@@ -92,6 +92,18 @@ def config_flag(of: Parser, what: str, default: str) -> None:
     )
 
 
+def scheduler_config_flag(of: Parser) -> None:
+    """Add the flag for a scheduler's configuration file."""
+    of.add_argument(
+        "--scheduler-config",
+        metavar="FILE",
+        type=Path,
+        help="take default topology spread constraints from this KubeSchedulerConfiguration, and "
+        "whether PodTopologySpread is on, by the profile that a pod names (default: the "
+        "scheduler's defaults, which refuse no node)",
+    )
+
+
 def output_flag(of: Parser, *formats: str) -> None:
     """Add the flag for the format of what is said; the first is the default."""
     of.add_argument(

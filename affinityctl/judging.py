@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from affinityctl.default_spread.arguments import read_profiles
+from affinityctl.default_spread.plugin import ConfiguredTopologySpread
+from affinityctl.default_spread.selectors import Selectors
 from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
@@ -37,15 +40,29 @@ class Judging:
     """Where rules in annotations count; None for nowhere."""
     replaces: bool = False
     """Whether the extender enforces the rules of specs."""
+    selectors: Selectors = field(default_factory=Selectors)
+    """What selects pods, which is known with the cluster."""
+    has_defaults: bool = False
+    """The scheduler has default topology spread constraints, which go by that."""
 
 
-def judging(path: Path | None) -> Judging:
-    """Read the arguments from an extender's configuration file; without one, the defaults.
+def judging(path: Path | None, scheduler: Path | None = None) -> Judging:
+    """Read the arguments from configuration files of an extender and of a scheduler.
 
-    ConfigError says what is wrong with the file. Where it says the cluster is, is not looked at.
+    Without one, the defaults. ConfigError says what is wrong with a file. Where an extender's says
+    the cluster is, is not looked at.
     """
-    if path is None:
-        return Judging()
+    by = Judging() if path is None else _of_extender(path)
+    if scheduler is None:
+        return by
+    profiles = read_profiles(scheduler)
+    if any(each.adds_affinity for each in profiles.values()):
+        complain(f"note: addedAffinity in {scheduler} is not looked at; --config takes it")
+    spread = ConfiguredTopologySpread(profiles=profiles, selectors=by.selectors)
+    return replace(by, profile=replace(by.profile, spread=spread), has_defaults=spread.has_defaults)
+
+
+def _of_extender(path: Path) -> Judging:
     from extender import config, enabled, files  # noqa: PLC0415 - the whole server
 
     loaded = config.load(Namespace(config=str(path)), {}, files.read_text)

@@ -19,20 +19,27 @@ _ANY = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read_manifests(
-    path: Path, kinds: Collection[str], namespace: str, read: Callable[[str, bytes], T]
+    path: Path,
+    kinds: Collection[str],
+    namespace: str,
+    read: Callable[[str, bytes], T],
+    also: Callable[[str, bytes], object],
 ) -> tuple[list[T], Counter[str]]:
     """Read the objects of these kinds in a file, and count those of others.
 
-    Those that name no namespace are taken to be in this one. ClusterFileError names what is broken.
+    Those that name no namespace are taken to be in this one. `also` gets all of them.
+    ClusterFileError names what is broken.
     """
     found: list[T] = []
     ignored: Counter[str] = Counter()
     for index, (kind, raw) in enumerate(objects_in(path)):
-        if kind not in kinds:
-            ignored[kind] += 1
-            continue
         try:
-            found.append(read(kind, _in_namespace(raw, namespace)))
+            placed = _in_namespace(raw, namespace)
+            also(kind, placed)
+            if kind in kinds:
+                found.append(read(kind, placed))
+            else:
+                ignored[kind] += 1
         except ObjectError as error:
             raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
     return found, ignored

@@ -27,9 +27,9 @@ from extender.wire.workloads import Workload
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    by = judging(flags.config)
+    by = judging(flags.config, flags.scheduler_config)
     flags.namespace = namespace_of(flags)
-    files = read_files(flags.changes, flags.namespace)
+    files = read_files(flags.changes, flags.namespace, by.selectors)
     pods = SimulationReader(by.gates)
     state, workloads = _cluster(flags, pods, by)
     note_ignored_annotations(state, (each.pod for given in files.values() for each in given))
@@ -67,4 +67,4 @@ def _cluster(
     if found is not None:
         return state, found
     named = any(each.kind in {ChangeKind.SCALE, ChangeKind.RESTART} for each in flags.changes)
-    return state, list_workloads(flags) if named else {}
+    return state, list_workloads(flags, by.selectors) if named else {}

@@ -20,6 +20,7 @@ from affinityctl.applied import (
 )
 from affinityctl.changes import Change, ChangeKind
 from affinityctl.chosen_pods import is_of, require_namespace, similar
+from affinityctl.default_spread.selectors import Selectors
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
 from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose, names_in
@@ -52,17 +53,24 @@ class GivenManifest:
     """As its template makes it, for what can be said before the cluster is known."""
 
 
-def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[GivenManifest]]:
-    """Read the files that changes name; ClusterFileError for one that cannot be used."""
+def read_files(
+    changes: Sequence[Change], namespace: str, selectors: Selectors
+) -> dict[str, list[GivenManifest]]:
+    """Read the files that changes name; ClusterFileError for one that cannot be used.
+
+    What is in them besides and selects pods is noted.
+    """
     found: dict[str, list[GivenManifest]] = {}
     for each in changes:
         if each.kind in {ChangeKind.PLACE, ChangeKind.ROLL} and each.value not in found:
             kinds = KINDS if each.kind is ChangeKind.PLACE else ROLLING
-            found[each.value] = _read(Path(each.value), kinds, namespace)
+            found[each.value] = _read(Path(each.value), kinds, namespace, selectors)
     return found
 
 
-def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
+def _read(
+    path: Path, kinds: frozenset[str], namespace: str, selectors: Selectors
+) -> list[GivenManifest]:
     check = SimulationReader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
@@ -71,7 +79,7 @@ def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManife
             rollout(read_workload(kind, raw), 1)
         return GivenManifest(kind, raw, pod)
 
-    found, _ = read_manifests(path, kinds, namespace, checked)
+    found, _ = read_manifests(path, kinds, namespace, checked, selectors.take)
     if not found:
         raise ClusterFileError(f"{path}: none of {', '.join(sorted(kinds))} is in it")
     return found

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from affinityctl.default_spread.selectors import Selectors, is_selector_alone
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
@@ -79,6 +80,8 @@ class Workloads:
     def add(self, kind: str, raw: Json) -> None:
         """Take a workload; ObjectError names the field that is broken."""
         workload = read_workload(kind, raw)
+        if is_selector_alone(kind, workload.spec.template):
+            return
         identity = workload.identity
         if not identity.name:
             raise ObjectError("metadata.name", "a workload needs a name")
@@ -188,16 +191,20 @@ class WorkloadFiles(ClusterFiles):
     needs: ClassVar = (*ClusterFiles.needs, *WORKLOADS)
     wanted: ClassVar = "node, pod or workload"
 
-    def __init__(self, state: ClusterState, pods: PodReader) -> None:
+    def __init__(
+        self, state: ClusterState, pods: PodReader, selectors: Selectors | None = None
+    ) -> None:
         super().__init__(state, pods, VOLUME_RESOURCES if pods.read_volumes else ())
         self.workloads = Workloads()
+        self.selectors = selectors or Selectors()
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; return whether it is of a kind that is looked at."""
+        selects = self.selectors.take(kind, raw)
         if kind in WORKLOADS:
             self.workloads.add(kind, raw)
             return True
-        known = super().put(kind, raw)
+        known = super().put(kind, raw) or selects
         if kind == "Pod":
             self.workloads.add_pod(raw)
         return known
@@ -205,6 +212,7 @@ class WorkloadFiles(ClusterFiles):
     def finish(self) -> None:
         """Add the pods of workloads, once all files are there; ClusterFileError without pods."""
         super().finish()
+        self.selectors.known |= self.found.keys()
         if self.pods.read_volumes:
             ledger_of(self.state).files_read(self.found)
         try:

@@ -25,7 +25,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
         ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
         frozenset(("storage.k8s.io",)),
     ),
-    "ReplicationController": frozenset(("",)),
+    **dict.fromkeys(("Service", "ReplicationController"), frozenset(("",))),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),

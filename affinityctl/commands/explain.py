@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, namespace_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
@@ -32,7 +32,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   resourcequotas, no quota is looked at. For pods with volumes, persistentvolumeclaims,
   persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
-  volumeattachments are listed as well. --cluster reads a file instead.
+  volumeattachments are listed as well, and with default topology spread constraints in
+  --scheduler-config services, replicationcontrollers, replicasets and statefulsets. --cluster reads
+  a file instead.
 
 examples:
   affinity-extender explain -A
@@ -94,4 +96,5 @@ def add_flags(of: Parser) -> None:
         "the plugins' arguments, maxScore and feature gates",
         "the scheduler's defaults, scores up to 100",
     )
+    scheduler_config_flag(of)
     output_flag(of, "text", "wide", "json", "yaml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affinityctl.changes import add_changes
-from affinityctl.flags import config_flag, namespace_flag, output_flag
+from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say what would happen if pods came, nodes went or a workload was updated"
@@ -33,7 +33,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   poddisruptionbudgets and resourcequotas, these are not looked at. For pods with volumes,
   persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
-  csistoragecapacities and volumeattachments are listed as well. --cluster reads a file instead.
+  csistoragecapacities and volumeattachments are listed as well, and with default topology spread
+  constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
+  --cluster reads a file instead.
 
 examples:
   affinity-extender simulate -f web.yaml --replicas 12
@@ -73,4 +75,5 @@ def add_flags(of: Parser) -> None:
         help="seed of the choice between nodes that are equally good (default: %(default)s)",
     )
     config_flag(of, "the plugins' arguments and feature gates", "the scheduler's defaults")
+    scheduler_config_flag(of)
     output_flag(of, "text", "wide", "json", "yaml")

@@ -14,14 +14,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from affinityctl.api_server import api_server
+from affinityctl.default_spread.selectors import is_selector_alone
 from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
 from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
-from affinityctl.lint.scheduler_file import KIND as SCHEDULER_KIND
-from affinityctl.lint.scheduler_file import SchedulerFile, read_scheduler_file
 from affinityctl.lint.template import NAME_LABEL, KnownPods, Surroundings, TemplateOwner
+from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
+from affinityctl.scheduler_file import SchedulerFile, read_scheduler_file
 from extender.cluster.state import ClusterState
 from extender.config import KIND as OUR_KIND
 from extender.config import Config
@@ -164,6 +165,8 @@ class Objects:
             self.budgets.append((place, budget))
         elif kind in WORKLOAD_KINDS:
             manifest = read_manifest(content)
+            if is_selector_alone(kind, manifest.spec.template):
+                return
             name = manifest.metadata.name or f"{manifest.metadata.generateName or ''}*"
             place = _place(raw, f"{manifest.metadata.space}/{name}")
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))

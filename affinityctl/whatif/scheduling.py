@@ -23,15 +23,17 @@ from extender.model.labels import WRITTEN_AT_BIND
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.node_resources import VOLUMES
 from extender.model.objects import Node, Pod, PodClass
+from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import NODE_AFFINITY
 from extender.model.workload import DAEMON_SET, STATIC, Identity
 from extender.verbs.filtering import judge
-from extender.verbs.filters import OF_ROOM, filters, holding, unknown
+from extender.verbs.filters import OF_ROOM, OWN_SPREAD, filters, holding, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import shape_of
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.victims import Candidate, candidates, choose
 
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
@@ -51,11 +53,13 @@ class Profile:
     nodes: NodeAffinityPlugin
     affinity: InterPodAffinity
     quota: CrossNamespacePodAffinity
+    spread: PodTopologySpread = OWN_SPREAD
 
     @property
     def filters(self) -> Plugins:
         """Return all that keeps a pod from a node, in the scheduler's order."""
-        return filters(self.nodes, self.affinity, self.quota, VolumeClaims(), OF_VOLUMES)
+        volumes = VolumeClaims(), OF_VOLUMES
+        return filters(self.nodes, self.affinity, self.quota, *volumes, spread=self.spread)
 
     @property
     def rules(self) -> Plugins:
@@ -274,16 +278,18 @@ class Scheduler:
             hopeful = [
                 pod
                 for pod in self.waiting
-                if changed
-                or (placed and (pod.pod_class.affinity.required or pod.requirements.spread))
+                if changed or (placed and (pod.pod_class.affinity.required or self._spread(pod)))
             ]
+
+    def _spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        return tuple(self.profile.spread.constraints(pod))
 
     def place(self, pod: Pod) -> bool:
         """Place a waiting pod if a node takes it; O(nodes)."""
         kind = (
             pod.pod_class,
             shape_of(pod),
-            pod.requirements.spread,
+            self._spread(pod),
             pod.priority,
             pod.nominated,
             pod.charge,

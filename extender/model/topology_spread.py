@@ -21,6 +21,8 @@ class SpreadConstraint:
     """Nodes that the pod's own node selector and node affinity rule out are no part of a domain."""
     honors_taints: bool = False
     """Nor are nodes with taints that the pod does not tolerate."""
+    is_default: bool = False
+    """A scheduler's configuration has it, for pods that have none of their own."""
 
     def selector_for(self, labels: Labels) -> Selector:
         """Return the selector narrowed to the pod's own values of the label keys.

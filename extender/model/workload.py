@@ -141,3 +141,5 @@ class Owner:
     kind: str
     name: str
     uid: str
+    api_version: str = ""
+    """As its pods have it; none of those that are made of a template."""

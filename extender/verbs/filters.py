@@ -50,6 +50,8 @@ OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
 """Those that see a pod and a node alone, and no rule."""
+OWN_SPREAD: Final = PodTopologySpread()
+"""The constraints that pods have themselves."""
 
 
 def filters(
@@ -58,10 +60,13 @@ def filters(
     quota: CrossNamespacePodAffinity | None = None,
     claims: FilterPlugin | None = None,
     volumes: Plugins = (),
+    *,
+    spread: PodTopologySpread = OWN_SPREAD,
 ) -> Plugins:
     """Return all of them; without quotas nobody looks at these.
 
-    `claims` and `volumes` are what the commands have about volumes, and a server has not.
+    `claims`, `volumes`, and another `spread` than that of pods alone are what the commands have,
+    and a server has not.
     """
     return (
         Annotations(),
@@ -73,7 +78,7 @@ def filters(
         NodePorts(),
         NodeResourcesFit(),
         *volumes,
-        PodTopologySpread(),
+        spread,
         affinity,
         MaxMatchingPods(),
         NotModelled(),

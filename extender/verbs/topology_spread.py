@@ -23,6 +23,7 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 LOOKS: Final = 150
 """At a node for a constraint, at a class of pods or at a pod in one step of counting."""
+NO_DOMAIN: Final = (1 << 31) - 1
 MOST_CONSTRAINTS: Final = 16
 """Of a pod: whoever writes it makes none wait longer."""
 
@@ -53,13 +54,16 @@ class SpreadCount:
                 by[domain] += sign
 
     def least(self, by: Mapping[str, int]) -> int:
-        """Return how few pods a domain has with such changes; 0 where domains are missing."""
+        """Return how few pods a domain has with such changes; 0 where domains are missing.
+
+        Without any domain and any that has to be there, in-tree's start: no node has too many.
+        """
         if len(self.pods) < self.constraint.min_domains:
             return 0
         fewest = [self.pods[domain] + change for domain, change in by.items()]
         others = (self.pods[domain] for domain in self.ascending if domain not in by)
         fewest += [pods for pods in (next(others, None),) if pods is not None]
-        return min(fewest)
+        return min(fewest, default=NO_DOMAIN)
 
 
 @dataclass(slots=True, eq=False)
@@ -87,12 +91,12 @@ class LabelRule(Rule):
     def cause(self, group: RefusalGroup) -> str:
         """Say which label is missing."""
         del group
-        return f"your {self.what}"
+        return f"{_whose(self.constraint)} {self.what}"
 
     def statement(self, refusal: Refusal) -> str:
         """Say on how many nodes it is missing."""
         nodes = plural(refusal.hits, "node")
-        return f"Your topology spread constraint on {self.key} refuses {nodes} without that label"
+        return f"{_stated(self.constraint)} refuses {nodes} without that label"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that it is missing."""
@@ -148,7 +152,8 @@ class SkewRule(Rule):
         more = len(group.pods) - len(full)
         said = [self._said(domain) for domain in full]
         said += [f"{more:,} more too many"] if more else []
-        return f"your {self.what}: {', '.join(said)}, {self._limit}"
+        whose = _whose(self.count.constraint)
+        return f"{whose} {self.what}: {', '.join(said)}, {self._limit}"
 
     def _said(self, domain: str) -> str:
         return f"{domain} has {self._pods(domain):,} of these pods"
@@ -172,13 +177,21 @@ class SkewRule(Rule):
         """Say where there are too many."""
         nodes = plural(refusal.hits, "node")
         said = self._said(refusal.domain or "")
-        key = self.key
-        return f"Your topology spread constraint on {key} refuses {nodes}: {said}, {self._limit}"
+        return f"{_stated(self.count.constraint)} refuses {nodes}: {said}, {self._limit}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say how many pods are too many there."""
         del nodes
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
+
+
+def _whose(constraint: SpreadConstraint) -> str:
+    return "the scheduler's default" if constraint.is_default else "your"
+
+
+def _stated(constraint: SpreadConstraint) -> str:
+    whose = "The scheduler's default" if constraint.is_default else "Your"
+    return f"{whose} topology spread constraint on {constraint.topology_key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,27 +207,33 @@ class PodTopologySpread(CountingPlugin):
     name: ClassVar[str] = POD_TOPOLOGY_SPREAD
     compares_pods: ClassVar[bool] = True
 
+    def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
+        """Return the constraints that may refuse nodes for a pod."""
+        return pod.requirements.spread
+
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether the pod has such constraints that are looked at."""
         del state
-        return 0 < len(pod.requirements.spread) <= MOST_CONSTRAINTS
+        return 0 < len(self.constraints(pod)) <= MOST_CONSTRAINTS
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        return too_many(SPREAD, pod.requirements.spread, MOST_CONSTRAINTS)
+        return too_many(SPREAD, self.constraints(pod), MOST_CONSTRAINTS)
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:
         """Return the plugin with what a pod's constraints count, in steps of LOOKS."""
         if not self.concerns(state, pod):
             return self
-        return replace(self, counted=(yield from counting(state, pod)))
+        return replace(self, counted=(yield from counting(state, pod, self.constraints(pod))))
 
     def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
         """Yield what each constraint refuses, in its order; O(nodes) if nothing was counted yet."""
         if not self.concerns(state, pod):
             return
-        counted = at_once(counting(state, pod)) if self.counted is None else self.counted
+        counted = self.counted
+        if counted is None:
+            counted = at_once(counting(state, pod, self.constraints(pod)))
         namespace = pod.pod_class.namespace
         gone = [each for each in state.left_out if each.pod_class.namespace == namespace]
         come = [each for each in others if each.pod_class.namespace == namespace]
@@ -227,12 +246,14 @@ class PodTopologySpread(CountingPlugin):
             yield SkewRule(state, count, by, what, number)
 
 
-def counting(state: ClusterState, pod: Pod) -> Generator[None, None, Sequence[SpreadCount]]:
-    """Count pods for a pod's constraints, those included that are left out meanwhile.
+def counting(
+    state: ClusterState, pod: Pod, constraints: Sequence[SpreadConstraint]
+) -> Generator[None, None, Sequence[SpreadCount]]:
+    """Count pods for constraints of a pod, those included that are left out meanwhile.
 
     O(nodes + classes that may match + nodes that they are on + pods on their way out).
     """
-    constraints, labels = pod.requirements.spread, pod.pod_class.labels
+    labels = pod.pod_class.labels
     eligible: list[dict[str, str]] = [{} for _ in constraints]
     suits = _eligible(state, pod)
     looks, keys = 0, frozenset(each.topology_key for each in constraints)

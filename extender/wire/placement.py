@@ -159,6 +159,7 @@ def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:
 class OwnerReference(msgspec.Struct, gc=False):
     """metav1.OwnerReference."""
 
+    apiVersion: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -192,7 +193,8 @@ def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner
     for each in references:
         if each.controller:
             # In manifests there is no uid; there the name is as good.
-            yield Owner(each.kind, each.name, each.uid or f"{each.kind}/{each.name}")
+            uid = each.uid or f"{each.kind}/{each.name}"
+            yield Owner(each.kind, each.name, uid, each.apiVersion)
 
 
 class ContainerPort(msgspec.Struct, gc=False):

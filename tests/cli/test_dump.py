@@ -112,6 +112,7 @@ def test_verdicts_on_a_dump_are_those_on_the_raw_objects(case: dict[str, Any]) -
     dumped = {"judged": _dumped("pods", case["judged"])}
     for part in ("cluster", "volumes"):
         dumped[part] = {field: _dumped(field, each) for field, each in case[part].items()}
+    dumped |= {"spreading": case["spreading"]} if "spreading" in case else {}
     assert verdicts(dumped) == verdicts(case)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import builders
 from tests.builders import HOST, ZONE, Pod
-from tests.conformance import crowded
+from tests.conformance import crowded, spreading
 from tests.conformance.questions import Drawn
 from tests.strategies import rarely
 
@@ -60,8 +60,18 @@ _ALLOWED: Sequence[list[dict[str, list[str]]]] = (
 _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by-hand", "in-tree")
 
 
+def cases() -> st.SearchStrategy[Drawn]:
+    """Draw a case of pods to be judged, half of them with default constraints."""
+    return cases_without_defaults() | cases_with_defaults()
+
+
+def cases_with_defaults() -> st.SearchStrategy[Drawn]:
+    """Draw a case with default constraints."""
+    return cases_without_defaults().flatmap(spreading.with_defaults)
+
+
 @st.composite
-def cases(draw: st.DrawFn) -> Drawn:
+def cases_without_defaults(draw: st.DrawFn) -> Drawn:
     """Draw a case of pods to be judged, in the shape that the Go program reads."""
     drawn = draw(crowded.cases())
     cluster, judged = drawn["cluster"], drawn["preemptions"]["pods"]

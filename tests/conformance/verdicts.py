@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from affinityctl.default_spread.arguments import profiles_in
+from affinityctl.default_spread.plugin import ConfiguredTopologySpread
+from affinityctl.default_spread.selectors import VERSIONS, Selectors
+from affinityctl.scheduler_file import API_VERSION
+from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.pod_volumes import read_pod_volumes
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from affinityctl.whatif.outcome import explain
-from affinityctl.whatif.scheduling import BY_DEFAULT
+from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
 from extender.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
@@ -29,7 +34,11 @@ if TYPE_CHECKING:
 
 Case = dict[str, Any]
 READER = PodReader(
-    charges=True, node_affinity=True, requirements=True, read_volumes=read_pod_volumes
+    charges=True,
+    node_affinity=True,
+    owners=True,
+    requirements=True,
+    read_volumes=read_pod_volumes,
 )
 Verdict = tuple[str, tuple[str, ...], bool | None]
 """The first plugin that refuses a node, its reasons, and whether evicting pods might help.
@@ -56,6 +65,14 @@ FIELDS = {
     "pods": "Pod",
 }
 """In the order in which they are read."""
+_SPREADING = {
+    "services": "Service",
+    "replicationControllers": "ReplicationController",
+    "replicaSets": "ReplicaSet",
+    "statefulSets": "StatefulSet",
+}
+DEFAULT_SPREAD = "DEFAULT_SPREAD"
+"""Said of a node that a default constraint refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +116,43 @@ def read(case: Case) -> tuple[ClusterState, list[Pod]]:
     return state, [READER.read(json.dumps(raw).encode()) for raw in case["judged"]]
 
 
+def profile_of(case: Case) -> Profile:
+    """Read the default constraints of a case as out of a scheduler's file."""
+    given = case.get("spreading")
+    if given is None:
+        return BY_DEFAULT
+    selectors = Selectors()
+    selectors.known.update(VERSIONS)
+    for name, kind in _SPREADING.items():
+        for raw in given[name]:
+            selectors.take(kind, json.dumps(raw).encode())
+    file = scheduler_file(given["defaultConstraints"])
+    profiles = profiles_in(json.dumps(file).encode())
+    return replace(BY_DEFAULT, spread=ConfiguredTopologySpread(None, profiles, selectors))
+
+
+def scheduler_file(constraints: list[dict[str, Any]]) -> dict[str, Any]:
+    """Build a scheduler's configuration with default constraints."""
+    args = {"defaultingType": "List", "defaultConstraints": constraints}
+    configured = {
+        "schedulerName": "default-scheduler",
+        "pluginConfig": [{"name": "PodTopologySpread", "args": args}],
+    }
+    return {"kind": SCHEDULER_KIND, "apiVersion": API_VERSION, "profiles": [configured]}
+
+
 def verdicts(case: Case) -> list[dict[str, Verdict]]:
     """Judge all nodes for each judged pod of a case, as the extender does."""
     state, pods = read(case)
-    return [judged(state, pod) for pod in pods]
+    profile = profile_of(case)
+    return [judged(state, pod, profile) for pod in pods]
 
 
-def judged(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
+def judged(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> dict[str, Verdict]:
     """Judge all nodes for a pod that waits; those that fit are left out."""
     found, before = {}, _left_out(state, pod)
     state.upsert_pod(pod)
-    for name, refusals in explain(state, pod).refused.items():
+    for name, refusals in explain(state, pod, profile).refused.items():
         reason = refusals[0].reason
         curable = reason.resolvable or reason is Reason.PORTS
         plugin, reasons = reason.plugin, tuple(sorted(events_of(refusals)))
@@ -135,19 +178,22 @@ class Refused:
     def __init__(self) -> None:
         self.pods = 0
         self.fits = 0
-        self.alone: Counter[Reason] = Counter(dict.fromkeys(EVERY, 0))
+        self.alone: Counter[str] = Counter(dict.fromkeys(EVERY, 0))
 
     def add(self, case: Case) -> None:
         """Look at every judged pod of a case."""
         state, pods = read(case)
+        profile = profile_of(case)
         asked = state.nodes.asked(list(state.nodes))
         for pod in pods:
-            by_node: dict[str, list[Reason]] = {name: [] for name in asked.names}
+            by_node: dict[str, list[str]] = {name: [] for name in asked.names}
+            by_default = any(each.is_default for each in profile.spread.constraints(pod))
             state.upsert_pod(pod)
-            for plugin in BY_DEFAULT.filters:
+            for plugin in profile.filters:
                 for reason, names in judge(state, pod, asked, [plugin]).refused:
+                    is_default = by_default and reason is Reason.SPREAD
                     for name in names:
-                        by_node[name].append(reason)
+                        by_node[name].append(DEFAULT_SPREAD if is_default else reason.name)
             state.remove_pod(pod.key, pod.uid)
             self.pods += 1
             self.fits += any(not each for each in by_node.values())
@@ -156,25 +202,31 @@ class Refused:
                     self.alone[each[0]] += 1
 
     @property
-    def never(self) -> list[Reason]:
+    def never(self) -> list[str]:
         """The reasons that have never been the only one."""
         return [reason for reason, count in self.alone.items() if not count]
 
     def __str__(self) -> str:
-        alone = ", ".join(f"{count} {reason.name.lower()}" for reason, count in self.alone.items())
+        alone = ", ".join(f"{count} {reason.lower()}" for reason, count in self.alone.items())
         return f"{self.pods} pods, {self.fits} fit somewhere; alone refused nodes: {alone}"
 
 
 EVERY = (
-    Reason.UNSCHEDULABLE,
-    Reason.TAINT,
-    Reason.NODE_AFFINITY,
-    Reason.PORTS,
-    Reason.RESOURCES,
-    Reason.SPREAD,
-    Reason.SPREAD_LABEL,
-    Reason.AFFINITY,
-    Reason.ANTI_AFFINITY,
-    Reason.EXISTING_ANTI_AFFINITY,
-    *sorted(OF_VOLUMES, key=lambda reason: reason.name),
+    *(
+        each.name
+        for each in (
+            Reason.UNSCHEDULABLE,
+            Reason.TAINT,
+            Reason.NODE_AFFINITY,
+            Reason.PORTS,
+            Reason.RESOURCES,
+            Reason.SPREAD,
+            Reason.SPREAD_LABEL,
+            Reason.AFFINITY,
+            Reason.ANTI_AFFINITY,
+            Reason.EXISTING_ANTI_AFFINITY,
+        )
+    ),
+    DEFAULT_SPREAD,
+    *sorted(each.name for each in OF_VOLUMES),
 )

@@ -31,6 +31,7 @@ _COLLECTIONS = {
     "PersistentVolumeClaim": f"{_CORE}/namespaces/{{namespace}}/persistentvolumeclaims",
     "PersistentVolume": f"{_CORE}/persistentvolumes",
     "Pod": f"{_CORE}/namespaces/{{namespace}}/pods",
+    "Service": f"{_CORE}/namespaces/{{namespace}}/services",
     "ResourceQuota": f"{_CORE}/namespaces/{{namespace}}/resourcequotas",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",

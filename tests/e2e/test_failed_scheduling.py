@@ -9,26 +9,41 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from affinityctl.volumes.claims import PodClaims
+from extender.model.verdict import POD_TOPOLOGY_SPREAD
+from tests.builders import HOST, ZONE
 from tests.conformance.drawing import look_at_each
-from tests.conformance.stored import cases
-from tests.conformance.verdicts import FIELDS, READER, Verdict, judged, read
+from tests.conformance.stored import cases_with_defaults, cases_without_defaults
+from tests.conformance.verdicts import (
+    FIELDS,
+    READER,
+    Verdict,
+    judged,
+    profile_of,
+    read,
+    scheduler_file,
+)
 from tests.e2e import storing
 from tests.e2e.api import ApiError, Mirror, for_each
 from tests.e2e.applying import collection
 from tests.e2e.sandbox import SETTLE_S
-from tests.e2e.scheduling import STOCK
+from tests.e2e.scheduling import STOCK, configured
 from tests.e2e.storing import admissible, removed_afterwards
 from tests.events import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from affinityctl.whatif.scheduling import Profile
     from extender.cluster.state import ClusterState
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox
 
 CLUSTERS, PODS = 100, 5
 """As many of the pods that are drawn for each cluster are asked about."""
+WITH_DEFAULTS = 40
+DEFAULTS = [
+    {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"} for key in (ZONE, HOST)
+]
 TRIES = 2
 """At the first one the scheduler may not have seen yet what was made a moment ago."""
 EVENTS = "/apis/events.k8s.io/v1/events"
@@ -45,6 +60,8 @@ class Told:
     unasked: int = 0
     """Fit, and would have a node once their claims are bound, which no controller here does."""
     invalid: int = 0
+    by_default: int = 0
+    """Those whom default constraints kept from a node."""
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -52,22 +69,42 @@ async def test_the_event_says_what_explain_says(
     sandbox: Sandbox, start: int, say: Callable[[str], None]
 ) -> None:
     drawn: list[dict[str, Any]] = []
-    look_at_each(cases(), drawn.append, start=start, examples=CLUSTERS)
+    look_at_each(cases_without_defaults(), drawn.append, start=start, examples=CLUSTERS)
+    async with sandbox.scheduled_by(STOCK, qps=QPS):
+        told = await _compared(sandbox, drawn)
+    say(f"{len(drawn)} clusters: {told}")
+    assert len(drawn) == CLUSTERS
+    assert min(told.placed, told.refused) > CLUSTERS / 5
+
+
+async def test_with_default_constraints_it_does_so_too(
+    sandbox: Sandbox, start: int, say: Callable[[str], None]
+) -> None:
+    """Of what selects pods, the clusters have services."""
+    drawn: list[dict[str, Any]] = []
+    look_at_each(cases_with_defaults(), drawn.append, start=start, examples=WITH_DEFAULTS)
+    file, folder = scheduler_file(DEFAULTS), sandbox.folder("defaults")
+    async with configured(sandbox.control_plane, file, folder, qps=QPS):
+        told = await _compared(sandbox, drawn)
+    say(f"{len(drawn)} clusters with default constraints: {told}")
+    assert told.by_default > WITH_DEFAULTS / 5
+
+
+async def _compared(sandbox: Sandbox, drawn: Sequence[dict[str, Any]]) -> Told:
+    """Ask about the pods of clusters, one cluster after the other."""
     told = Told()
-    async with sandbox.scheduled_by(STOCK, qps=QPS), sandbox.api.mirror(EVENTS) as events:
+    async with sandbox.api.mirror(EVENTS) as events:
         for case in drawn:
-            async with removed_afterwards(sandbox.api):
+            async with removed_afterwards(sandbox.api, "Service"):
                 stored_case = await _create(sandbox, case)
-                state, _ = read(stored_case)
+                by = read(stored_case)[0], profile_of(stored_case)
                 for pod in map(admissible, case["judged"][:PODS]):
-                    difference = await _asked(sandbox, events, state, pod, told)
+                    difference = await _asked(sandbox, events, by, pod, told)
                     assert not difference, (
                         f"{difference}\n{json.dumps(stored_case | {'judged': [pod]})}"
                     )
             await sandbox.clear()
-    say(f"{len(drawn)} clusters: {told}")
-    assert len(drawn) == CLUSTERS
-    assert min(told.placed, told.refused) > CLUSTERS / 5
+    return told
 
 
 async def _create(sandbox: Sandbox, case: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +130,15 @@ async def _create(sandbox: Sandbox, case: Mapping[str, Any]) -> dict[str, Any]:
             things = (each | {"kind": kind} for each in there[field_name] if _settled(kind, each))
             await for_each(map(admissible, things), create)
     found = {name: await storing.stored(sandbox.api, kind) for name, kind in FIELDS.items()}
-    return {"cluster": found, "judged": []}
+    made: dict[str, Any] = {"cluster": found, "judged": []}
+    if "spreading" in case:
+        for service in case["spreading"]["services"]:
+            spec = service["spec"] | {"ports": [{"port": 80}]}
+            await create(service | {"kind": "Service", "spec": spec})
+        services = await storing.stored(sandbox.api, "Service")
+        nothing: dict[str, Any] = dict.fromkeys(case["spreading"], ())
+        made["spreading"] = nothing | {"defaultConstraints": DEFAULTS, "services": services}
+    return made
 
 
 def _settled(kind: str, thing: JSON) -> bool:
@@ -102,10 +147,11 @@ def _settled(kind: str, thing: JSON) -> bool:
 
 
 async def _asked(
-    sandbox: Sandbox, events: Mirror, state: ClusterState, pod: JSON, told: Told
+    sandbox: Sandbox, events: Mirror, by: tuple[ClusterState, Profile], pod: JSON, told: Told
 ) -> str:
     """Have the scheduler decide about a pod; return what is different, nothing if nothing is."""
     path, difference = collection(pod), ""
+    state, profile = by
     try:
         admitted = await sandbox.api.request("POST", path, pod, dryRun="All")
     except ApiError as error:
@@ -113,7 +159,7 @@ async def _asked(
         told.invalid += 1
         return ""
     asked = READER.read(json.dumps(admitted).encode())
-    found, nodes = judged(state, asked), {*state.nodes}
+    found, nodes = judged(state, asked, profile), {*state.nodes}
     if nodes - {*found} and PodClaims.of(state, asked).delayed:
         told.unasked += 1
         return ""
@@ -124,6 +170,9 @@ async def _asked(
         if _agree(said, found, nodes):
             told.placed += said.startswith(PLACED)
             told.refused += not said.startswith(PLACED)
+            told.by_default += any(
+                each.is_default for each in profile.spread.constraints(asked)
+            ) and any(plugin == POD_TOPOLOGY_SPREAD for plugin, *_ in found.values())
             told.reasons.update(each for _, reasons, _ in found.values() for each in reasons)
             return ""
         difference = f"the scheduler: {said}\nexplain: {found}"

@@ -22,7 +22,7 @@ PATHS = {
     "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
     **{
         kind: f"/apis/apps/v1/{kind.lower()}s"
-        for kind in ("Deployment", "StatefulSet", "DaemonSet")
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
     },
     **{kind: f"/apis/batch/v1/{kind.lower()}s" for kind in ("Job", "CronJob")},
 }

@@ -13,7 +13,7 @@ from affinityctl import cli
 from affinityctl.dump import LISTED
 from extender.kube import reader
 from extender.kube.limits import MOST
-from tests.builders import Json, node, pod, workload
+from tests.builders import Json, node, pod, selector, workload
 from tests.kube.fake_api import answering, failure
 from tests.kube.live import PATHS, made_current
 from tests.kube.rig import Rig
@@ -22,6 +22,7 @@ OBJECTS: list[Json] = [
     node("n"),
     *(pod(f"p{number}") for number in range(3)),
     workload("Deployment", "web", pod("t")),
+    workload("ReplicaSet", "web-5d", pod("t"), replicas=2, selector=selector(app="web")),
 ]
 NOTE = "affinity-extender: note: no right to list resourcequotas, so the dump has none of them\n"
 
@@ -33,6 +34,8 @@ async def dumped() -> tuple[int, list[str]]:
 def dumped_here() -> tuple[int, list[str]]:
     code, found = cli.main(["dump"]), list(Path().glob("*dump*"))
     items = [each for file in found for each in json.loads(file.read_text())["items"]]
+    specs = [each["spec"] for each in items if each["kind"] == "ReplicaSet"]
+    assert specs == [{"selector": selector(app="web")}] * len(specs), "templates are left out"
     return code, [f"{each['kind']}/{each['metadata']['name']}" for each in items]
 
 
@@ -45,7 +48,7 @@ def cluster(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     return rig
 
 
-ALL = ["Node/n", "Pod/p0", "Pod/p1", "Pod/p2", "Deployment/web"]
+ALL = ["Node/n", "Pod/p0", "Pod/p1", "Pod/p2", "Deployment/web", "ReplicaSet/web-5d"]
 
 
 async def test_what_may_be_listed(cluster: Rig, capsys: pytest.CaptureFixture[str]) -> None:

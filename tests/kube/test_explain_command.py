@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from affinityctl import cli
+from affinityctl.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.volumes.resources import VOLUME_RESOURCES
-from tests.builders import node, pod
+from tests.builders import HOST, node, pod, selector, workload
+from tests.cli.test_default_spread import OWN, file_of, profile
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
 from tests.kube.test_quota_command import pointing_to
@@ -55,3 +57,42 @@ async def test_a_right_that_is_lacking(
         assert err == NOTE.format(forbidden, so)
     else:
         assert "403 Forbidden" in err
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "code"),
+    [
+        pytest.param("", 0, id="what selects pods is listed"),
+        pytest.param("services", 4, id="without the right a pod may fit, and that is said"),
+    ],
+)
+async def test_default_constraints(
+    forbidden: str, code: int, rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = NOTE.format(forbidden, "less is known of default topology spread") if forbidden else ""
+    selecting = [each.path for each in selecting_resources(Selectors())]
+    others = [f"/api/v1/{name}" for name in ("namespaces", "nodes", "pods", "resourcequotas")]
+    for path in (*others, *selecting, *(each.path for each in VOLUME_RESOURCES)):
+        rig.api.collection(path)
+    for name in ("a", "b"):
+        rig.api.collection("/api/v1/nodes").put(node(name, {HOST: name}))
+    web = pod("p").labels(app="web").owned_by("ReplicaSet/web")
+    rig.api.collection("/api/v1/pods").put(web)
+    rig.api.collection("/api/v1/pods").put(pod("there").labels(app="web").on("a"))
+    made = workload("ReplicaSet", "web", web, selector=selector(app="web"))
+    made["metadata"]["namespace"] = "default"
+    rig.api.collection("/apis/apps/v1/replicasets").put(made)
+    if forbidden:
+        refused = answering(lambda: failure(403, "Forbidden", "no"))
+        rig.api.collection(f"/api/v1/{forbidden}").lists.append(refused)
+    kubeconfig, scheduler = tmp_path / "kubeconfig", tmp_path / "scheduler.yaml"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    scheduler.write_text(yaml.safe_dump(file_of(profile(OWN))))
+    arguments = ["explain", "p", "--kubeconfig", str(kubeconfig)]
+    assert await asyncio.to_thread(cli.main, arguments) == 0
+    assert "2 of 2 nodes" in capsys.readouterr().out
+    assert not any(rig.api.collection(path).listed for path in selecting)
+    arguments += ["--scheduler-config", str(scheduler)]
+    assert await asyncio.to_thread(cli.main, arguments) == code
+    told = capsys.readouterr()
+    assert ("on 1 of 2 nodes" in told.out, told.err) == (not code, note)

@@ -202,3 +202,8 @@ def test_as_few_pods_as_possible_are_evicted_for_even_spread() -> None:
     found = candidates(state, model_pod(incoming), [PodTopologySpread()], chance=0.0)
     evicted = {each.node: len(each.victims) for each in found if each is not None}
     assert evicted == {"a1": 2, "b1": 1}
+
+
+def test_without_domains_nodes_have_not_too_many() -> None:
+    """A manifest may ask for none, which no API server stores and a scheduler's file may say."""
+    assert refused(new(spread(minDomains=0), nodeSelector={"no": "node"}), *IN_A) == {}

@@ -22,10 +22,15 @@ import (
 type asked struct {
 	intree.Case
 	Preemptions preemptions `json:"preemptions"`
-	// Volumes belong to the cluster.
-	Volumes volumes `json:"volumes"`
+	stored
 	// Judged are pods to be judged by all filter plugins of the default profile together.
 	Judged []*v1.Pod `json:"judged"`
+}
+
+// stored is what else the cluster has.
+type stored struct {
+	Volumes   volumes   `json:"volumes"`
+	Spreading spreading `json:"spreading"`
 }
 
 // preemptions are pods to be scheduled, in a cluster with disruption budgets.
@@ -91,10 +96,10 @@ func (a asked) answer(ctx context.Context) reply {
 		said.Answers, err = a.Answer(ctx)
 	}
 	if err == nil && len(a.Preemptions.Pods) > 0 {
-		said.Preemptions, err = preempt(ctx, a.Cluster, a.Volumes, a.Preemptions)
+		said.Preemptions, err = preempt(ctx, a.Cluster, a.stored, a.Preemptions)
 	}
 	if err == nil && len(a.Judged) > 0 {
-		said.Judged, err = judge(ctx, a.Cluster, a.Volumes, a.Judged)
+		said.Judged, err = judge(ctx, a.Cluster, a.stored, a.Judged)
 	}
 	if err != nil {
 		return reply{Error: err.Error()}

@@ -33,7 +33,7 @@ type victims struct {
 
 // preempt lets each pod be scheduled, one after the other, none of which is ever placed.
 func preempt(
-	ctx context.Context, objects intree.Objects, stored volumes, asked preemptions,
+	ctx context.Context, objects intree.Objects, stored stored, asked preemptions,
 ) ([]attempt, error) {
 	scheduler, err := newScheduler(ctx, objects, stored, asked.Budgets)
 	if err != nil {

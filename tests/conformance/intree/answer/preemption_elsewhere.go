@@ -12,17 +12,18 @@ import (
 )
 
 type (
-	attempt  struct{}
-	verdicts struct{}
-	volumes  struct{}
+	attempt   struct{}
+	verdicts  struct{}
+	volumes   struct{}
+	spreading struct{}
 )
 
 var errElsewhere = errors.New("whole schedulers are those of Kubernetes 1.37 alone")
 
-func preempt(context.Context, intree.Objects, volumes, preemptions) ([]attempt, error) {
+func preempt(context.Context, intree.Objects, stored, preemptions) ([]attempt, error) {
 	return nil, errElsewhere
 }
 
-func judge(context.Context, intree.Objects, volumes, []*v1.Pod) ([]verdicts, error) {
+func judge(context.Context, intree.Objects, stored, []*v1.Pod) ([]verdicts, error) {
 	return nil, errElsewhere
 }

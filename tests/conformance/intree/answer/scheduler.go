@@ -42,7 +42,7 @@ type scheduler struct {
 }
 
 func newScheduler(
-	ctx context.Context, objects intree.Objects, stored volumes, budgets []*policy.PodDisruptionBudget,
+	ctx context.Context, objects intree.Objects, stored stored, budgets []*policy.PodDisruptionBudget,
 ) (*scheduler, error) {
 	metrics.Register()
 	factory, err := objects.Informers()
@@ -58,7 +58,7 @@ func newScheduler(
 	if err != nil {
 		return nil, err
 	}
-	profile, err := profile()
+	profile, err := profile(stored.Spreading)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *scheduler) registry() frameworkruntime.Registry {
 }
 
 // profile is the default one without devices, whose preemption looks at all nodes.
-func profile() (*config.KubeSchedulerProfile, error) {
+func profile(spreading spreading) (*config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {
 		return nil, err
@@ -110,8 +110,11 @@ func profile() (*config.KubeSchedulerProfile, error) {
 		func(each config.PluginConfig) bool { return each.Name == dynamicresources.Name },
 	)
 	for _, each := range found.PluginConfig {
-		if args, ok := each.Args.(*config.DefaultPreemptionArgs); ok {
+		switch args := each.Args.(type) {
+		case *config.DefaultPreemptionArgs:
 			args.MinCandidateNodesPercentage = 100
+		case *config.PodTopologySpreadArgs:
+			spreading.configure(args)
 		}
 	}
 	return &found, nil
@@ -134,7 +137,7 @@ type verdict struct {
 
 // judge filters all nodes for each pod, none of which is ever placed.
 func judge(
-	ctx context.Context, objects intree.Objects, stored volumes, pods []*v1.Pod,
+	ctx context.Context, objects intree.Objects, stored stored, pods []*v1.Pod,
 ) ([]verdicts, error) {
 	scheduler, err := newScheduler(ctx, objects, stored, nil)
 	if err != nil {

@@ -22,7 +22,7 @@ type volumes struct {
 	VolumeAttachments      []*storage.VolumeAttachment   `json:"volumeAttachments"`
 }
 
-// tell puts them where the plugins look them up; their indexes are there by then.
+// tell puts them where the plugins look them up.
 func (v volumes) tell(factory informers.SharedInformerFactory) error {
 	core, stored := factory.Core().V1(), factory.Storage().V1()
 	return errors.Join(

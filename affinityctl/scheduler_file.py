@@ -75,7 +75,7 @@ class PluginConfig(_Lenient):
 class SchedulerProfile(_Lenient):
     """One profile; extenders serve all of them."""
 
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins | None = None
     plugin_config: list[PluginConfig] | None = None

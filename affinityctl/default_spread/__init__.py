@@ -1,0 +1,1 @@
+"""Default topology spread constraints of a scheduler, for the commands."""
