@@ -19,6 +19,7 @@ from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.command_line import say
+from extender.model.keys import Key
 from extender.model.workload import Identity
 from extender.resources import BUDGETS
 from extender.wire.objects import PodReader
@@ -41,20 +42,25 @@ def run(flags: argparse.Namespace) -> int:
     if scheduler.waiting:
         first = begin(scheduler)
         steps.append(progress.through("pods that wait already", len(scheduler.waiting), first))
+    begun, waited = 0, frozenset[Key]()
+    # Where nodes are added, or nothing is changed, the question is about the pods that wait.
+    if any(each.kind is not ChangeKind.ADD for each in flags.changes):
+        begun, waited = len(steps), frozenset(pod.key for pod in scheduler.waiting)
+        scheduler.uncertain.clear()
     carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
     for change in flags.changes:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
-    waiting = pending(state, scheduler.waiting, by.profile)
+    waiting = pending(state, scheduler.waiting, by.profile, waited)
     found = Simulation(
         state,
         flags.seed,
         steps,
         waiting,
-        scheduler.preemptions,
+        begun,
         scheduler.beyond,
-        is_certain=not scheduler.is_uncertain,
+        is_certain=not scheduler.uncertain - waited,
     )
     say(write(found, flags.output))
     return EXIT[found.verdict]

@@ -55,7 +55,7 @@ examples:
 
 {
     exit_codes(
-        "pods wait, a budget blocks a drain, or an update gets stuck",
+        "pods wait that did not before, or are gone for good; or a drain or update does not end",
         "what is not looked at may refuse a pod that was placed",
     )
 }"""
