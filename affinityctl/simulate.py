@@ -31,7 +31,7 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace)
-    pods = SimulationReader(by.gates)
+    pods = SimulationReader(by.gates, flags.scheduler_name)
     state, workloads = _cluster(flags, pods, by)
     note_ignored_annotations(state, (each.pod for given in files.values() for each in given))
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret

@@ -30,10 +30,18 @@ from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
 from extender.verbs.explaining.waiting import Bottleneck, is_cordoned
+from extender.verbs.filters import GATES, OTHER_SCHEDULER
 from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
+
+_WARNINGS: Final = {
+    GATES: "until the scheduling gates of {} are removed, no scheduler places what has them",
+    OTHER_SCHEDULER: "another scheduler places {}, and may have other rules; if it has the same, "
+    "name it with --scheduler-name",
+}
+"""By field, where its name alone does not tell."""
 
 
 def write(found: Simulation, output: str) -> str:
@@ -297,9 +305,10 @@ def _bottleneck(limit: Bottleneck) -> str:
 
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who, missing = _who(list(pods)), ledger_of(found.state).missing
-        more = f" without {', '.join(missing)}" if missing and field == VOLUMES else ""
-        yield wrapped(f"Warning: {field} of {who} are not looked at{more}", "", 2)
+        what = _WARNINGS.get(field, f"{field} of {{}} are not looked at").format(_who(list(pods)))
+        missing = ledger_of(found.state).missing if field == VOLUMES else ()
+        more = f" without {', '.join(missing)}" if missing else ""
+        yield wrapped(f"Warning: {what}{more}", "", 2)
     if found.unmeasured:
         what = "has" if found.unmeasured == 1 else "have"
         nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"

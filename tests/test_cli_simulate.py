@@ -299,7 +299,7 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     made["spec"] |= {"volumes": [claim], "schedulingGates": [{"name": "g"}]}
     code, said = simulate("", made)
     assert code == 4
-    assert "Warning: schedulingGates of default/p are not looked at" in said
+    assert "Warning: until the scheduling gates of default/p are removed" in said
     assert "Warning: volumes of default/p are not looked at" in said
     code, said = simulate("-o json", made)
     assert (json.loads(said)["fine"], json.loads(said)["verdict"]) == (False, "unknown")
@@ -307,16 +307,48 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     assert simulate("", waits)[0] == 1
 
 
-@pytest.mark.parametrize(
-    "spec", [{"schedulingGates": [{"name": "g"}]}, {"schedulerName": "mine"}], ids=min
-)
-def test_a_pod_that_the_scheduler_leaves_alone_may_not_be_placed(
-    spec: Any, simulate: Simulate
-) -> None:
-    held = Pod(pod("p") | {"spec": pod("p")["spec"] | spec})
+def of_scheduler(name: str, made: Pod) -> Pod:
+    return Pod(made | {"spec": made["spec"] | {"schedulerName": name}})
+
+
+def test_a_pod_with_gates_may_not_be_placed(simulate: Simulate) -> None:
+    held = Pod(pod("p") | {"spec": pod("p")["spec"] | {"schedulingGates": [{"name": "g"}]}})
     code, said = simulate("", held)
-    assert (code, f"Warning: {min(spec)} of default/p are not looked at" in said) == (4, True)
+    assert (code, "until the scheduling gates of default/p are removed" in said) == (4, True)
     assert simulate("", held.on("a1"))[0] == 0
+
+
+FIRST, *OTHERS = RUNNING[:2]
+THEIRS = of_scheduler("mine", FIRST)
+
+
+@pytest.mark.parametrize(
+    ("line", "objects", "code"),
+    [
+        pytest.param("", [of_scheduler("mine", pod("p"))], 4, id="it waits"),
+        pytest.param("--drain a1", [THEIRS], 4, id="it is evicted"),
+        pytest.param("--drain-each", [THEIRS, *OTHERS], 4, id="or would be"),
+        pytest.param("--drain a2", [THEIRS, *OTHERS], 0, id="it stays"),
+        pytest.param("--drain a2", [of_scheduler("mine", pod("p")), *OTHERS], 0, id="it waited"),
+        pytest.param("--drain a1", [of_scheduler("affinity-scheduler", FIRST)], 0, id="ours"),
+        pytest.param("--drain a1 --scheduler-name mine", [THEIRS], 0, id="one with these rules"),
+        pytest.param("--drain a1 --scheduler-name his", [THEIRS], 4, id="which another has"),
+    ],
+)
+def test_where_another_scheduler_decides_nothing_is_certain(
+    line: str, objects: list[Pod], code: int, simulate: Simulate
+) -> None:
+    ended, said = simulate(line, *objects)
+    assert ended == code, said
+    if code:
+        assert "Warning: another scheduler places default/" in said
+
+
+def test_nobody_is_said_to_fit_who_may_wait(simulate: Simulate) -> None:
+    code, said = simulate("--drain-each", THEIRS, *OTHERS)
+    assert (code, "Drain each node alone: 0 of 3 hurt, 1 may\n" in said) == (4, True)
+    assert "0      default/web-5d-0 may wait (see the warnings)\n" in said
+    assert "the other 2 hurt nobody" in said
 
 
 RULED = annotated(pod("t"), {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})

@@ -134,6 +134,11 @@ ELSEWHERE = {"schedulerName": "mine"}
     + [
         pytest.param(Pod(pod("p") | {"spec": ELSEWHERE}), "asks for scheduler 'mine'", id="other"),
         pytest.param(
+            Pod(pod("p") | {"spec": {"schedulerName": "affinity-scheduler"}}),
+            "nothing here: the scheduler has not come to them",
+            id="ours",
+        ),
+        pytest.param(
             Pod(pod("p") | {"spec": GATED | ELSEWHERE}),
             "scheduling gates (a, b); asks for scheduler 'mine'",
             id="both",
