@@ -33,10 +33,11 @@ def run(flags: argparse.Namespace) -> int:
     files = read_files(flags.changes, flags.namespace)
     pods = SimulationReader(by.gates, flags.scheduler_name)
     state, workloads = _cluster(flags, pods, by)
-    note_ignored_annotations(state, (each.pod for given in files.values() for each in given))
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     templates = {each.identity: each.template_labels for each in workloads.values()}
     scheduler = Scheduler(state, chance, by.profile, templates)
+    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
+    note_ignored_annotations(state, carrier.templates(flags.changes))
     progress = Progress()
     steps = []
     if scheduler.waiting:
@@ -47,7 +48,6 @@ def run(flags: argparse.Namespace) -> int:
     if any(each.kind is not ChangeKind.ADD for each in flags.changes):
         begun, waited = len(steps), frozenset(pod.key for pod in scheduler.waiting)
         scheduler.uncertain.clear()
-    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
     for change in flags.changes:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):

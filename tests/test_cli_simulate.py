@@ -352,15 +352,19 @@ def test_nobody_is_said_to_fit_who_may_wait(simulate: Simulate) -> None:
 
 
 RULED = annotated(pod("t"), {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
+RULED_WEB = workload("Deployment", "web", RULED, replicas=3)
 
 
 @pytest.mark.parametrize(
     ("line", "objects", "whose"),
     [
         ("-f FILE", [RULED], "1 manifest"),
-        ("-f FILE", [workload("Deployment", "web", RULED, replicas=3)], "1 manifest"),
+        ("-f FILE", [RULED_WEB], "1 manifest"),
         ("-f FILE", [RULED, DEPLOYMENT], "1 pod"),
         ("-f FILE", [RULED, workload("Deployment", "web", RULED)], "1 pod and 1 manifest"),
+        ("--restart deploy/web", [RULED_WEB, *RUNNING, None], "1 manifest"),
+        ("--scale deploy/web=1", [RULED_WEB, *RUNNING, None], "1 manifest"),
+        ("--scale deploy/web=1 --config CONFIG", [RULED_WEB, *RUNNING, None], None),
         ("-f FILE --config CONFIG", [RULED], None),
         ("-f FILE", [DEPLOYMENT], None),
     ],
