@@ -1,15 +1,14 @@
-"""What a simulation found, for people, and as JSON or YAML for programs."""
+"""What a simulation found, for people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Sized
-from dataclasses import asdict
-from itertools import islice
+from collections.abc import Iterator, Sequence, Sized
 from textwrap import indent
-from typing import Any, Final
+from typing import Final
 
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.simulation_fields import told
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
     DELETED,
@@ -25,13 +24,11 @@ from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
 from extender.model.node_resources import VOLUMES
-from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import Bottleneck, is_cordoned
+from extender.verbs.explaining.waiting import Bottleneck
 from extender.verbs.filters import GATES, OTHER_SCHEDULER
-from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
@@ -55,83 +52,7 @@ def write(found: Simulation, output: str) -> str:
         )
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
-    return printed(output, lambda: _told(found), text)
-
-
-# For programs
-
-
-def _told(found: Simulation) -> Mapping[str, Any]:
-    return {
-        "fine": found.verdict is Verdict.FITS,
-        "verdict": found.verdict,
-        "seed": found.seed,
-        "steps": [_told_step(found.state, each) for each in found.steps],
-        "pending": [_told_pending(found.state, each) for each in found.pending],
-        "preempted": [
-            {"pod": each.pod, "node": each.node, "for": each.preemptor}
-            for step in found.steps
-            for each in step.preempted
-        ],
-        "notModelled": [
-            {"field": field, "pods": list(pods)} for field, pods in sorted(found.beyond.items())
-        ],
-        "nodesWithoutAllocatable": found.unmeasured,
-    }
-
-
-def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
-        "change": step.change,
-        "placed": [_placement(each) for each in step.placed],
-        "removed": step.removed,
-        "pending": step.waiting,
-        "blocked": step.blocked,
-        "notes": step.notes,
-    }
-    if step.full is not None:
-        told["full"] = _told_pending(state, step.full)
-    if step.update is not None:
-        told["update"] = _told_update(step.update)
-    if step.trials is not None:
-        told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
-    return told
-
-
-def _placement(placement: Placement) -> Mapping[str, Any]:
-    before = {} if placement.before is None else {"from": placement.before}
-    return {"pod": placement.pod, "node": placement.node, **before}
-
-
-def _told_update(update: Update) -> Mapping[str, Any]:
-    return {
-        "stuck": update.stuck,
-        "waits": update.waits,
-        "kept": update.kept,
-        "remedy": update.remedy,
-        "steps": [
-            {
-                "removed": [each.pod for each in turn.removed],
-                "created": turn.created,
-                "placed": [_placement(each) for each in turn.placed],
-            }
-            for turn in update.steps
-        ],
-    }
-
-
-def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
-    if (why := alike.explanation) is not None:
-        told["summary"] = summary(why)
-        told["nearest"] = [str(each) for each in why.near_misses[:MOST_NEAR_MISSES]]
-        told["notes"] = notes(state, why)
-    if (limit := alike.bottleneck) is not None:
-        told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
-    return told
-
-
-# For people
+    return printed(output, lambda: told(found), text)
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
@@ -289,9 +210,9 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
         said = [summary(explanation)]
         if limit is not None:
             said.append(_bottleneck(limit))
-        # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
-        nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
-        said += [f"Nearest: {each}" for each in islice(nearest, MOST_NEAR)]
+        said += [f"Nearest: {each}" for each in alike.nearest[:MOST_NEAR]]
+        if alike.is_full_of_replicas:
+            said.append("Nearest: none, for only replicas of the same workload are in the way")
         said += [f"Note: {note.text}" for note in notes(state, explanation)]
     return (wrapped(each, INDENT) for each in said)
 

@@ -275,6 +275,15 @@ def test_a_pod_that_waited_before_is_named_last(simulate: Simulate) -> None:
     ]
 
 
+def test_no_replica_is_told_to_make_room_for_another(simulate: Simulate) -> None:
+    _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING)
+    assert "Nearest: none, for only replicas of the same workload are in the way" in said
+    assert "was not there" not in said
+    other = called("o", APART).owned_by("ReplicaSet/other-7c").on("b1")
+    _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING[:2], other)
+    assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o was not there"}
+
+
 def test_a_trial_says_who_suffers_from_what(simulate: Simulate) -> None:
     kept = pod("kept").labels(app="db").owned_by("StatefulSet/kept").on("a1")
     guard = budget("guard", selector(app="db"), 0)

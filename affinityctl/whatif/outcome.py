@@ -20,9 +20,9 @@ from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.verdict import Verdict
-from extender.verbs.explaining.explanation import Explanation, Question
+from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
 from extender.verbs.explaining.steps import explaining
-from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, kind_of
+from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, is_cordoned, kind_of
 from extender.verbs.node_room import is_unmeasured
 
 MOST_EXPLAINED: Final = 10
@@ -39,6 +39,30 @@ class PendingPods:
     bottleneck: Bottleneck | None
     waited: bool = False
     """They had waited before the changes as well."""
+
+    @property
+    def nearest(self) -> list[NearMiss]:
+        """Return what could change, save for what helps nobody.
+
+        That is a cordoned node, such as one that is drained, and that a replica of theirs was gone.
+        """
+        found = () if self.explanation is None else self.explanation.near_misses
+        return [
+            each for each in found if not (is_cordoned(each.refusals) or self._of_replicas(each))
+        ]
+
+    @property
+    def is_full_of_replicas(self) -> bool:
+        """Return whether nothing could change but that replicas of theirs were gone."""
+        found = [] if self.explanation is None else self.explanation.near_misses
+        return bool(found) and all(map(self._of_replicas, found))
+
+    def _of_replicas(self, miss: NearMiss) -> bool:
+        if self.explanation is None or (workload := self.explanation.pod.workload) is None:
+            return False
+        kind, pods = self.explanation.pod.pod_class, miss.pods
+        alike = all(each.pod_class == kind and each.workload == workload for each in pods)
+        return alike and 0 < miss.count == len(pods)
 
 
 def pending(
