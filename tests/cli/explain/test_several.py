@@ -56,7 +56,7 @@ def test_pods_are_named_as_kubectl_does(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("deployment/web", "POD: no pod deployment/web in namespace default"),
+        ("deployment/web", "POD: no pod deployment/web waits or runs in namespace default"),
         ("deployment/wbe -n shop", "did you mean deployment/web"),
         ("-n shpo", "--namespace: no namespace shpo; did you mean shop?"),
         ("-l app=nope -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
