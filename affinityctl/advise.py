@@ -180,12 +180,14 @@ def _costs(costs: Costs) -> Iterator[str]:
 def _need(costs: Costs) -> str:
     if costs.needed is None:
         return (
-            "When pods were created is not known here. The scheduler alone is enough for "
-            f"{_rate(a_second(costs.in_tree) / ENOUGH)} a second."
+            "Nothing says when pods were created. The scheduler alone is taken to be enough for "
+            f"{_rate(a_second(costs.in_tree) / ENOUGH)} pods a second; it could place {ENOUGH:g} "
+            "times as many."
         )
     return (
-        f"In your busiest minute {_rate(costs.needed)} a second were created, counting pods that "
-        f"are still there. The scheduler alone is taken to be enough for {ENOUGH:g} times as many."
+        f"In your busiest minute, pods were created at a rate of {_rate(costs.needed)} a second, "
+        "counting those that are still there. The scheduler alone is taken to be enough where it "
+        f"could place {ENOUGH:g} times as many."
     )
 
 

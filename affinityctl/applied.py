@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
-from affinityctl.volumes.pod_volumes import WholePodReader
+from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
 from affinityctl.whatif.nodes import kept_to
 from affinityctl.whatif.scheduling import as_made
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
+from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.model.workload import (
     DAEMON_SET,
@@ -25,7 +27,9 @@ from extender.model.workload import (
 )
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Int32, Json, decode, whole_number
+from extender.wire.manifests import PodAnnotations, PodSpec
 from extender.wire.objects import GenerateName, PodReader
+from extender.wire.placement import RequirementsReader
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
@@ -76,11 +80,27 @@ _WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
 _EMPTY_DIR: Final = "emptyDir"
 
 
+class _AsOfTheDefault(RequirementsReader):
+    """Reads pods of some other schedulers as if they asked for the default one."""
+
+    def __init__(self, schedulers: Collection[str]) -> None:
+        super().__init__(read_pod_volumes)
+        self._schedulers = schedulers
+
+    def read(self, spec: PodSpec, annotations: PodAnnotations | None) -> Requirements:
+        """Return what a pod asks for; ObjectError names the field that is broken."""
+        if spec.schedulerName in self._schedulers:
+            spec = msgspec.structs.replace(spec, schedulerName=None)
+        return super().read(spec, annotations)
+
+
 class SimulationReader(WholePodReader):
     """Reads pods with all that a simulation looks at."""
 
-    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
+    def __init__(self, gates: Gates = EVERY_GATE_ON, schedulers: Collection[str] = ()) -> None:
+        """`schedulers` are other ones that go by the same rules."""
         super().__init__(gates)
+        self._requirements = _AsOfTheDefault(schedulers)
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""
 

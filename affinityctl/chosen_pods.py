@@ -95,7 +95,7 @@ def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
     workloads = {pod.workload for pod in state.pods.values() if pod.workload is not None}
     mine += [f"{each.kind.lower()}/{each.name}" for each in workloads if each[0] == namespace]
     close = f"; did you mean {made[0]}?" if made else similar(name, mine)
-    raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{close}")
+    raise ConfigError("POD", f"no pod {name} waits or runs in namespace {namespace}{close}")
 
 
 def require_namespace(state: ClusterState, name: str) -> None:

@@ -36,6 +36,8 @@ LISTED: Final[Sequence[Listed]] = (
     *LISTED_WORKLOADS,
     *(each for each in selecting_resources(Selectors()) if each.kind != STATEFUL_SET),
 )
+SMALL: Final = 100_000
+"""Bytes that are not told in MB."""
 TRIES: Final = 3
 """Of a list that took longer than the API server keeps its version, five minutes by default."""
 
@@ -56,7 +58,8 @@ def run(flags: argparse.Namespace) -> int:
             raise ConfigError("--cluster", f"nothing that a command reads is in it; {EXPECTED}")
         size = writer.end()
     what = ", ".join(f"{count:,} {name}" for name, count in writer.found.items())
-    say(f"{flags.output}: {size / 1e6:,.1f} MB with {what}")
+    large = f"{size / 1e6:,.1f} MB" if size >= SMALL else f"{size:,} bytes"
+    say(f"{flags.output}: {large} with {what}")
     return DONE
 
 

@@ -19,6 +19,7 @@ from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.command_line import say
+from extender.model.keys import Key
 from extender.model.workload import Identity
 from extender.resources import BUDGETS
 from extender.wire.objects import PodReader
@@ -30,31 +31,36 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace, by.selectors)
-    pods = SimulationReader(by.gates)
+    pods = SimulationReader(by.gates, flags.scheduler_name)
     state, workloads = _cluster(flags, pods, by)
-    note_ignored_annotations(state, (each.pod for given in files.values() for each in given))
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     templates = {each.identity: each.template_labels for each in workloads.values()}
     scheduler = Scheduler(state, chance, by.profile, templates)
+    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
+    note_ignored_annotations(state, carrier.templates(flags.changes))
     progress = Progress()
     steps = []
     if scheduler.waiting:
         first = begin(scheduler)
         steps.append(progress.through("pods that wait already", len(scheduler.waiting), first))
-    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
+    begun, waited = 0, frozenset[Key]()
+    # Where nodes are added, or nothing is changed, the question is about the pods that wait.
+    if any(each.kind is not ChangeKind.ADD for each in flags.changes):
+        begun, waited = len(steps), frozenset(pod.key for pod in scheduler.waiting)
+        scheduler.uncertain.clear()
     for change in flags.changes:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
-    waiting = pending(state, scheduler.waiting, by.profile)
+    waiting = pending(state, scheduler.waiting, by.profile, waited)
     found = Simulation(
         state,
         flags.seed,
         steps,
         waiting,
-        scheduler.preemptions,
+        begun,
         scheduler.beyond,
-        is_certain=not scheduler.is_uncertain,
+        is_certain=not scheduler.uncertain - waited,
     )
     say(write(found, flags.output))
     return EXIT[found.verdict]

@@ -124,6 +124,16 @@ class Carrier:
             case _:
                 yield 0, self._nodes(change)
 
+    def templates(self, changes: Sequence[Change]) -> Iterator[Pod]:
+        """Yield the pods of the manifests and templates that changes take, one of each."""
+        for each in changes:
+            if each.kind in {ChangeKind.SCALE, ChangeKind.RESTART}:
+                named = replace(each, value=each.value.partition("=")[0])
+                found = self._workloads.get(self._identity(named))
+                if found is not None:
+                    yield found.make_pod(self._pods)
+        yield from (given.pod for found in self._files.values() for given in found)
+
     def _nodes(self, change: Change) -> Looks:
         match change.kind:
             case ChangeKind.DRAIN:

@@ -1,20 +1,19 @@
-"""What a simulation found, for people, and as JSON or YAML for programs."""
+"""What a simulation found, for people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from itertools import islice
+from collections.abc import Iterator, Sequence, Sized
 from textwrap import indent
-from typing import Any, Final
+from typing import Final
 
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.simulation_fields import told
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
+    DELETED,
     After,
     PendingPods,
-    Removal,
     Simulation,
     Step,
     Trial,
@@ -25,15 +24,21 @@ from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
 from extender.model.node_resources import VOLUMES
-from extender.model.verdict import Verdict
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import Bottleneck, is_cordoned
-from extender.wire.explanation import MOST_NEAR_MISSES
+from extender.verbs.explaining.waiting import Bottleneck
+from extender.verbs.filters import GATES, OTHER_SCHEDULER
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
+
+_WARNINGS: Final = {
+    GATES: "until the scheduling gates of {} are removed, no scheduler places what has them",
+    OTHER_SCHEDULER: "another scheduler places {}, and may have other rules; if it has the same, "
+    "name it with --scheduler-name",
+}
+"""By field, where its name alone does not tell."""
 
 
 def write(found: Simulation, output: str) -> str:
@@ -42,88 +47,12 @@ def write(found: Simulation, output: str) -> str:
     def text() -> str:
         parts = (
             *(_step(found.state, each, wide=output == "wide") for each in found.steps),
-            *_preempted(found),
             *(_pending(found.state, each) for each in found.pending),
             *_warnings(found),
         )
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
-    return printed(output, lambda: _told(found), text)
-
-
-# For programs
-
-
-def _told(found: Simulation) -> Mapping[str, Any]:
-    return {
-        "fine": found.verdict is Verdict.FITS,
-        "verdict": found.verdict,
-        "seed": found.seed,
-        "steps": [_told_step(found.state, each) for each in found.steps],
-        "pending": [_told_pending(found.state, each) for each in found.pending],
-        "preempted": [
-            {"pod": each.pod, "node": each.node, "for": each.preemptor}
-            for each in found.preemptions
-        ],
-        "notModelled": [
-            {"field": field, "pods": list(pods)} for field, pods in sorted(found.beyond.items())
-        ],
-        "nodesWithoutAllocatable": found.unmeasured,
-    }
-
-
-def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
-        "change": step.change,
-        "placed": [_placement(each) for each in step.placed],
-        "removed": step.removed,
-        "pending": step.waiting,
-        "blocked": step.blocked,
-        "notes": step.notes,
-    }
-    if step.full is not None:
-        told["full"] = _told_pending(state, step.full)
-    if step.update is not None:
-        told["update"] = _told_update(step.update)
-    if step.trials is not None:
-        told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
-    return told
-
-
-def _placement(placement: Placement) -> Mapping[str, Any]:
-    before = {} if placement.before is None else {"from": placement.before}
-    return {"pod": placement.pod, "node": placement.node, **before}
-
-
-def _told_update(update: Update) -> Mapping[str, Any]:
-    return {
-        "stuck": update.stuck,
-        "waits": update.waits,
-        "kept": update.kept,
-        "remedy": update.remedy,
-        "steps": [
-            {
-                "removed": [each.pod for each in turn.removed],
-                "created": turn.created,
-                "placed": [_placement(each) for each in turn.placed],
-            }
-            for turn in update.steps
-        ],
-    }
-
-
-def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
-    if (why := alike.explanation) is not None:
-        told["summary"] = summary(why)
-        told["nearest"] = [str(each) for each in why.near_misses[:MOST_NEAR_MISSES]]
-        told["notes"] = notes(state, why)
-    if (limit := alike.bottleneck) is not None:
-        told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
-    return told
-
-
-# For people
+    return printed(output, lambda: told(found), text)
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
@@ -146,43 +75,89 @@ def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
 def _happened(state: ClusterState, step: Step) -> Iterator[str]:
     if step.placed:
         yield from _where(state, step.placed)
-    yield from _went(step.removed)
+    if step.preempted:
+        listed = [f"{each.pod} on {each.node} for {each.preemptor}" for each in step.preempted]
+        yield f"preempted: {_who(listed)}"
+    if gone := step.gone:
+        yield f"gone for good, without a controller to make another: {_who(sorted(gone))}"
     for each in step.blocked:
         yield f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions"
 
 
 def _trials(trials: Sequence[Trial], *, wide: bool) -> Iterator[str]:
-    shown = [each for each in trials if wide or each.hurts or each.gone]
+    shown = [each for each in trials if wide or each.hurts or each.uncertain]
     if shown:
-        header = ("ALONE", "NODES", "PLACED", "PENDING", "BLOCKED", "GONE", "WHY")
+        header = ("NAME", "NODES", "MOVED", "WAIT", "BLOCKED", "GONE", "WHO")
         yield indent(columns(header, map(_trial_row, shown)), INDENT)
     if left := len(trials) - len(shown):
         yield wrapped(f"{'the other ' if shown else ''}{left:,} hurt nobody", INDENT)
 
 
 def _trial_row(trial: Trial) -> Sequence[str]:
-    counts = (trial.nodes, trial.placed, len(trial.waiting), len(trial.blocked), len(trial.gone))
-    pods = [*trial.waiting, *(each.pod for each in trial.blocked), *trial.gone]
-    why = f"{some(pods, len(pods))}{trial.why and f': {trial.why}'}"
-    return (trial.name, *(f"{each:,}" for each in counts), why)
+    counts = (trial.nodes, trial.moved, len(trial.waiting), len(trial.blocked), len(trial.gone))
+    return (trial.name, *(f"{each:,}" for each in counts), "; ".join(_hurt(trial)))
+
+
+def _hurt(trial: Trial) -> Iterator[str]:
+    """Name the pods, each with what it suffers from."""
+    if waiting := trial.waiting:
+        first = "the first: " * bool(waiting[1:])
+        yield f"{_who(waiting)} {_verb(waiting, 'wait')}{trial.why and f' ({first}{trial.why})'}"
+    if kept := [each.pod for each in trial.blocked]:
+        budgets = list(dict.fromkeys(each.budget for each in trial.blocked))
+        yield f"{_who(kept)} {_verb(kept, 'stay')} (budget {_who(budgets)})"
+    if trial.gone:
+        yield f"{_who(trial.gone)} gone for good"
+    if trial.uncertain:
+        yield f"{_who(trial.uncertain)} may wait (see the warnings)"
+
+
+def _who(names: Sequence[str]) -> str:
+    return some(names, len(names))
+
+
+def _verb(of: Sized, verb: str) -> str:
+    return verb if len(of) > 1 else f"{verb}s"
 
 
 def _result(step: Step) -> str:
+    """Say in one line what became of how many pods."""
     if step.trials is not None:
-        hurting = sum(each.hurts for each in step.trials)
-        return f"{hurting:,} of {len(step.trials):,} {'hurts' if hurting == 1 else 'hurt'}"
-    said = [f"{len(step.placed):,} placed"] if step.placed or not step.removed else []
-    if step.removed:
-        said.append(f"{len(step.removed):,} removed")
-        if step.placed:
-            said.reverse()
-    if step.waiting:
-        said.append(f"{plural(len(step.waiting), 'pod')} pending")
-    if step.blocked:
-        said.append(f"{len(step.blocked):,} blocked")
+        return _of_trials(step.trials)
+    after = Counter(each.after for each in step.removed)
+    gone = {each.pod for each in step.removed if each.after is After.MADE_ANEW}
+    preempted = {each.pod for each in step.preempted}
+    moved = sum(each.pod in gone for each in step.placed)
+    placed = sum(each.pod not in gone | preempted for each in step.placed)
+    old, new = plural(len(step.removed), "pod"), plural(placed, "pod")
+    if step.update is not None:
+        old, new = f"{len(step.removed):,} old", f"{placed:,} new"
+    elif step.went != DELETED:
+        new = plural(placed, "waiting pod")
+    counts = (
+        (len(step.removed), f"{old} {step.went}"),
+        (moved, f"{moved:,} placed on other nodes"),
+        (placed, f"{new} placed"),
+        (len(step.waiting), f"{len(step.waiting):,} {_verb(step.waiting, 'wait')}"),
+        (after[After.WITH_NODE], f"{after[After.WITH_NODE]:,} went with the node"),
+        (after[After.DELETED], f"{after[After.DELETED]:,} being deleted already"),
+        (len(preempted), f"{len(preempted):,} preempted"),
+        (len(step.gone), f"{len(step.gone):,} gone for good"),
+        (len(step.blocked), f"{len(step.blocked):,} blocked by a budget"),
+    )
+    said = [text for count, text in counts if count]
+    if not (step.removed or step.placed):
+        said.insert(0, counts[0 if step.went != DELETED else 2][1])
     if step.update is not None:
         said.append("stuck" if step.update.stuck else "done")
     return ", ".join(said)
+
+
+def _of_trials(trials: Sequence[Trial]) -> str:
+    hurting = sum(each.hurts for each in trials)
+    uncertain = sum(bool(each.uncertain) and not each.hurts for each in trials)
+    may = f", {uncertain:,} may" if uncertain else ""
+    return f"{hurting:,} of {len(trials):,} {'hurts' if hurting == 1 else 'hurt'}{may}"
 
 
 def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
@@ -196,17 +171,7 @@ def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
         name if count == 1 else f"{name} ({count:,})"
         for name, count in sorted(nodes.items(), key=lambda each: (-each[1], each[0]))
     ]
-    yield f"on {plural(len(names), 'node')}: {some(names, len(names))}"
-
-
-def _went(removed: Sequence[Removal]) -> Iterator[str]:
-    gone = [each.pod for each in removed if each.after is After.GONE]
-    if gone:
-        who = some(sorted(gone), len(gone))
-        have = "has no controller that would replace it"
-        if len(gone) > 1:
-            have = "have no controller that would replace them"
-        yield f"{plural(len(gone), 'pod')} {have}: {who}"
+    yield f"on {plural(len(names), 'node')}: {_who(names)}"
 
 
 def _update(update: Update, *, wide: bool) -> Iterator[str]:
@@ -222,25 +187,18 @@ def _update(update: Update, *, wide: bool) -> Iterator[str]:
 def _turn(turn: UpdateStep) -> str:
     said = []
     if turn.removed:
-        said.append(f"remove {some([each.pod for each in turn.removed], len(turn.removed))}")
+        said.append(f"delete {_who([each.pod for each in turn.removed])}")
     if turn.created:
-        said.append(f"create {some(turn.created, len(turn.created))}")
+        said.append(f"create {_who(turn.created)}")
     placed = [f"{each.pod} on {each.node}" for each in turn.placed]
-    said.append(f"placed: {some(placed, len(placed))}" if placed else "none placed")
+    said.append(f"placed: {_who(placed)}" if placed else "none placed")
     return "; ".join(said)
 
 
-def _preempted(found: Simulation) -> Iterator[str]:
-    evicted = found.preemptions
-    if evicted:
-        listed = [f"{each.pod} on {each.node} for {each.preemptor}" for each in evicted]
-        yield wrapped(f"Preempted by more important pods: {some(listed, len(listed))}")
-
-
 def _pending(state: ClusterState, alike: PendingPods) -> str:
-    count = len(alike.pods)
-    verb = "wait" if count > 1 else "waits"
-    title = f"{plural(count, 'pod')} {verb}: {some(alike.pods, count)}"
+    verb = _verb(alike.pods, "wait")
+    how = f"that had waited before still {verb}" if alike.waited else verb
+    title = f"{plural(len(alike.pods), 'pod')} {how}: {_who(alike.pods)}"
     return section(title, _why(state, alike))
 
 
@@ -252,25 +210,26 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
         said = [summary(explanation)]
         if limit is not None:
             said.append(_bottleneck(limit))
-        # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
-        nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
-        said += [f"Nearest: {each}" for each in islice(nearest, MOST_NEAR)]
+        said += [f"Nearest: {each}" for each in alike.nearest[:MOST_NEAR]]
+        if alike.is_full_of_replicas:
+            said.append("Nearest: none, for only replicas of the same workload are in the way")
         said += [f"Note: {note.text}" for note in notes(state, explanation)]
     return (wrapped(each, INDENT) for each in said)
 
 
 def _bottleneck(limit: Bottleneck) -> str:
     if limit.alone:
-        return f"If it was not for {limit.what}, {plural(limit.alone, 'node')} would fit"
+        return f"Most in the way: {limit.what}. Without it, {plural(limit.alone, 'node')} would fit"
     nodes = plural(limit.refused, "node")
     return f"Most in the way: {limit.what}, on {nodes}; {limit.besides} refuses them as well"
 
 
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who, missing = some(list(pods), len(pods)), ledger_of(found.state).missing
-        more = f" without {', '.join(missing)}" if missing and field == VOLUMES else ""
-        yield wrapped(f"Warning: {field} of {who} are not looked at{more}", "", 2)
+        what = _WARNINGS.get(field, f"{field} of {{}} are not looked at").format(_who(list(pods)))
+        missing = ledger_of(found.state).missing if field == VOLUMES else ()
+        more = f" without {', '.join(missing)}" if missing else ""
+        yield wrapped(f"Warning: {what}{more}", "", 2)
     if found.unmeasured:
         what = "has" if found.unmeasured == 1 else "have"
         nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"

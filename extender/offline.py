@@ -175,7 +175,7 @@ def _nothing(ignored: Counter[str]) -> str:
 def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it."""
     try:
-        yield from _objects(read_content(path))
+        yield from objects_of(read_content(path))
     except IsADirectoryError as error:
         raise UnreadableClusterFileError(f"{path}: is a directory; name the files in it") from error
     except OSError as error:
@@ -184,7 +184,8 @@ def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
         raise ClusterFileError(f"{path}: {error}") from error
 
 
-def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+def objects_of(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield each object of a text likewise; ObjectError says what is broken."""
     for header, document in _documents(content):
         yield from _taken_apart(header, document)
 

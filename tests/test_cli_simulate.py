@@ -65,7 +65,7 @@ def simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Simulate:
 
 
 STUCK = """\
-Update deployment default/web, 3 pods: 0 placed, 1 pod pending, stuck
+Update deployment default/web, 3 pods: 0 new placed, 1 waits, stuck
   It gets stuck after 1 step: default/web-5d-0, default/web-5d-1,
     default/web-5d-2 stay until default/web-new-1 runs, and default/web-new-1
     waits for them to go
@@ -73,7 +73,7 @@ Update deployment default/web, 3 pods: 0 placed, 1 pod pending, stuck
 1 pod waits: default/web-new-1
   3 of 3 nodes: your anti-affinity on hostname, blocked by default/web-5d-0,
     default/web-5d-1, default/web-5d-2 on a1, a2, b1
-  If it was not for your anti-affinity on hostname, 3 nodes would fit
+  Most in the way: your anti-affinity on hostname. Without it, 3 nodes would fit
   Nearest: a1 if default/web-5d-0 was not there
   Nearest: a2 if default/web-5d-1 was not there
   Nearest: b1 if default/web-5d-2 was not there
@@ -105,7 +105,7 @@ def test_the_nodes_that_an_update_needs(simulate: Simulate) -> None:
         "--add-nodes 1 --like b1 --roll FILE -o wide", *RUNNING, manifest=DEPLOYMENT
     )
     assert code == 0
-    assert "Update deployment default/web, 3 pods: 3 removed, 3 placed, done" in said
+    assert "Update deployment default/web, 3 pods: 3 old deleted, 3 new placed, done" in said
     assert "  step 1: create default/web-new-1; placed: default/web-new-1 on b1-1" in said
 
 
@@ -113,7 +113,7 @@ def test_pods_of_a_manifest(simulate: Simulate) -> None:
     code, said = simulate("-f FILE", manifest=DEPLOYMENT)
     assert code == 0
     assert said == (
-        "Place 3 pods of deployment default/web: 3 placed\n"
+        "Place 3 pods of deployment default/web: 3 pods placed\n"
         "  by zone: a 2, b 1\n"
         "  on 3 nodes: a1, a2, b1\n"
     )
@@ -138,7 +138,7 @@ def test_a_node_that_is_drained_is_not_the_nearest(simulate: Simulate) -> None:
     assert code == 1
     assert "1: cordoned" in said
     assert "but for one thing: cordoned" not in said
-    assert "If it was not for your anti-affinity on hostname, 2 nodes would fit" in said
+    assert "Most in the way: your anti-affinity on hostname. Without it, 2 nodes would fit" in said
 
 
 def test_changes_apply_in_order(simulate: Simulate) -> None:
@@ -163,7 +163,7 @@ def test_nodes_that_are_drained(simulate: Simulate, chosen: str) -> None:
         return
     assert code == 0
     title = selected if selected == "a1" else f"{selected} (1 node)"
-    assert said.startswith(f"Drain {title}: 1 removed, 1 placed\n")
+    assert said.startswith(f"Drain {title}: 1 pod evicted, 1 placed on other nodes\n")
 
 
 def test_one_drain_after_another_keeps_to_the_budget_of_both(simulate: Simulate) -> None:
@@ -176,8 +176,8 @@ def test_one_drain_after_another_keeps_to_the_budget_of_both(simulate: Simulate)
     keeps = budget("keeps", WEB, allowed=1)
     code, said = simulate("--drain a2 --drain b1", *there, keeps)
     assert code == 1
-    assert "Drain a2: 1 removed, 1 pod pending" in said
-    assert "Drain b1: 0 placed, 1 blocked" in said
+    assert "Drain a2: 1 pod evicted, 1 waits" in said
+    assert "Drain b1: 0 pods evicted, 1 blocked by a budget" in said
     assert "default/on-b1 stays on b1: budget default/keeps allows no more evictions" in said
 
 
@@ -206,8 +206,8 @@ def test_nodes_are_named_as_kubectl_does(
 
 EACH = """\
 Lose each zone alone: 1 of 3 hurts
-  ALONE NODES PLACED PENDING BLOCKED GONE WHY
-  a 2 1 1 0 0 default/web-5d-1: your anti-affinity on hostname
+  NAME NODES MOVED WAIT BLOCKED GONE WHO
+  a 2 1 1 0 0 default/web-5d-1 waits (your anti-affinity on hostname)
   the other 2 hurt nobody
 """
 
@@ -227,11 +227,79 @@ def test_what_hurts_is_one_table(simulate: Simulate) -> None:
     ]
 
 
+HUGE = pod("huge").requests(cpu="9")
+BARE = pod("bare").on("a1")
+
+
+@pytest.mark.parametrize(
+    ("line", "objects", "code"),
+    [
+        pytest.param("", [HUGE], 1, id="nothing is changed: it is about the pods that wait"),
+        pytest.param("--add-nodes 2 --like a1", [HUGE], 1, id="as where nodes are added"),
+        pytest.param("--drain-each", [HUGE, RUNNING[0]], 0, id="it had waited before"),
+        pytest.param("--drain a1", [HUGE, RUNNING[0]], 0, id="and does after a drain"),
+        pytest.param("-f FILE", [HUGE], 0, id="and so it does beside new pods"),
+        pytest.param("-f FILE --replicas 4", [HUGE], 1, id="one of these waits as well"),
+        pytest.param("--lose-each zone", RUNNING, 1, id="a pod waits that had a node"),
+        pytest.param("--drain a1", [BARE], 1, id="a bare pod is gone for good"),
+        pytest.param("--drain-each", [BARE], 1, id="whichever node is tried"),
+        pytest.param("--lose a1", [BARE], 1, id="or is lost"),
+    ],
+)
+def test_the_exit_code_is_about_what_the_changes_do(
+    line: str, objects: list[Pod], code: int, simulate: Simulate
+) -> None:
+    ended, said = simulate(line, *objects, manifest=DEPLOYMENT)
+    assert ended == code, said
+
+
+def test_a_bare_pod_that_a_new_one_preempts_is_gone_for_good(simulate: Simulate) -> None:
+    small = pod("small").requests(cpu="1500m")
+    big = pod("big").requests(cpu="1500m").priority(9)
+    there = [called(f"on-{name}", small).on(name) for name in ("a1", "a2", "b1")]
+    code, said = simulate("-f FILE", *there, manifest=dict(big))
+    assert code == 1
+    assert "Place 1 pod of pod default/big: 1 pod placed, 1 preempted, 1 gone for good" in said
+    assert "  gone for good, without a controller to make another: default/on-" in said
+    owned = [each.owned_by("ReplicaSet/web-5d") for each in there]
+    assert "gone for good" not in simulate("-f FILE", *owned, manifest=dict(big))[1]
+
+
+def test_a_pod_that_waited_before_is_named_last(simulate: Simulate) -> None:
+    many = [called(f"huge-{number}", HUGE) for number in range(2)]
+    _, said = simulate("--drain a1 --lose zone=b", *RUNNING, *many)
+    titles = [line for line in said.splitlines() if re.match(r"\d pod", line)]
+    assert titles == [
+        "2 pods wait: default/web-5d-0, default/web-5d-2",
+        "2 pods that had waited before still wait: default/huge-0, default/huge-1",
+    ]
+
+
+def test_no_replica_is_told_to_make_room_for_another(simulate: Simulate) -> None:
+    _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING)
+    assert "Nearest: none, for only replicas of the same workload are in the way" in said
+    assert "was not there" not in said
+    other = called("o", APART).owned_by("ReplicaSet/other-7c").on("b1")
+    _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING[:2], other)
+    assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o was not there"}
+
+
+def test_a_trial_says_who_suffers_from_what(simulate: Simulate) -> None:
+    kept = pod("kept").labels(app="db").owned_by("StatefulSet/kept").on("a1")
+    guard = budget("guard", selector(app="db"), 0)
+    _, said = simulate("--drain-each", *RUNNING, kept, guard, BARE)
+    (row,) = (line for line in said.splitlines() if line.startswith("  a1 "))
+    assert re.sub(r"\b +", " ", row) == (
+        "  a1 1 0 1 1 1 default/web-5d-0 waits (your anti-affinity on hostname); "
+        "default/kept stays (budget default/guard); default/bare gone for good"
+    )
+
+
 def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:
     scratch = pod("scratch").owned_by("ReplicaSet/s").on("a1")
     scratch["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
     _, said = simulate("--drain a1", scratch)
-    assert "kubectl drain stops without --delete-emptydir-data: 1 pod" in said
+    assert "kubectl drain needs --delete-emptydir-data: default/scratch loses" in said
 
 
 def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
@@ -240,7 +308,7 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     made["spec"] |= {"volumes": [claim], "schedulingGates": [{"name": "g"}]}
     code, said = simulate("", made)
     assert code == 4
-    assert "Warning: schedulingGates of default/p are not looked at" in said
+    assert "Warning: until the scheduling gates of default/p are removed" in said
     assert "Warning: volumes of default/p are not looked at" in said
     code, said = simulate("-o json", made)
     assert (json.loads(said)["fine"], json.loads(said)["verdict"]) == (False, "unknown")
@@ -248,28 +316,64 @@ def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
     assert simulate("", waits)[0] == 1
 
 
-@pytest.mark.parametrize(
-    "spec", [{"schedulingGates": [{"name": "g"}]}, {"schedulerName": "mine"}], ids=min
-)
-def test_a_pod_that_the_scheduler_leaves_alone_may_not_be_placed(
-    spec: Any, simulate: Simulate
-) -> None:
-    held = Pod(pod("p") | {"spec": pod("p")["spec"] | spec})
+def of_scheduler(name: str, made: Pod) -> Pod:
+    return Pod(made | {"spec": made["spec"] | {"schedulerName": name}})
+
+
+def test_a_pod_with_gates_may_not_be_placed(simulate: Simulate) -> None:
+    held = Pod(pod("p") | {"spec": pod("p")["spec"] | {"schedulingGates": [{"name": "g"}]}})
     code, said = simulate("", held)
-    assert (code, f"Warning: {min(spec)} of default/p are not looked at" in said) == (4, True)
+    assert (code, "until the scheduling gates of default/p are removed" in said) == (4, True)
     assert simulate("", held.on("a1"))[0] == 0
 
 
+FIRST, *OTHERS = RUNNING[:2]
+THEIRS = of_scheduler("mine", FIRST)
+
+
+@pytest.mark.parametrize(
+    ("line", "objects", "code"),
+    [
+        pytest.param("", [of_scheduler("mine", pod("p"))], 4, id="it waits"),
+        pytest.param("--drain a1", [THEIRS], 4, id="it is evicted"),
+        pytest.param("--drain-each", [THEIRS, *OTHERS], 4, id="or would be"),
+        pytest.param("--drain a2", [THEIRS, *OTHERS], 0, id="it stays"),
+        pytest.param("--drain a2", [of_scheduler("mine", pod("p")), *OTHERS], 0, id="it waited"),
+        pytest.param("--drain a1", [of_scheduler("affinity-scheduler", FIRST)], 0, id="ours"),
+        pytest.param("--drain a1 --scheduler-name mine", [THEIRS], 0, id="one with these rules"),
+        pytest.param("--drain a1 --scheduler-name his", [THEIRS], 4, id="which another has"),
+    ],
+)
+def test_where_another_scheduler_decides_nothing_is_certain(
+    line: str, objects: list[Pod], code: int, simulate: Simulate
+) -> None:
+    ended, said = simulate(line, *objects)
+    assert ended == code, said
+    if code:
+        assert "Warning: another scheduler places default/" in said
+
+
+def test_nobody_is_said_to_fit_who_may_wait(simulate: Simulate) -> None:
+    code, said = simulate("--drain-each", THEIRS, *OTHERS)
+    assert (code, "Drain each node alone: 0 of 3 hurt, 1 may\n" in said) == (4, True)
+    assert "0      default/web-5d-0 may wait (see the warnings)\n" in said
+    assert "the other 2 hurt nobody" in said
+
+
 RULED = annotated(pod("t"), {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
+RULED_WEB = workload("Deployment", "web", RULED, replicas=3)
 
 
 @pytest.mark.parametrize(
     ("line", "objects", "whose"),
     [
         ("-f FILE", [RULED], "1 manifest"),
-        ("-f FILE", [workload("Deployment", "web", RULED, replicas=3)], "1 manifest"),
+        ("-f FILE", [RULED_WEB], "1 manifest"),
         ("-f FILE", [RULED, DEPLOYMENT], "1 pod"),
         ("-f FILE", [RULED, workload("Deployment", "web", RULED)], "1 pod and 1 manifest"),
+        ("--restart deploy/web", [RULED_WEB, *RUNNING, None], "1 manifest"),
+        ("--scale deploy/web=1", [RULED_WEB, *RUNNING, None], "1 manifest"),
+        ("--scale deploy/web=1 --config CONFIG", [RULED_WEB, *RUNNING, None], None),
         ("-f FILE --config CONFIG", [RULED], None),
         ("-f FILE", [DEPLOYMENT], None),
     ],

@@ -27,7 +27,8 @@ what is found:
   are known.
 
   The scheduler's file is held against the AffinityExtenderConfiguration of --config or among the
-  files. Where there is none, the mode is the one that the scheduler's file looks like.
+  files. Where there is none, the mode is the one that the scheduler's file looks like. Rendered
+  manifests may have both files in ConfigMaps.
 
   An object is spared a rule by its annotation affinity-extender.io/lint-ignore: ID,ID
 
@@ -64,8 +65,8 @@ def add_flags(of: Parser) -> None:
     of.add_argument(
         "--mode",
         choices=("shadow", "assist", "replace"),
-        help="mode of the extender, where a flag of it sets another one than its file (default: "
-        "that of its file)",
+        help="mode of the extender (default: that of a flag of its container in the manifests, or "
+        "of its file)",
     )
     of.add_argument(
         "--scheduler-version",

@@ -15,8 +15,8 @@ apply in the order in which they are given. Nothing is changed in the cluster.
 
 Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology
 spread constraints, taints, requests, host ports, volumes and quotas on cross-namespace affinity; a
-pod that evicts less important ones does so here as well. Devices and scheduling gates are not
-looked at; pods that use them are named.
+pod that evicts less important ones does so here as well. Devices, scheduling gates and other
+schedulers are not looked at; pods that use them are named.
 """
 
 EPILOG = f"""\
@@ -57,7 +57,7 @@ examples:
 
 {
     exit_codes(
-        "pods wait, a budget blocks a drain, or an update gets stuck",
+        "pods wait that did not before, or are gone for good; or a drain or update does not end",
         "what is not looked at may refuse a pod that was placed",
     )
 }"""
@@ -73,6 +73,14 @@ def add_flags(of: Parser) -> None:
         default=0,
         metavar="N",
         help="seed of the choice between nodes that are equally good (default: %(default)s)",
+    )
+    of.add_argument(
+        "--scheduler-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="pods of this scheduler go by these rules as well; may be repeated (beside "
+        "default-scheduler and affinity-scheduler)",
     )
     config_flag(of, "the plugins' arguments and feature gates", "the scheduler's defaults")
     scheduler_config_flag(of)

@@ -35,7 +35,7 @@ def run(flags: argparse.Namespace) -> int:
         if each not in BY_ID:
             raise ConfigError("--ignore", f"there is no rule {each!r}")
     objects, around, configs = _subject(flags)
-    mode = None if flags.mode is None else Mode(flags.mode)
+    mode = objects.mode if flags.mode is None else Mode(flags.mode)
     found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
     say(script(found) if flags.fix else writers[flags.output](found))

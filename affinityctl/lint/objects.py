@@ -16,6 +16,8 @@ import msgspec
 from affinityctl.api_server import api_server
 from affinityctl.default_spread.selectors import is_selector_alone
 from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
+from affinityctl.lint.config_maps import KIND as CONFIG_MAP
+from affinityctl.lint.config_maps import configurations as configurations_in
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
@@ -25,7 +27,7 @@ from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
 from affinityctl.scheduler_file import SchedulerFile, read_scheduler_file
 from extender.cluster.state import ClusterState
 from extender.config import KIND as OUR_KIND
-from extender.config import Config
+from extender.config import Config, Mode
 from extender.config.checks import faults
 from extender.config.document import decode_all
 from extender.errors import ConfigError, ConfigFaultsError, ObjectError
@@ -69,7 +71,10 @@ class Objects:
     """All objects of a run, of the kinds that some rule looks at."""
 
     schedulers: list[tuple[Place, SchedulerFile]] = field(default_factory=list)
-    configs: list[tuple[Place, msgspec.Raw]] = field(default_factory=list)
+    given_configs: list[tuple[Place, msgspec.Raw]] = field(default_factory=list)
+    """Configurations of extenders."""
+    mapped_configs: list[tuple[Place, msgspec.Raw]] = field(default_factory=list)
+    """Likewise, in ConfigMaps."""
     roles: dict[str, tuple[Place, RbacRole]] = field(default_factory=dict)
     """By kind/name."""
     bindings: list[tuple[Place, Binding]] = field(default_factory=list)
@@ -84,6 +89,18 @@ class Objects:
         """Return the number of objects that rules look at."""
         found = len(self.schedulers) + len(self.configs) + len(self.workloads)
         return found + len(self.roles) + len(self.bindings) + len(self.budgets)
+
+    @property
+    def configs(self) -> list[tuple[Place, msgspec.Raw]]:
+        """Return the configurations of extenders; a file of its own goes before a ConfigMap."""
+        return self.given_configs or self.mapped_configs
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the mode that the flags of the extender's container set, if one does."""
+        found = {each.template.spec.mode for each in self.workloads} - {None}
+        (mode, *more) = found or (None,)
+        return None if more else mode
 
     @property
     def is_empty(self) -> bool:
@@ -151,7 +168,9 @@ class Objects:
         if kind == SCHEDULER_KIND:
             self.schedulers.append((_place(raw, ""), read_scheduler_file(content)))
         elif kind == OUR_KIND:
-            self.configs.append((_place(raw, ""), content))
+            self.given_configs.append((_place(raw, ""), content))
+        elif kind == CONFIG_MAP:
+            self._take_config_map(raw)
         elif kind in ROLES:
             role = read_role(content)
             name = role.metadata.name
@@ -172,6 +191,17 @@ class Objects:
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         else:
             self.skipped[kind] += 1
+
+    def _take_config_map(self, raw: Raw) -> None:
+        configurations = list(configurations_in(raw.content))
+        for name, kind, content in configurations:
+            place = _place(raw, name)
+            if kind == OUR_KIND:
+                self.mapped_configs.append((place, content))
+            else:
+                self.schedulers.append((place, read_scheduler_file(content)))
+        if not configurations:
+            self.skipped[raw.kind] += 1
 
 
 def _place(raw: Raw, name: str) -> Place:
@@ -228,9 +258,13 @@ def _read(place: Place, document: Any) -> Config:
         wrong = list(faults(config))
     if config is None or wrong:
         raise ConfigFaultsError.of(
-            [ConfigError(each.path, each.message, place.file) for each in wrong]
+            [ConfigError(each.path, each.message, _source(place)) for each in wrong]
         )
     return config
+
+
+def _source(place: Place) -> str:
+    return f"{place.file}: {place.object}" if place.object.startswith(CONFIG_MAP) else place.file
 
 
 class _Version(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -19,6 +20,7 @@ from affinityctl.lint.template import (
     TemplateOwner,
     TermAt,
 )
+from extender.config import Mode
 from extender.errors import ObjectError
 from extender.model.labels import Labels
 from extender.model.workload import ONE_POD
@@ -49,6 +51,9 @@ IGNORE: Final = "affinity-extender.io/lint-ignore"
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 
+_MODE: Final = re.compile(rf"--mode[= ]({'|'.join(Mode)})\b")
+
+
 class _ManifestMetadata(OwnedMetadata):
     annotations: dict[str, str] | None = None
     created: str | None = msgspec.field(default=None, name="creationTimestamp")
@@ -62,6 +67,14 @@ class _Port(msgspec.Struct, rename="camel"):
 class _Container(msgspec.Struct, rename="camel"):
     ports: list[_Port] | None = None
     restart_policy: str | None = None
+    args: list[object] | None = None
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the mode that it sets, if it is an extender, with a flag."""
+        command, *flags = [str(each) for each in self.args or ()] or [""]
+        found = _MODE.search(" ".join(flags)) if command == "serve" else None
+        return None if found is None else Mode(found[1])
 
 
 class _SpreadConstraint(msgspec.Struct, rename="camel"):
@@ -83,6 +96,12 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
     selector: msgspec.Raw = NULL
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the mode of an extender that one of its containers is, if a flag sets it."""
+        found = (each.mode for each in (*(self.containers or ()), *(self.init_containers or ())))
+        return next(filter(None, found), None)
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""

@@ -9,7 +9,7 @@ from itertools import count, islice
 
 from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, successor
+from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, is_lost, successor
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.labels import HOSTNAME
@@ -36,8 +36,8 @@ def drain(
     for name in names:
         _cordon(state, name)
     scheduler.nodes_changed(names)
-    step = Step(f"drain {_titled(what, names)}")
-    before = len(scheduler.placements)
+    step = Step(f"drain {_titled(what, names)}", "evicted")
+    since = scheduler.mark
     left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
     if preflight is not None:
         step.notes += preflight.notes(pod for name in names for pod in _pods_of(state, name))
@@ -45,7 +45,7 @@ def drain(
     while left and moved:
         moved = False
         for pod in list(left):
-            if allowances.blocks(pod) is None:
+            if pod.deleting or allowances.blocks(pod) is None:
                 left.remove(pod)
                 moved = True
                 step.removed.append(_evict(scheduler, pod))
@@ -53,7 +53,7 @@ def drain(
                 yield from scheduler.settle()
     found = ((pod, allowances.blocks(pod)) for pod in left)
     step.blocked = [Blocked(pod.key, str(pod.node), key) for pod, key in found if key is not None]
-    return ended(scheduler, step, before, [each.pod for each in step.removed])
+    return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
 def lose(
@@ -61,8 +61,8 @@ def lose(
 ) -> Looks:
     """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
     state = scheduler.state
-    step = Step(f"lose {_titled(what, names)}")
-    before = len(scheduler.placements)
+    step = Step(f"lose {_titled(what, names)}", "lost")
+    since = scheduler.mark
     for name in names:
         for pod in _pods_of(state, name):
             step.removed.append(_evict(scheduler, pod))
@@ -71,14 +71,14 @@ def lose(
         state.remove_node(name)
     scheduler.nodes_changed(names)
     yield from scheduler.settle()
-    return ended(scheduler, step, before, [each.pod for each in step.removed])
+    return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
 def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
     """Add nodes that are like one that there is, with the pods that each node has."""
     state = scheduler.state
     step = Step(f"add {plural(number, 'node')} like {like}")
-    before = len(scheduler.placements)
+    since = scheduler.mark
     allocatable = state.node_resources.allocatable(like)
     taints = tuple(each for each in allocatable.taints if each != CORDONED)
     new = list(islice(_new_names(state, like), number))
@@ -96,7 +96,7 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
         scheduler.place(pod)
         yield
     yield from scheduler.settle()
-    return ended(scheduler, step, before, [pod.key for pod in pods])
+    return ended(scheduler, step, since, [pod.key for pod in pods])
 
 
 def _new_names(state: ClusterState, like: str) -> Iterator[str]:
@@ -136,7 +136,8 @@ def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
     if new is not None:
         scheduler.add(new, pod.node)
         return Removal(pod.key, pod.node, After.MADE_ANEW)
-    return Removal(pod.key, pod.node, After.WITH_NODE if belongs_to_node(pod) else After.GONE)
+    after = After.WITH_NODE if belongs_to_node(pod) else After.DELETED
+    return Removal(pod.key, pod.node, After.GONE if is_lost(pod) else after)
 
 
 def _titled(what: str, names: Sequence[str]) -> str:
@@ -175,7 +176,7 @@ class Allowances:
         keys = [each.key for each in self._budgets.protecting(pod)]
         if removal.after is After.MADE_ANEW:
             self._away[removal.pod] = keys
-        else:
+        elif removal.after is not After.DELETED:  # those were not available before either
             self._lost.update(keys)
 
 

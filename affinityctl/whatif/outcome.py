@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
-from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, PreemptedPod, Profile, Scheduler
+from affinityctl.whatif.scheduling import (
+    BY_DEFAULT,
+    Mark,
+    Placement,
+    PreemptedPod,
+    Profile,
+    Scheduler,
+)
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.verdict import Verdict
-from extender.verbs.explaining.explanation import Explanation, Question
+from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
 from extender.verbs.explaining.steps import explaining
-from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, kind_of
+from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, is_cordoned, kind_of
 from extender.verbs.node_room import is_unmeasured
 
 MOST_EXPLAINED: Final = 10
@@ -30,21 +37,54 @@ class PendingPods:
     explanation: Explanation | None
     """Of the first of them, about all nodes; None beyond MOST_EXPLAINED kinds."""
     bottleneck: Bottleneck | None
+    waited: bool = False
+    """They had waited before the changes as well."""
+
+    @property
+    def nearest(self) -> list[NearMiss]:
+        """Return what could change, save for what helps nobody.
+
+        That is a cordoned node, such as one that is drained, and that a replica of theirs was gone.
+        """
+        found = () if self.explanation is None else self.explanation.near_misses
+        return [
+            each for each in found if not (is_cordoned(each.refusals) or self._of_replicas(each))
+        ]
+
+    @property
+    def is_full_of_replicas(self) -> bool:
+        """Return whether nothing could change but that replicas of theirs were gone."""
+        found = [] if self.explanation is None else self.explanation.near_misses
+        return bool(found) and all(map(self._of_replicas, found))
+
+    def _of_replicas(self, miss: NearMiss) -> bool:
+        if self.explanation is None or (workload := self.explanation.pod.workload) is None:
+            return False
+        kind, pods = self.explanation.pod.pod_class, miss.pods
+        alike = all(each.pod_class == kind and each.workload == workload for each in pods)
+        return alike and 0 < miss.count == len(pods)
 
 
 def pending(
-    state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
+    state: ClusterState,
+    waiting: Sequence[Pod],
+    profile: Profile = BY_DEFAULT,
+    waited: Collection[Key] = (),
 ) -> list[PendingPods]:
-    """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
-    kinds: dict[Hashable, list[Pod]] = {}
+    """Explain waiting pods, those of most pods first, of those that had waited last.
+
+    O(nodes x kinds)
+    """
+    kinds: dict[tuple[bool, Hashable], list[Pod]] = {}
     for pod in waiting:
-        kinds.setdefault(kind_of(pod), []).append(pod)
+        kinds.setdefault((pod.key in waited, kind_of(pod)), []).append(pod)
+    ordered = sorted(kinds.items(), key=lambda each: (each[0][0], -len(each[1])))
     found = []
-    for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
+    for number, ((had_waited, _), alike) in enumerate(ordered):
         keys = [pod.key for pod in alike]
         explanation = explain(state, alike[0], profile) if number < MOST_EXPLAINED else None
         limit = None if explanation is None else bottleneck(explanation)
-        found.append(PendingPods(keys, explanation, limit))
+        found.append(PendingPods(keys, explanation, limit, had_waited))
     return found
 
 
@@ -67,6 +107,8 @@ class After(Enum):
     """It belonged to its node, as those of a DaemonSet."""
     REPLACED = "replaced"
     """It made room for pods of a new version, or there were to be fewer."""
+    DELETED = "deleted"
+    """It was being deleted already."""
     GONE = "gone"
     """It had no controller that would make another one."""
 
@@ -120,19 +162,25 @@ class Trial:
 
     name: str
     nodes: int
-    placed: int
+    moved: int
     """Pods that were on these nodes and have another."""
     waiting: Sequence[Key]
+    """Pods that did not wait before."""
     blocked: Sequence[Blocked]
     gone: Sequence[Key]
     """Pods that nobody makes anew."""
+    uncertain: Sequence[Key]
+    """Pods that have another node, which what is not looked at may refuse them."""
     why: str = ""
-    """What keeps most nodes from the first that waits, or which budget does not let one go."""
+    """What keeps most nodes from the first that waits."""
 
     @property
     def hurts(self) -> bool:
-        """Return whether pods would wait, or a drain would not end."""
-        return bool(self.waiting or self.blocked)
+        """Return whether pods would wait or be gone for good, or a drain would not end."""
+        return bool(self.waiting or self.blocked or self.gone)
+
+
+DELETED: Final = "deleted"
 
 
 @dataclass(slots=True)
@@ -140,8 +188,11 @@ class Step:
     """One change, and what came of it."""
 
     change: str
+    went: str = DELETED
+    """How pods are removed by it, in a word."""
     placed: Sequence[Placement] = ()
     removed: list[Removal] = field(default_factory=list)
+    preempted: Sequence[PreemptedPod] = ()
     blocked: Sequence[Blocked] = ()
     waiting: Sequence[Key] = ()
     """Pods of this change that wait after it."""
@@ -152,10 +203,20 @@ class Step:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def gone(self) -> list[Key]:
+        """Return the pods that nobody makes anew."""
+        gone = [each.pod for each in self.removed if each.after is After.GONE]
+        return gone + [each.pod for each in self.preempted if each.lost]
+
+    @property
     def hurts(self) -> bool:
-        """Return whether a drain is blocked, an update is stuck, or a trial hurts."""
+        """Return whether pods are gone for good, a drain or update does not end, or a trial hurts.
+
+        Whether pods wait is for the end to say.
+        """
         stuck = self.update is not None and self.update.stuck is not None
-        return bool(self.blocked) or stuck or any(each.hurts for each in self.trials or ())
+        trials = any(each.hurts for each in self.trials or ())
+        return bool(self.gone or self.blocked or stuck or trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +228,8 @@ class Simulation:
     seed: int
     steps: Sequence[Step]
     pending: Sequence[PendingPods]
-    preemptions: Sequence[PreemptedPod] = ()
+    begun: int = 0
+    """How many steps came before the changes, and are no matter of theirs."""
     beyond: Mapping[str, Collection[Key]] = field(default_factory=dict)
     """Pods that were placed and ask for what is not looked at, by the field in which they do."""
     is_certain: bool = True
@@ -175,8 +237,9 @@ class Simulation:
 
     @property
     def verdict(self) -> Verdict:
-        """Return whether every pod has a node, no drain is blocked and no update is stuck."""
-        if self.pending or any(each.hurts for each in self.steps):
+        """Return whether the changes hurt nobody, or without any, whether all pods have a node."""
+        waits = any(not each.waited for each in self.pending)
+        if waits or any(each.hurts for each in self.steps[self.begun :]):
             return Verdict.REFUSED
         return Verdict.FITS if self.is_certain else Verdict.UNKNOWN
 
@@ -186,9 +249,10 @@ class Simulation:
         return sum(is_unmeasured(self.state, name) for name in self.state.nodes)
 
 
-def ended(scheduler: Scheduler, step: Step, before: int, of: Iterable[Key]) -> Step:
-    """Take up what was placed since so many placements, and which of some pods wait."""
-    step.placed = scheduler.placements[before:]
+def ended(scheduler: Scheduler, step: Step, since: Mark, of: Iterable[Key]) -> Step:
+    """Take up what was placed and preempted since then, and which of some pods wait."""
+    step.placed = scheduler.placements[since.placements :]
+    step.preempted = scheduler.preemptions[since.preemptions :]
     step.waiting = [key for key in of if scheduler.waits(key)]
     return step
 

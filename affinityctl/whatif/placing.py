@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import Looks, Step, ended, pending
-from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.scheduling import Mark, Scheduler
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
 from extender.model.wording import plural
@@ -40,24 +40,24 @@ def begin(scheduler: Scheduler) -> Looks:
     wait = "waits" if len(waiting) == 1 else "wait"
     step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
     yield from scheduler.settle()
-    return ended(scheduler, step, 0, waiting)
+    return ended(scheduler, step, Mark(0, 0), waiting)
 
 
 def place(scheduler: Scheduler, what: str, pods: Iterable[Pod]) -> Looks:
     """Place new pods."""
     new = list(pods)
     step = Step(f"place {plural(len(new), 'pod')} of {what}")
-    before = len(scheduler.placements)
+    since = scheduler.mark
     for pod in new:
         scheduler.add(pod)
     yield from scheduler.settle()
-    return ended(scheduler, step, before, [pod.key for pod in new])
+    return ended(scheduler, step, since, [pod.key for pod in new])
 
 
 def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_FULL) -> Looks:
     """Place pods of a template until one finds no node; that one is not there afterwards."""
     step = Step(f"place pods of {what} until none fits")
-    before = len(scheduler.placements)
+    since = scheduler.mark
     for pod in islice(replicas(scheduler, make), most):
         scheduler.add(pod)
         placed = scheduler.place(pod)
@@ -68,7 +68,7 @@ def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_
             break
     else:
         step.notes.append(f"stopped after {most:,} pods: more would fit")
-    return ended(scheduler, step, before, ())
+    return ended(scheduler, step, since, ())
 
 
 def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from affinityctl.whatif.scheduling import belongs_to_node
 from extender.cluster.state import ClusterState
 from extender.model.objects import Controller, Pod
-from extender.model.wording import plural, some
+from extender.model.wording import some
 from extender.model.workload import STATIC
 
 
@@ -29,19 +29,32 @@ class Preflight:
         there = [pod for pod in pods if not pod.terminal]
         going = [pod for pod in there if not belongs_to_node(pod)]
         daemons = [pod for pod in there if pod.owner is not None and belongs_to_node(pod)]
-        lacking = {
-            "--ignore-daemonsets": [each for each in daemons if not _is_static(each)],
-            "--delete-emptydir-data": [pod for pod in going if pod.key in self._scratch],
-            "--force": [pod for pod in going if pod.owner is None],
-        }
-        for flag, found in lacking.items():
+        said = (
+            (
+                [each for each in daemons if not _is_static(each)],
+                "kubectl drain needs --ignore-daemonsets: {} stays, of a DaemonSet",
+                "kubectl drain needs --ignore-daemonsets: {} stay, of DaemonSets",
+            ),
+            (
+                [pod for pod in going if pod.key in self._scratch],
+                "kubectl drain needs --delete-emptydir-data: {} loses its emptyDir",
+                "kubectl drain needs --delete-emptydir-data: {} lose their emptyDir",
+            ),
+            (
+                [pod for pod in going if pod.owner is None],
+                "kubectl drain needs --force: {} has no controller",
+                "kubectl drain needs --force: {} have no controller",
+            ),
+            (
+                [pod for pod in going if self._is_alone(pod)],
+                "{} is the only replica and in no budget: none runs until the next one does",
+                "{} are each the only replica and in no budget: none runs until the next one does",
+            ),
+        )
+        for found, one, several in said:
             if found:
-                yield f"kubectl drain stops without {flag}: {_named(found)}"
-        if alone := [pod for pod in going if self._is_alone(pod)]:
-            yield (
-                "the only replica of its controller and in no budget, so away until the next one "
-                f"runs: {_named(alone)}"
-            )
+                names = sorted(pod.key for pod in found)
+                yield (several if found[1:] else one).format(some(names, len(names)))
 
     def _is_alone(self, pod: Pod) -> bool:
         controller = pod.controller
@@ -51,8 +64,3 @@ class Preflight:
 
 def _is_static(pod: Pod) -> bool:
     return pod.owner is not None and pod.owner.kind == STATIC
-
-
-def _named(pods: Sequence[Pod]) -> str:
-    names = sorted(pod.key for pod in pods)
-    return f"{plural(len(names), 'pod')}, {some(names, len(names))}"

@@ -33,14 +33,14 @@ _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 def scale(scheduler: Scheduler, what: str, old: Sequence[Pod], wanted: int, make: MakePod) -> Looks:
     """Bring the pods of a workload to a number."""
     step = Step(f"scale {what} from {len(old):,} to {plural(wanted, 'pod')}")
-    before = len(scheduler.placements)
+    since = scheduler.mark
     for pod in expendable(scheduler, old)[: max(0, len(old) - wanted)]:
         step.removed.append(remove(scheduler, pod))
     new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
     for pod in new:
         scheduler.add(pod)
     yield from scheduler.settle()
-    return ended(scheduler, step, before, [pod.key for pod in new])
+    return ended(scheduler, step, since, [pod.key for pod in new])
 
 
 def remove(scheduler: Scheduler, pod: Pod) -> Removal:
@@ -110,13 +110,13 @@ def roll(scheduler: Scheduler, version: Version, old: Sequence[Pod]) -> Looks:
     """
     step = Step(f"update {version.what}, {plural(len(old), 'pod')}")
     update = step.update = Update()
-    before = len(scheduler.placements)
+    since = scheduler.mark
     now = _State(scheduler, version.make, version.rollout, list(old))
     for gone, new in _turns(now, version.kind):
         yield from _take(now, update, gone, new)
     step.removed = [each for turn in update.steps for each in turn.removed]
     _judge(now, update)
-    return ended(scheduler, step, before, [pod.key for pod in now.new])
+    return ended(scheduler, step, since, [pod.key for pod in now.new])
 
 
 def _turns(now: _State, kind: str) -> Iterator[_Turn]:

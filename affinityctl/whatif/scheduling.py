@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from affinityctl.volumes.binding import VolumeBinding, VolumeZone, bindings
 from affinityctl.volumes.claims import VolumeClaims
@@ -104,6 +104,11 @@ def belongs_to_node(pod: Pod) -> bool:
     return pod.owner is not None and pod.owner.kind in STAYING
 
 
+def is_lost(pod: Pod) -> bool:
+    """Return whether nobody makes another one where a pod goes, and nobody had deleted it."""
+    return pod.owner is None and not pod.deleting
+
+
 def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
     """Return the pod that a controller makes in place of another; None where none does.
 
@@ -158,6 +163,15 @@ class PreemptedPod:
     pod: Key
     node: str
     preemptor: Key
+    lost: bool
+    """It had no controller that would make another one."""
+
+
+class Mark(NamedTuple):
+    """How many placements and preemptions there were at a moment."""
+
+    placements: int
+    preemptions: int
 
 
 class Scheduler:
@@ -175,11 +189,11 @@ class Scheduler:
         self.profile = profile
         self.templates = templates
         self.placements: list[Placement] = []
-        """In order; whoever reports them takes them away."""
+        """In order."""
         self.beyond: dict[str, dict[Key, None]] = {}
         """Those of them that ask for what is not looked at, by the field in which they do."""
-        self.is_uncertain = False
-        """What is not looked at may refuse some of them."""
+        self.uncertain: set[Key] = set()
+        """Those of them that what is not looked at may refuse."""
         self.preemptions: list[PreemptedPod] = []
         self._filters, self._beyond_rooms = profile.filters, profile.rules_beyond_own
         self._chance = chance
@@ -206,6 +220,11 @@ class Scheduler:
     def waits(self, key: Key) -> bool:
         """Return whether a pod waits."""
         return key in self._waiting
+
+    @property
+    def mark(self) -> Mark:
+        """Return how much was done until now, to tell later what came after."""
+        return Mark(len(self.placements), len(self.preemptions))
 
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
@@ -238,7 +257,7 @@ class Scheduler:
         labels, has = state.nodes.labels, state.node_resources.allocatable
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
-        placed, preempted = len(self.placements), len(self.preemptions)
+        mark = self.mark
         take_back_claims = ledger_of(state).remembering()
         touched = self._touched = {}
         try:
@@ -255,7 +274,7 @@ class Scheduler:
                 state.upsert_pod(pod)
                 self._rooms.moved(pod, 1)
             self._waiting, self._before = waiting, origins
-            del self.placements[placed:], self.preemptions[preempted:]
+            del self.placements[mark.placements :], self.preemptions[mark.preemptions :]
             self.nodes_changed(nodes)
 
     def _touch(self, key: Key) -> None:
@@ -315,7 +334,8 @@ class Scheduler:
             new = successor(victim, self.templates)
             if new is not None:
                 self.add(new, victim.node)
-            self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key))
+            lost = is_lost(victim)
+            self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
         return found.node
 
     def _bind(self, pod: Pod, node: str) -> None:
@@ -323,7 +343,8 @@ class Scheduler:
         del self._waiting[pod.key]
         unsure = (*unknown(self.state, pod, self._filters), *holding(pod))
         doubts = [each.field for each in unsure]
-        self.is_uncertain |= bool(doubts)
+        if doubts:
+            self.uncertain.add(pod.key)
         said = (each for each in pod.requirements.unmodelled if each != VOLUMES)
         for field in (*doubts, *said):
             self.beyond.setdefault(field, {})[pod.key] = None

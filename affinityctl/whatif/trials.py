@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from affinityctl.whatif.nodes import Allowances
-from affinityctl.whatif.outcome import After, Looks, Step, Trial, bottleneck, explain
+from affinityctl.whatif.outcome import Looks, Step, Trial, bottleneck, explain
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.keys import Key
 
@@ -37,17 +37,18 @@ def _trial(
 ) -> Trial:
     waiting = [pod for pod in scheduler.waiting if pod.key not in waited]
     why = ""
-    if done.blocked:
-        why = f"budget {done.blocked[0].budget}"
-    elif waiting:
+    if waiting:
         limit = bottleneck(explain(scheduler.state, waiting[0], scheduler.profile))
         why = "" if limit is None else limit.what
+    gone, there = done.gone, {each.pod for each in done.removed}
+    placed = [each.pod for each in done.placed if each.pod not in waited]
     return Trial(
         name,
         nodes,
-        len(done.placed),
+        sum(key in there for key in placed),
         [pod.key for pod in waiting],
         done.blocked,
-        [each.pod for each in done.removed if each.after is After.GONE],
+        gone,
+        [key for key in placed if key in scheduler.uncertain],
         why,
     )

@@ -18,6 +18,8 @@ JUST_A_POD: Requests = ((PODS, 1),)
 """A pod without requests still takes one of the places that a node has for pods."""
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+KNOWN_SCHEDULERS: Final = frozenset((DEFAULT_SCHEDULER, "affinity-scheduler"))
+"""Those that go by the rules here: Kubernetes' own, and the second one of manifests and chart."""
 SPREAD: Final = "topologySpreadConstraints"
 VOLUMES: Final = "volumes"
 HARD: Final = ("resourceClaims", SPREAD, VOLUMES)

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError, bounded
-from extender.model.node_resources import DEFAULT_SCHEDULER, SPREAD, VOLUMES
+from extender.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
 from extender.model.objects import Pod
 from extender.model.verdict import (
     ANNOTATIONS,
@@ -157,14 +157,14 @@ class NotModelledVolumes(NotModelled):
 
 
 def holding(pod: Pod) -> list[Unknown]:
-    """Return for what the default scheduler leaves a pod alone, wherever it fits."""
+    """Return for what the schedulers that are known leave a pod alone, wherever it fits."""
     asks = pod.requirements
     found = []
     # The API server takes any text for a scheduler's name, and a file for a gate's as well.
     if asks.gates:
         named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)
         found.append(Unknown(GATES, f"scheduling gates ({named})"))
-    if asks.scheduler != DEFAULT_SCHEDULER:
+    if asks.scheduler not in KNOWN_SCHEDULERS:
         named = bounded(asks.scheduler, MOST_BYTES)
         found.append(Unknown(OTHER_SCHEDULER, f"asks for scheduler '{named}'"))
     return found

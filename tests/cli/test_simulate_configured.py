@@ -56,8 +56,8 @@ CONFIGURED: dict[str, tuple[Any, int, str]] = {
         1,
         "3 of 3 nodes: no quota allows affinity across namespaces",
     ),
-    "gates": ({"featureGates": {"PodAffinityNamespaceSelector": False}}, 0, ": 1 placed"),
-    "the defaults": ({}, 0, ": 1 placed"),
+    "gates": ({"featureGates": {"PodAffinityNamespaceSelector": False}}, 0, ": 1 pod placed"),
+    "the defaults": ({}, 0, ": 1 pod placed"),
 }
 
 

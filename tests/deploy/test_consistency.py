@@ -9,6 +9,7 @@ import pytest
 from extender import __version__
 from extender.config import OPTIONS
 from extender.config.document import decode, parse
+from extender.model.node_resources import KNOWN_SCHEDULERS
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECARS
 from tests.deploy.pods import (
@@ -80,3 +81,5 @@ def test_the_second_scheduler_gets_the_file_of_its_mode(mode: str) -> None:
         if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("affinity-scheduler")
     )
     assert rendered == (overlay / "scheduler-config.yaml").read_text()
+    names = {profile["schedulerName"] for profile in parse(rendered, "config.yaml")["profiles"]}
+    assert names < KNOWN_SCHEDULERS

@@ -86,7 +86,10 @@ def test_it_says_its_version(plugin: str) -> None:
     [
         pytest.param("explain db-3 -n data", 1, "data/db-3 fits on no node", id="explain"),
         pytest.param(
-            "simulate --lose zone=zone-a", 1, "Lose zone=zone-a (3 nodes): 3 removed", id="simulate"
+            "simulate --lose zone=zone-a",
+            1,
+            "Lose zone=zone-a (3 nodes): 3 pods lost",
+            id="simulate",
         ),
         pytest.param("advise", 0, "Take: nothing", id="advise"),
         pytest.param("lint", 0, "nothing found in 11 objects", id="lint"),

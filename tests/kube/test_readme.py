@@ -28,7 +28,7 @@ OFFLINE = [line for line in OURS if line not in (*SERVING, *LIVE, DUMPING)]
 SAMPLE = SAMPLES / "cluster.yaml"
 SAID = {
     "explain": (1, "data/db-3 fits on no node"),
-    "simulate": (1, "Drain a2: 1 removed"),
+    "simulate": (1, "Drain a2: 1 pod evicted, 1 gone for good"),
     "lint": (0, "nothing found in 11 objects"),
     "advise": (0, "11 of 11 pods on 9 nodes carry affinity rules."),
 }

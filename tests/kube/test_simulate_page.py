@@ -36,20 +36,23 @@ OBJECTS = [
     replica(1, "node-18"),
 ]
 SAID = {
-    "-f web.yaml --replicas 12": (1, "Place 12 pods of deployment default/shop: 3 placed"),
+    "-f web.yaml --replicas 12": (
+        1,
+        "Place 12 pods of deployment default/shop: 3 pods placed, 9 wait",
+    ),
     "-f web.yaml --until-full": (0, "Place pods of deployment default/shop until none fits: 3"),
-    "--lose zone=b": (1, "Lose zone=b (2 nodes): 2 removed, 1 placed, 1 pod pending"),
-    "--drain pool=old": (0, "Drain pool=old (1 node): 1 removed, 1 placed"),
-    "--drain node-17,node-18": (1, "Drain node-17,node-18 (2 nodes): 2 removed"),
+    "--lose zone=b": (1, "Lose zone=b (2 nodes): 2 pods lost, 1 placed on other nodes, 1 waits"),
+    "--drain pool=old": (0, "Drain pool=old (1 node): 1 pod evicted, 1 placed on other nodes"),
+    "--drain node-17,node-18": (1, "Drain node-17,node-18 (2 nodes): 2 pods evicted"),
     "--lose-each zone": (1, "Lose each zone alone: 1 of 2 hurts"),
     "--drain-each": (0, "Drain each node alone: 0 of 3 hurt"),
     "--scale deployment/web=30 -n shop": (
         1,
-        "Scale deployment shop/web from 2 to 30 pods: 1 placed",
+        "Scale deployment shop/web from 2 to 30 pods: 1 pod placed",
     ),
     "--add-nodes 3 --like node-17 --drain pool=old": (0, "Add 3 nodes like node-17"),
     "--restart deployment/web -n shop --cluster dump.json": (0, "Update deployment shop/web"),
-    "--roll deployment.yaml -n shop": (0, "Update deployment shop/web, 2 pods: 2 removed"),
+    "--roll deployment.yaml -n shop": (0, "Update deployment shop/web, 2 pods: 2 old deleted"),
 }
 
 

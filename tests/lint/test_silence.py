@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from affinityctl import cli
 from extender.config import Mode
@@ -52,6 +53,15 @@ def test_the_overlays_with_both_files(overlay: Path) -> None:
     assert cli.main(["lint", str(overlay), str(scheduler / "scheduler-config.yaml")]) == 0
 
 
+@pytest.mark.parametrize(
+    "overlay", [*SIDECARS.values(), SIDECAR_QUOTA, SERVICE], ids=lambda each: each.name
+)
+def test_rendered_overlays_with_their_configurations(overlay: Path, tmp_path: Path) -> None:
+    rendered = tmp_path / "rendered.yaml"
+    rendered.write_text(yaml.safe_dump_all(render(overlay)))
+    assert cli.main(["lint", str(rendered)]) == 0
+
+
 def test_the_scheduler_of_k3s() -> None:
     config = str(MANIFESTS / "base" / "config.yaml")
     assert cli.main(["lint", str(K3S / "scheduler-config.yaml"), "--config", config]) == 0
@@ -68,7 +78,6 @@ def test_the_sample_cluster() -> None:
         *((path, mode) for mode, path in SIDECARS.items()),
         (KUBEADM, "assist"),
         (K3S, "assist"),
-        (SERVICE, "assist"),
         (KUBEADM_REPLACE, "replace"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.name,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose
-from affinityctl.whatif.outcome import Step
+from affinityctl.whatif.outcome import After, Step
 from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import CarryOut, try_each
@@ -78,6 +78,29 @@ def test_each_is_tried_as_if_the_others_had_not_been() -> None:
     assert at_once(lose(scheduler, found["b"], "b")).waiting == again[1].waiting
 
 
+def test_a_pod_that_is_being_deleted_is_nobodys_loss() -> None:
+    leaving = [web("w0").on("a1"), pod("bare").on("a1")]
+    for each in leaving:
+        each["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scheduler = limited(scheduler_of(NODES, [], [*leaving, web("w1").on("a1")]), 0)
+    step = at_once(drain(scheduler, ["a1"], "a1"))
+    assert [(each.pod, each.after) for each in step.removed] == [
+        ("default/bare", After.DELETED),
+        ("default/w0", After.DELETED),
+    ]
+    assert ([each.pod for each in step.blocked], step.gone) == (["default/w1"], [])
+
+
+def test_a_pod_that_gets_the_room_of_another_has_not_moved() -> None:
+    bare = pod("bare").labels(app="bare").on("a1")
+    waits = pod("waits").selects(**{ZONE: "a"}).anti_affinity(term(ZONE, selector(app="bare")))
+    scheduler = scheduler_of(NODES, [], [bare, web("w").on("a1"), waits])
+    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose, Allowances(scheduler)))
+    assert step.trials is not None
+    (trial,) = step.trials
+    assert (trial.moved, [*trial.waiting], [*trial.gone]) == (1, [], ["default/bare"])
+
+
 def test_a_trial_takes_back_cordons_and_victims() -> None:
     small = [node(name, {HOST: name}, ROOM | {"pods": "1"}) for name in ("a1", "b1")]
     important = web("vip").priority(9).on("a1")
@@ -105,13 +128,10 @@ def test_what_kubectl_drain_stops_at_and_what_it_does_not_see() -> None:
     scheduler.state.upsert_budget(read_budget(json.dumps(guarding).encode()))
     preflight = Preflight(scheduler.state, {"default/w0", "default/elsewhere"})
     assert at_once(drain(scheduler, ["a1"], "a1", preflight=preflight)).notes == [
-        "kubectl drain stops without --ignore-daemonsets: 1 pod, default/agent",
-        "kubectl drain stops without --delete-emptydir-data: 1 pod, default/w0",
-        "kubectl drain stops without --force: 1 pod, default/bare",
-        (
-            "the only replica of its controller and in no budget, so away until the next one runs: "
-            "1 pod, default/single"
-        ),
+        "kubectl drain needs --ignore-daemonsets: default/agent stays, of a DaemonSet",
+        "kubectl drain needs --delete-emptydir-data: default/w0 loses its emptyDir",
+        "kubectl drain needs --force: default/bare has no controller",
+        "default/single is the only replica and in no budget: none runs until the next one does",
     ]
 
 

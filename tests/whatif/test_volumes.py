@@ -192,5 +192,5 @@ def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
     scheduler = scheduler_of(NODES, [], ())
     [node_of_it] = placed(scheduler, using("data"))
     assert node_of_it is not None
-    assert scheduler.is_uncertain
+    assert scheduler.uncertain
     assert [*scheduler.beyond] == ["volumes"]

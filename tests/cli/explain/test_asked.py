@@ -78,7 +78,7 @@ def test_a_replica_of_a_workload_in_the_dump(explain: Explain) -> None:
         pytest.param(
             "nwe",
             2,
-            "that has not ended; did you mean new?",
+            "in namespace default; did you mean new?",
             id="a slip",
         ),
         pytest.param("new -n shop", 2, "no pod new in namespace shop, but in default", id="where?"),

@@ -384,4 +384,4 @@ def test_a_deployment_that_is_named_like_a_pod(explain: Explain) -> None:
 
 def test_a_pod_that_has_ended(explain: Explain) -> None:
     code, text = explain("new", pod("new").on("a1").phase("Succeeded"))
-    assert (code, "no pod new in namespace default that has not ended" in text) == (2, True), text
+    assert (code, "no pod new waits or runs in namespace default" in text) == (2, True), text

@@ -56,7 +56,7 @@ def test_pods_are_named_as_kubectl_does(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("deployment/web", "POD: no pod deployment/web in namespace default"),
+        ("deployment/web", "POD: no pod deployment/web waits or runs in namespace default"),
         ("deployment/wbe -n shop", "did you mean deployment/web"),
         ("-n shpo", "--namespace: no namespace shpo; did you mean shop?"),
         ("-l app=nope -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
@@ -133,6 +133,11 @@ ELSEWHERE = {"schedulerName": "mine"}
     ]
     + [
         pytest.param(Pod(pod("p") | {"spec": ELSEWHERE}), "asks for scheduler 'mine'", id="other"),
+        pytest.param(
+            Pod(pod("p") | {"spec": {"schedulerName": "affinity-scheduler"}}),
+            "nothing here: the scheduler has not come to them",
+            id="ours",
+        ),
         pytest.param(
             Pod(pod("p") | {"spec": GATED | ELSEWHERE}),
             "scheduling gates (a, b); asks for scheduler 'mine'",
