@@ -180,8 +180,6 @@ def _update(update: Update, *, wide: bool) -> Iterator[str]:
             yield wrapped(f"step {number}: {_turn(each)}", INDENT)
     if update.stuck is not None:
         yield wrapped(f"It gets stuck {update.stuck}", INDENT)
-    if update.remedy:
-        yield wrapped(update.remedy, INDENT)
 
 
 def _turn(turn: UpdateStep) -> str:

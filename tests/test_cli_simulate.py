@@ -81,7 +81,9 @@ Update deployment default/web, 3 pods: 0 new placed, 1 waits, stuck
     revision of the same Deployment (pod-template-hash 5d): let this update
     remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys:
     [pod-template-hash] in the term helps from the next update on, as older pods
-    keep the rules that they have
+    keep the rules that they have. Where the extender places these pods, the
+    annotation affinity-extender.io/revisions: Own on those that are there helps
+    at once
 """
 
 

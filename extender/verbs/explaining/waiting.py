@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from extender.model.objects import Pod
+from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
 from extender.model.wording import short
 from extender.verbs.explaining.explanation import Explanation
@@ -102,7 +103,7 @@ class _Kinds:
     def by_node(self) -> Generator[None, None, _Alike]:
         """Return which kinds refuse how many nodes together, in steps."""
         own = {
-            (each.term,)
+            (_whatever_it_spares(each.term),)
             for each in self._explanation.terms
             if each.reason is Reason.ANTI_AFFINITY and each.refused
         }
@@ -117,7 +118,7 @@ class _Kinds:
                 each.rule
                 for each in refusals
                 if each.reason is not Reason.EXISTING_ANTI_AFFINITY
-                or each.rule.terms[:1] not in own
+                or tuple(map(_whatever_it_spares, each.rule.terms[:1])) not in own
             ]
             numbers: dict[int, None] = {}
             for place, rule in enumerate(others or [each.rule for each in refusals]):
@@ -145,6 +146,12 @@ class _Kinds:
             number = self._kinds.setdefault(rule.kind, len(self._kinds))
             self._rules[rule] = number
         return number
+
+
+def _whatever_it_spares(term: Term) -> Hashable:
+    """Return what a term has in common with that of another revision of the same workload."""
+    pods = term.pods
+    return term.topology_key, pods.selector, pods.namespaces, pods.namespace_selector
 
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
