@@ -110,7 +110,7 @@ def test_every_example_is_listed_tested_and_whole() -> None:
     listed = (EXAMPLES / "README.md").read_text()
     tests = (ROOT / "tests" / "e2e" / "test_examples.py").read_text()
     folders = [path for path in sorted(EXAMPLES.iterdir()) if path.is_dir()]
-    assert len(folders) == 8
+    assert len(folders) == 9
     for folder in folders:
         text = (folder / "README.md").read_text()
         assert f"({folder.name}/README.md)" in listed
