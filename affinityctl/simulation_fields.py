@@ -63,7 +63,6 @@ def _told_update(update: Update) -> Mapping[str, Any]:
         "stuck": update.stuck,
         "waits": update.waits,
         "kept": update.kept,
-        "remedy": update.remedy,
         "steps": [
             {
                 "removed": [each.pod for each in turn.removed],

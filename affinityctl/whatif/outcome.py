@@ -152,8 +152,6 @@ class Update:
     """New pods that found no node."""
     kept: Sequence[Key] = ()
     """Old pods that stay until these run."""
-    remedy: str = ""
-    """What would let it go on, where rules between two revisions stop it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from affinityctl.whatif.scheduling import Scheduler
 from extender.model.objects import Pod
 from extender.model.wording import plural, some
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
-from extender.verbs.explaining.notes import notes
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
@@ -222,8 +221,6 @@ def _judge(now: _State, update: Update) -> None:
     kept = {pod.key for pod in now.old if pod.node is not None}
     found = explain(now.scheduler.state, first, now.scheduler.profile)
     behind = {pod.key for each in found.refusals for pod in each.pods} & kept
-    said = notes(now.scheduler.state, found)
-    update.remedy = next((each.text for each in said if each.kind == "otherRevision"), "")
     update.waits = [pod.key for pod in waiting]
     update.kept = sorted(behind or kept)
     turns = plural(len(update.steps), "step")

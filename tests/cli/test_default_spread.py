@@ -269,7 +269,7 @@ def test_pods_wait_until_others_make_up_for_the_skew(command: Command) -> None:
     ]
     ignoring = BY_ZONE | {"nodeAffinityPolicy": "Ignore"}
     code, said = command("simulate", file_of(profile(ignoring)), THERE, SERVICE, *waiting)
-    assert (code, "2 placed" in said) == (0, True), said
+    assert (code, "2 pods placed" in said) == (0, True), said
 
 
 def test_what_selects_pods_is_no_workload_of_its_own(command: Command) -> None:

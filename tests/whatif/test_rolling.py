@@ -102,10 +102,6 @@ def test_it_says_who_waits_for_whom() -> None:
         "after 1 step: default/web-0, default/web-1, default/web-2 stay until default/web-new-1 "
         "runs, and default/web-new-1 waits for them to go"
     )
-    assert update.remedy.startswith(
-        "default/web-0, default/web-1, default/web-2 belong to another revision"
-    )
-    assert f"{REVISIONS_ANNOTATION}: Own" in update.remedy
     assert update.waits == ["default/web-new-1"]
     assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
 
