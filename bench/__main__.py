@@ -13,6 +13,7 @@ from bench.output import add_files, put_out
 from bench.report import ECHO, OTHER, Load, Results, as_json, as_markdown
 from bench.servers import Server, echo_server, extender_server
 from bench.workloads import write_cluster
+from tests.e2e.judging import EVERYWHERE
 
 
 def main() -> None:
@@ -41,10 +42,13 @@ def _start(
     write_cluster(file, nodes, pods)
     size = file.stat().st_size / 1e6
     _progress(f"loading {pods:,} pods, {size:.0f} MB")
-    server = stack.enter_context(extender_server(name, file))
+    config = directory / "config.json"
+    config.write_text(EVERYWHERE)
+    options = ("--config", str(config))
+    server = stack.enter_context(extender_server(name, file, *options))
     servers = [server]
     if against is not None:
-        other = extender_server(name + OTHER, file, tree=against.resolve())
+        other = extender_server(name + OTHER, file, *options, tree=against.resolve())
         servers.append(stack.enter_context(other))
     file.unlink()
     return servers, Load(name, pods, size, server.ready_after, *server.memory())

@@ -14,7 +14,7 @@ from typing import Any
 from bench.connection import Connection
 from bench.memory import keep_freed_memory
 from bench.servers import Server
-from bench.workloads import MIXED, Question, Rules, questions
+from bench.workloads import WITH_LIMITS, Question, Rules, questions
 
 _WARM_UP = 5
 
@@ -74,8 +74,8 @@ def measure(
         stack.callback(gc.enable)
         for round_number in range(1, plan.rounds + 1):
             for names in plan.names:
-                for rules in MIXED:
-                    asked = questions(rules, plan.nodes, names)
+                for rules in WITH_LIMITS:
+                    asked = questions(rules, plan.nodes, names, WITH_LIMITS)
                     for server, connection in connections:
                         progress(
                             f"round {round_number}: {names} names, {rules.value}, {server.name}"

@@ -10,7 +10,7 @@ from bench import ratios
 from bench.measure import Cell, Plan, Timing
 from bench.ratios import Ratio
 from bench.tables import table
-from bench.workloads import MIXED, Rules
+from bench.workloads import WITH_LIMITS, Rules
 
 ECHO = "echo"
 OTHER = ", other tree"
@@ -21,6 +21,8 @@ FLATNESS_TARGET = 1.3
 """The most pods may cost this much more than the fewest."""
 ECHO_TARGET = 2.0
 """A cycle may cost this much more than one with a server that does nothing."""
+LIMIT_TARGET = 1.1
+"""A filter call by `maxMatchingPods` may cost this much more than by plain anti-affinity."""
 LOAD_TARGET = 6.0
 """Seconds until a server is ready with the most pods."""
 MEMORY_TARGET = 150.0
@@ -60,7 +62,7 @@ class Results:
         """Yield what the targets are about."""
         fewest, most = self.loads[0], self.loads[-1]
         for names in self.plan.names:
-            for rules in MIXED:
+            for rules in WITH_LIMITS:
                 cycles = {
                     server: self.timing(server, rules, names).cycle
                     for server in (ECHO, fewest.server, most.server)
@@ -73,6 +75,11 @@ class Results:
                 against_echo = cycles[most.server] / cycles[ECHO]
                 yield Ratio(f"{where}: {most.pods:,} pods ÷ echo", against_echo, ECHO_TARGET)
                 yield from self._against_other(rules, names, where)
+            limit, plain = (
+                self.timing(most.server, rules, names).filter for rules in (Rules.LIMIT, Rules.ANTI)
+            )
+            what = f"{names:,} names, filter: {Rules.LIMIT.value} ÷ {Rules.ANTI.value}"
+            yield Ratio(what, limit / plain, LIMIT_TARGET)
         yield Ratio(f"seconds to load {most.pods:,} pods", most.ready_seconds, LOAD_TARGET)
         yield Ratio(f"MiB at rest, {most.pods:,} pods", most.resident_mebibytes, MEMORY_TARGET)
 
@@ -133,7 +140,7 @@ def _loads(results: Results) -> Iterator[tuple[str, ...]]:
 def _times(results: Results) -> Iterator[tuple[str, ...]]:
     servers = (ECHO, *(load.server for load in results.loads))
     for names in results.plan.names:
-        for rules in MIXED:
+        for rules in WITH_LIMITS:
             timings = [results.timing(server, rules, names) for server in servers]
             cells = (f"{t.filter:.0f} + {t.prioritize:.0f} = {t.cycle:.0f}" for t in timings)
             yield f"{names:,}", rules.value, *cells

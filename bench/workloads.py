@@ -7,9 +7,12 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from extender.wire.manifests import AFFINITY_ANNOTATION
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -30,6 +33,7 @@ class Rules(Enum):
     ANTI = "required apart by host"
     ANTI_ACROSS = "required apart by host, namespaces by selector"
     TOGETHER = "required together by zone"
+    LIMIT = "maxMatchingPods by host"
     NONE = "no rules"
 
     @property
@@ -40,7 +44,7 @@ class Rules(Enum):
 
 MIXED = (Rules.PREFERRED, Rules.ANTI, Rules.NONE)
 """The usual cluster, where applications take turns."""
-
+WITH_LIMITS = (*MIXED, Rules.LIMIT)
 
 CHART_WEIGHTS = (1, 1, 100)
 """Applications take turns in these, in the shares of public charts (tests/charts)."""
@@ -63,9 +67,9 @@ def node_name(number: int) -> str:
     return f"worker-{number:05d}.fleet.internal"
 
 
-def write_cluster(path: Path, nodes: int, pods: int, rules: Sequence[Rules] = MIXED) -> None:
-    """Write such a cluster as a v1 List."""
-    write_list(path, cluster_items(nodes, pods, rules))
+def write_cluster(path: Path, nodes: int, pods: int) -> None:
+    """Write such a cluster, with limits, as a v1 List."""
+    write_list(path, cluster_items(nodes, pods, WITH_LIMITS))
 
 
 def write_list(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
@@ -82,7 +86,7 @@ def questions(
     rules: Rules, nodes: int, names: int, turns: Sequence[Rules] = MIXED
 ) -> list[Question]:
     """Build the pods to ask about: one more replica of applications that have the rules."""
-    dice = random.Random(f"{rules.value}/{names}")
+    dice = random.Random(str(names))
     apps = [app for app in range(APPS) if turns[app % len(turns)] is rules]
     return [
         Question(app_pod(app, f"new-{number}", None, rules), sample(dice, nodes, names))
@@ -110,12 +114,13 @@ def cluster_items(nodes: int, pods: int, turns: Sequence[Rules]) -> Iterator[Jso
         yield api_object("Namespace", {"name": f"team-{number}", "labels": labels})
     yield from node_items(nodes)
     dice = random.Random(nodes)
-    # Replicas of an application are on different nodes, as those apart by host have to be.
+    # Replicas of an application are on different nodes, as those apart by host have to be; one of
+    # each kind begins on the same node, so that questions about them get answers of one length.
     starts = [dice.randrange(nodes) for _ in range(APPS)]
     for number in range(pods):
         replica, app = divmod(number, APPS)
         rules = turns[app % len(turns)]
-        node = _place(starts[app], replica, nodes, together=rules is Rules.TOGETHER)
+        node = _place(starts[app // len(turns)], replica, nodes, together=rules is Rules.TOGETHER)
         yield app_pod(app, f"app-{app}-{replica}", node_name(node), rules)
 
 
@@ -129,7 +134,13 @@ def _place(start: int, replica: int, nodes: int, *, together: bool) -> int:
 def app_pod(app: int, name: str, node: str | None, rules: Rules) -> Json:
     """Build a replica of an application, of the size that pods have in clusters."""
     labels = {"app": f"app-{app}", "pod-template-hash": f"{app:010d}", "tier": "backend"}
-    return pod(name, f"team-{app % NAMESPACES}", labels, _affinity(app, rules), node)
+    made = pod(name, f"team-{app % NAMESPACES}", labels, _affinity(app, rules), node)
+    if rules is Rules.LIMIT:
+        # As many as anti-affinity allows, so the answers are as long.
+        one = _term(app, HOST, maxMatchingPods=1)
+        text = json.dumps(affinity("podAntiAffinity", required=[one]))
+        made["metadata"]["annotations"] = {AFFINITY_ANNOTATION: text}
+    return made
 
 
 def pod(
@@ -167,11 +178,13 @@ def pod(
     return api_object("Pod", metadata) | {"spec": spec, "status": status}
 
 
-def _affinity(app: int, rules: Rules) -> Json:
-    def term(key: str, **fields: Any) -> Json:
-        selector = {"matchLabels": {"app": f"app-{app}"}}
-        return {"labelSelector": selector, "topologyKey": key, **fields}
+def _term(app: int, key: str, **fields: Any) -> Json:
+    selector = {"matchLabels": {"app": f"app-{app}"}}
+    return {"labelSelector": selector, "topologyKey": key, **fields}
 
+
+def _affinity(app: int, rules: Rules) -> Json:
+    term = partial(_term, app)
     match rules:
         case Rules.CHARTS:
             weight = CHART_WEIGHTS[app % len(CHART_WEIGHTS)]
@@ -186,7 +199,7 @@ def _affinity(app: int, rules: Rules) -> Json:
             return affinity("podAntiAffinity", required=[across])
         case Rules.TOGETHER:
             return affinity("podAffinity", required=[term(ZONE)])
-        case Rules.NONE:
+        case Rules.LIMIT | Rules.NONE:
             return {}
 
 

@@ -10,7 +10,16 @@ from typing import Any
 
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.scheduler import bursts, candidates, comparing, preemptors, rates, ready, waiting
+from bench.scheduler import (
+    annotated,
+    bursts,
+    candidates,
+    comparing,
+    preemptors,
+    rates,
+    ready,
+    waiting,
+)
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
 
@@ -59,6 +68,12 @@ async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
         ]
 
 
+async def _annotated(args: argparse.Namespace) -> Sequence[annotated.Outcome]:
+    cases = [annotated.CASES[name](args.scale) for name in args.cases]
+    async with opened() as bench:
+        return await annotated.measure(bench, cases, args.rounds, args.only or ())
+
+
 async def _ready(args: argparse.Namespace) -> Sequence[ready.Outcome]:
     return await ready.measure(args.pods, args.starts)
 
@@ -92,6 +107,14 @@ def _arguments() -> argparse.Namespace:
         "--modes", nargs="+", choices=(*rates.MODES, *rates.FURTHER), default=rates.MODES
     )
     of_rates.set_defaults(measure=_rates, as_markdown=rates.as_markdown)
+    of_annotated = what.add_parser("annotations", help=annotated.__doc__)
+    of_annotated.add_argument("--cases", nargs="+", choices=annotated.CASES, required=True)
+    of_annotated.add_argument(
+        "--scale", type=float, default=1.0, help="from 0.1; 1 is the published size"
+    )
+    of_annotated.add_argument("--rounds", type=int, default=1, help="the best one counts")
+    of_annotated.add_argument("--only", nargs="+", metavar="SIDE", help="by name, of those printed")
+    of_annotated.set_defaults(measure=_annotated, as_markdown=annotated.as_markdown)
     of_ready = what.add_parser("ready", help=ready.__doc__)
     of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")
     of_ready.add_argument("--starts", type=int, default=3)

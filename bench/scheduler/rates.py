@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
@@ -34,6 +34,8 @@ _GATES = {FAST: FAST_PATH, UNBATCHED: "OpportunisticBatching=false"}
 QPS = 1000
 """For every scheduler: with the default of 50, that is what would be measured."""
 _PATIENCE_S = 600.0
+_SLOWEST = 10
+"""Pods a second."""
 _ALGORITHM = "scheduler_scheduling_algorithm_duration_seconds"
 _STEADY = (0.1, 0.9)
 """The part of the pods that the rate is taken of: neither the start nor the end."""
@@ -57,12 +59,24 @@ class Outcome:
     """Measured pods in each zone, fewest and most."""
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """How fast some pods were placed."""
+
+    rate: float
+    """Pods bound a second."""
+    algorithm: float
+    """Mean of scheduler_scheduling_algorithm_duration_seconds, in milliseconds."""
+    extender_cpu: float
+    """Milliseconds of the extender's processor time for a pod."""
+
+
 async def measure(
     sandbox: Sandbox, workload: Workload, rounds: int, modes: Sequence[str] = MODES
 ) -> list[Outcome]:
     """Build the cluster once, and let each scheduler place the same pods on it in turn."""
     say(f"{workload.name}: {workload.nodes:,} nodes, {workload.existing:,} pods")
-    await _build(sandbox, workload)
+    await build(sandbox, workload.namespaces, workload.all_nodes(), workload.all_existing())
     outcomes = []
     for _ in range(rounds):
         for mode in modes:
@@ -72,34 +86,46 @@ async def measure(
     return outcomes
 
 
-async def _build(sandbox: Sandbox, workload: Workload) -> None:
-    await sandbox.add(*workload.namespaces)
-    await for_each(workload.all_nodes(), sandbox.add)
-    await create(sandbox, workload.all_existing())
+async def build(
+    sandbox: Sandbox, namespaces: Iterable[JSON], nodes: Iterable[JSON], pods: Iterable[JSON] = ()
+) -> None:
+    """Create what is there before anything is measured."""
+    await sandbox.add(*namespaces)
+    await for_each(nodes, sandbox.add)
+    await create(sandbox, pods)
 
 
 async def _run(sandbox: Sandbox, workload: Workload, mode: str) -> Outcome:
     pods = workload.all_measured()
     keys = {key_of(each) for each in pods}
+    placed = await place(sandbox, pods, _scheduled_by(sandbox, mode, workload))
+    outcome = Outcome(
+        workload.name,
+        mode,
+        placed.rate,
+        placed.algorithm,
+        placed.extender_cpu,
+        None if mode in ECHOES else _sharing(sandbox, keys),
+        "" if mode in ECHOES else _spread(sandbox, keys, workload),
+    )
+    await remove(sandbox, pods)
+    return outcome
+
+
+async def place(
+    sandbox: Sandbox, pods: Sequence[JSON], scheduling: AbstractAsyncContextManager[Scheduler]
+) -> Placed:
+    """Have pods placed that wait when the scheduler starts; they stay in their places."""
     sandbox.pods.history.clear()
     await create(sandbox, pods)
+    keys = {key_of(each) for each in pods}
     binds = asyncio.create_task(_bind_times(sandbox, keys))
-    async with _scheduled_by(sandbox, mode, workload) as scheduler:
+    async with scheduling as scheduler:
         cpu = sandbox.extender.cpu_seconds() if sandbox.extender else 0.0
         times = await binds
         cpu = (sandbox.extender.cpu_seconds() if sandbox.extender else 0.0) - cpu
         algorithm = await _mean_algorithm_seconds(scheduler)
-    outcome = Outcome(
-        workload.name,
-        mode,
-        _rate(times),
-        1000 * algorithm,
-        1000 * cpu / len(pods),
-        None if mode in ECHOES else _sharing(sandbox, keys),
-        "" if mode in ECHOES else _spread(sandbox, keys, workload),
-    )
-    await _remove(sandbox, pods)
-    return outcome
+    return Placed(_rate(times), 1000 * algorithm, 1000 * cpu / len(pods))
 
 
 def _scheduled_by(
@@ -115,7 +141,7 @@ def _scheduled_by(
 async def _bind_times(sandbox: Sandbox, keys: set[str]) -> list[float]:
     """Return when each of the pods was seen with a node."""
     seen: dict[str, float] = {}
-    async with asyncio.timeout(_PATIENCE_S):
+    async with asyncio.timeout(max(_PATIENCE_S, len(keys) / _SLOWEST)):
         async for state in sandbox.pods.changes():
             key = key_of(state)
             if key in keys and state["spec"].get("nodeName"):
@@ -161,7 +187,8 @@ def _spread(sandbox: Sandbox, keys: set[str], workload: Workload) -> str:
     return f"{min(zones.values())} to {max(zones.values())}" if len(zones) > 1 else ""
 
 
-async def _remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
+async def remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
+    """Delete pods, and return once they are gone."""
     await for_each(pods, lambda pod: sandbox.api.delete(pod_path(pod)))
     gone = {key_of(each) for each in pods}
     await sandbox.pods.until(lambda: not gone & sandbox.pods.objects.keys(), 60, "pods to be gone")

@@ -45,9 +45,7 @@ class Workload:
     def all_nodes(self) -> Iterator[JSON]:
         """Yield the nodes, the zones in turn."""
         for number, zone in zip(range(self.nodes), cycle(self.zones)):
-            made = node(_node_name(number), zone)
-            made["status"] |= {"capacity": _PERF_NODE, "allocatable": _PERF_NODE}
-            yield made
+            yield perf_node(number, zone)
 
     def all_existing(self) -> Iterator[JSON]:
         """Yield the pods that have a place, one node after the other.
@@ -70,7 +68,15 @@ def _node_name(number: int) -> str:
     return f"node-{number:05}"
 
 
-def _perf_pod(name: str, where: str, color: str, **affinity: Any) -> JSON:
+def perf_node(number: int, zone: str | None = None) -> JSON:
+    """Return a node of the templates' size."""
+    made = node(_node_name(number), zone)
+    made["status"] |= {"capacity": _PERF_NODE, "allocatable": _PERF_NODE}
+    return made
+
+
+def perf_pod(name: str, where: str, color: str, **affinity: Any) -> JSON:
+    """Return a pod of the templates' shape, of a colour."""
     made = pod(name, where, **affinity)
     # Replicas are alike: no label of their own, as on the pods of scenarios.
     made["metadata"]["labels"] = {"color": color}
@@ -96,7 +102,7 @@ class Kind:
         wish: Any = term(self.key, {"color": self.color}, **whom)
         if self.rule.startswith("prefer"):
             wish = (1, wish)
-        return _perf_pod(name, where, self.color, **{self.rule: [wish]})
+        return perf_pod(name, where, self.color, **{self.rule: [wish]})
 
 
 ANTI_AFFINITY = Kind("green", HOSTNAME, "apart")
@@ -144,7 +150,7 @@ def mixed() -> Workload:
         kinds = (*_MIXED, None)
         kind = kinds[number // 2000]
         if kind is None:
-            return _perf_pod(f"init-{number}", "sched-0", "none")
+            return perf_pod(f"init-{number}", "sched-0", "none")
         return kind.make(f"init-{number}", "sched-0", namespaces=_BOTH)
 
     return Workload(
@@ -153,7 +159,7 @@ def mixed() -> Workload:
         10_000,
         1000,
         existing,
-        lambda number: _perf_pod(f"measured-{number}", "sched-1", "none"),
+        lambda number: perf_pod(f"measured-{number}", "sched-1", "none"),
         zones=("zone1",),
         namespaces=[namespace("sched-0"), namespace("sched-1")],
     )
@@ -166,8 +172,8 @@ def plain(nodes: int = 1000) -> Workload:
         nodes,
         0,
         1000,
-        lambda number: _perf_pod(f"init-{number}", "default", "none"),
-        lambda number: _perf_pod(f"measured-{number}", "default", "none"),
+        lambda number: perf_pod(f"init-{number}", "default", "none"),
+        lambda number: perf_pod(f"measured-{number}", "default", "none"),
     )
 
 
@@ -186,7 +192,7 @@ def crowded(what: str, pods: int, **rules: Any) -> Workload:
             ]
             for rule, of in rules.items()
         }
-        made = _perf_pod(f"app-{app}-{name}", f"apps-{app % NAMESPACES}", "none", **given)
+        made = perf_pod(f"app-{app}-{name}", f"apps-{app % NAMESPACES}", "none", **given)
         made["metadata"]["labels"] = labels
         return made
 

@@ -101,7 +101,11 @@ class MaxMatchingPods(CountingPlugin):
 def _united(limits: Sequence[DomainLimit], asked: NodeList) -> Iterator[PodRule]:
     """Yield one rule for all limits of a kind over a topology."""
     full: dict[tuple[Reason, Topology], list[Collection[int]]] = {}
+    own = {each.matched: each.room for each in limits if each.owners is None}
     for each in limits:
+        if each.owners is not None and own.get(each.matched, each.room + 1) <= each.room:
+            # Its own refuses as much: of replicas, each has the same limit.
+            continue
         entries = each.matched if each.owners is None else each.owners
         # The cheaper way round; a template is one name, whose domain may have no number yet.
         few = len(asked.names) <= max(1, len(entries.counts))

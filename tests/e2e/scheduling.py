@@ -98,7 +98,7 @@ async def scheduling(
     for cross-namespace affinity is on; `qps` stands in for the scheduler's own limit.
     """
     if mode == STOCK:
-        async with configured(control_plane, _bare(), folder, qps=qps) as scheduler:
+        async with configured(control_plane, bare(), folder, qps=qps) as scheduler:
             yield Scheduling(scheduler, None)
         return
     async with Extender.running(
@@ -151,7 +151,7 @@ def shipped(mode: str, url: str, *, quotas: bool = False) -> JSON:
     return config
 
 
-def _bare() -> JSON:
+def bare() -> JSON:
     """Return a configuration that leaves everything to the scheduler."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

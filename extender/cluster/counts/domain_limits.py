@@ -72,7 +72,10 @@ class DomainLimit:
     def among(self, places: Sequence[int]) -> Collection[int]:
         """Return those of some domains, one that has no node yet among them, without room."""
         get, room = self.matched.counts.get, self.room
-        return {each for each in places if self.holds(each) and get(each, 0) > room}
+        if self.owners is None and room < 0:
+            return {each for each in places if each != NO_DOMAIN}
+        spoken_of = (self.owners or self.matched).counts.keys()
+        return {each for each in spoken_of & places if get(each, 0) > room}
 
     def _find(self) -> Collection[int]:
         matched, room = self.matched.counts, self.room
