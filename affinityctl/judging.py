@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from affinityctl.default_spread.selectors import Selectors
 from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
+from extender.errors import ConfigError
 from extender.model.labels import Selector
 from extender.model.objects import Pod
 from extender.model.verdict import Verdict
@@ -46,16 +47,22 @@ class Judging:
     """The scheduler has default topology spread constraints, which go by that."""
 
 
-def judging(path: Path | None, scheduler: Path | None = None) -> Judging:
+def judging(
+    path: Path | None, scheduler: Path | None = None, as_default: Collection[str] = ()
+) -> Judging:
     """Read the arguments from configuration files of an extender and of a scheduler.
 
     Without one, the defaults. ConfigError says what is wrong with a file. Where an extender's says
-    the cluster is, is not looked at.
+    the cluster is, is not looked at. Pods of schedulers `as_default` are read as the default's, so
+    that no profile of theirs would be found.
     """
     by = Judging() if path is None else _of_extender(path)
     if scheduler is None:
         return by
     profiles = read_profiles(scheduler)
+    if named := profiles.keys() & set(as_default):
+        why = f"its pods go by the profile default-scheduler of {scheduler}, not by {min(named)}"
+        raise ConfigError("--scheduler-name", why)
     if any(each.adds_affinity for each in profiles.values()):
         complain(f"note: addedAffinity in {scheduler} is not looked at; --config takes it")
     spread = ConfiguredTopologySpread(profiles=profiles, selectors=by.selectors)

@@ -28,7 +28,7 @@ from extender.wire.workloads import Workload
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    by = judging(flags.config, flags.scheduler_config)
+    by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace, by.selectors)
     pods = SimulationReader(by.gates, flags.scheduler_name)

@@ -276,3 +276,9 @@ def test_what_selects_pods_is_no_workload_of_its_own(command: Command) -> None:
     """A ReplicaSet as dump writes it has no template: nobody makes pods of it."""
     code, said = command("simulate", file_of(profile(BY_ZONE)), SERVICE, SET)
     assert (code, said) == (0, "No pod waits, and nothing was to be changed.")
+
+
+def test_a_profile_of_a_scheduler_that_is_read_as_the_default_is_refused(command: Command) -> None:
+    config = file_of(profile(BY_ZONE), profile(BY_ZONE, name="batch"))
+    code, said = command("simulate --scheduler-name batch", config, WEB, SERVICE)
+    assert (code, "not by batch" in said) == (2, True), said
