@@ -342,7 +342,7 @@ class _Room:
             taken = ports(node)
             if taken and not (self._fit(node).allows(port) if node in own else taken.allow(asked)):
                 return node if named else PLAIN
-            held = nominated and nominated.on(node) and not self._fit(node, held=True).allows(port)
+            held = nominated.on(node) and not self._fit(node, held=True).allows(port)
             return HELD if held else None
 
         at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
@@ -457,14 +457,10 @@ class NodeFit:
     @property
     def fits(self) -> bool:
         """Return whether the pod has what it requests, and its ports."""
-        allocatable = self._allocatable
-        return self._ports.allow(self._wanted) and (
-            not allocatable  # as of `is_unmeasured`
-            or all(
-                self._used[resource] + amount <= allocatable.get(resource, 0)
-                for resource, amount in self._requests
-                if amount
-            )
+        return self._ports.allow(self._wanted) and all(
+            self._used[resource] + amount <= self._allocatable.get(resource, 0)
+            for resource, amount in self._requests
+            if amount
         )
 
     def used(self, resource: str) -> int:

@@ -102,14 +102,14 @@ BUGS = (
         "a namespace that nobody knows is in no namespaceSelector",
         "model.pod_affinity",
         "return chosen is not None and chosen.matches(namespace_labels)",
-        "return chosen is not None and bool(namespace_labels) and chosen.matches(namespace_labels)",
+        "return chosen is not None and len(namespace_labels) > 2 and chosen.matches(namespace_labels)",
         "verbs/test_filtering.py::test_a_namespace_that_nobody_knows_has_no_labels",
     ),
     Bug(
         "the first labels of a namespace make no difference",
-        "cluster.counts.pod_sets",
-        "if pods.namespace_selector is not None\n        )",
-        "if pods.namespace_selector is not None and before\n        )",
+        "model.pod_affinity",
+        "chosen = self.namespace_selector is not None\n",
+        "chosen = self.namespace_selector is not None and len(before) > 2\n",
         "cluster/test_state.py::test_a_relabelled_namespace_moves_its_pods_in_and_out_of_terms",
     ),
     Bug(

@@ -41,13 +41,14 @@ def amount_in(existing: ExistingTerm, value: str) -> int:
 def counting_matched(state: ClusterState, term: Term) -> Generator[None, None, Counter[str]]:
     """Count the placed pods that a term matches, by domain; O(classes + their nodes)."""
     found: Counter[str] = Counter()
-    names = state.nodes.names
+    names, about = state.nodes.names, term.pods
     covered = {*(yield from choosing_namespaces(state, term.pods))}
     looked = 0
     for placed in list(state.placed_classes):
         pod_class = placed.pod_class
         looked += 1
-        if pod_class.namespace in covered and state.is_about(term, pod_class):
+        is_one = pod_class.namespace in covered and about.selector.matches(pod_class.labels)
+        if is_one and (about.spared is None or state.is_about(term, pod_class)):
             for number, count in list(placed.on_nodes.items()):
                 value = state.nodes.labels(names[number]).get(term.topology_key)
                 if value is not None:

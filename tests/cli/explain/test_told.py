@@ -180,7 +180,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             pod("new").priority(5).anti_affinity(term(HOST, WEB)).selects(**{HOST: "a1"}),
             [pod("w").labels(app="web").on("a1")],
-            "the scheduler would evict default/w from a1 for this pod, which has the higher",
+            "default/w on a1 would be preempted for this pod",
             id="a less important pod in the way",
         ),
         pytest.param(
