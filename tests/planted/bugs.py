@@ -102,7 +102,8 @@ BUGS = (
         "a namespace that nobody knows is in no namespaceSelector",
         "model.pod_affinity",
         "return chosen is not None and chosen.matches(namespace_labels)",
-        "return chosen is not None and len(namespace_labels) > 2 and chosen.matches(namespace_labels)",
+        "return chosen is not None and len(namespace_labels) > 2 "
+        "and chosen.matches(namespace_labels)",
         "verbs/test_filtering.py::test_a_namespace_that_nobody_knows_has_no_labels",
     ),
     Bug(
