@@ -113,15 +113,15 @@ async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
             assert {after[key][0] for key in after.keys() - places.keys()} == {"t"}
 
 
-async def updated(sandbox: Sandbox, before: dict[str, str]) -> None:
-    """Wait until each pod was replaced by a new one, on nodes of their own."""
+async def until_replaced(sandbox: Sandbox, before: dict[str, str]) -> dict[str, str]:
+    """Return the nodes of the pods once each was replaced by a new one."""
 
     def replaced() -> bool:
         now = sandbox.places()
         return len(now) == len(before) and now.keys().isdisjoint(before)
 
     await sandbox.pods.until(replaced, SETTLE_S, "each old pod to be replaced by a new one")
-    assert sorted(sandbox.places().values()) == sorted(before.values())
+    return sandbox.places()
 
 
 IMAGE = {
@@ -152,7 +152,8 @@ async def test_update_on_full_nodes(sandbox: Sandbox, mode: str, tmp_path: Path)
         old = await until_placed(sandbox, 3)
         assert sorted(old.values()) == ["n1", "n2", "n3"]
         await sandbox.api.patch(f"{collection(things[0])}/web", IMAGE)
-        await updated(sandbox, old)
+        new_places = await until_replaced(sandbox, old)
+        assert sorted(new_places.values()) == sorted(old.values())
 
 
 async def test_an_update_that_is_stuck_on_full_nodes(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -173,7 +174,8 @@ async def test_an_update_that_is_stuck_on_full_nodes(sandbox: Sandbox, tmp_path:
         for each in list(sandbox.pods.objects.values()):
             path = f"{pods_path(each)}/{each['metadata']['name']}"
             await sandbox.api.patch(path, {"metadata": {"annotations": annotations}})
-        await updated(sandbox, old)
+        new_places = await until_replaced(sandbox, old)
+        assert sorted(new_places.values()) == sorted(old.values())
 
 
 @with_and_without_us
@@ -214,13 +216,9 @@ async def test_rolling_update(sandbox: Sandbox, mode: str) -> None:
         image = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.9"}]}
         change = {"spec": {"template": {"spec": image}}}
         await sandbox.api.patch(f"{collection(things[0])}/application-server", change)
-        await sandbox.pods.until(
-            lambda: len(sandbox.places()) == 2 and not sandbox.places().keys() & old.keys(),
-            SETTLE_S,
-            "each old pod to be replaced by a new one",
-        )
+        new = await until_replaced(sandbox, old)
 
-        (other,) = {name[0] for name in sandbox.places().values()}
+        (other,) = {name[0] for name in new.values()}
         assert {zone, other} == {"a", "b"}
 
 
