@@ -326,9 +326,8 @@ class ClusterState(ClusterView):
             self._broken_annotations.count_again(namespace)
             self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
-        self.rule_watch.namespace_changed(namespace, before, annotations=changed)
-        if was_known:
-            self.rule_watch.changes.namespace(namespace, known=namespace in self._namespaces)
+        is_left = namespace in self._namespaces if was_known else None
+        self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
         self.version += 1
 
     # Disruption budgets and quotas

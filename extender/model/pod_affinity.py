@@ -11,8 +11,6 @@ from extender.model.workload import REVISIONS, OtherRevisions
 
 MOST_CONDITIONS: Final = 64
 """Of required terms: with more, what they come to is remembered for each pair of classes."""
-
-
 MOST_SPARING: Final = 16
 """Terms of a pod up to which its anti-affinity can leave other revisions out."""
 

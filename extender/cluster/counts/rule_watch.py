@@ -331,12 +331,17 @@ class RuleWatch:
         self._suspects[place.identity.uid] = place.identity
         yield from repeat(None, 1 + 2 * len(place.rules))
 
-    def namespace_changed(self, name: str, before: Labels, *, annotations: bool) -> None:
+    def namespace_changed(
+        self, name: str, before: Labels, *, annotations: bool, is_left: bool | None
+    ) -> None:
         """Note that a namespace has other labels than before; O(its pods with such rules).
 
-        With `annotations`, rules in annotations have begun or ceased to count there.
+        With `annotations`, rules in annotations have begun or ceased to count there. `is_left`
+        tells whether one that was known is still there; None: it is new.
         """
         after, execution = self._counters.namespace_labels(name), self._execution
+        if execution is not None and is_left is not None:
+            self.changes.namespace(name, known=is_left)
         if self._terms:
             self._note(self._choosing(name, before, after))
         plain = None if execution is None else execution.plain
