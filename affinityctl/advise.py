@@ -12,11 +12,13 @@ from typing import Final
 
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import ENOUGH, Advice, Costs, a_second, busiest_minute, costs, model
+from affinityctl.advice.placements import Placements, placements
 from affinityctl.cluster import fill, require_nodes
 from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import Objects, list_cluster, numbered
 from affinityctl.printing import columns, printed, wrapped
+from affinityctl.whatif.scheduling import BY_DEFAULT
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
@@ -46,6 +48,7 @@ def run(flags: argparse.Namespace) -> int:
     state, minor = _cluster(flags, objects)
     require_nodes(flags, state)
     found = census(state)
+    seated = placements(state, BY_DEFAULT.rules)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
     # Errors first, and then by name, in whatever order the objects came.
     worst_first = sorted(
@@ -57,7 +60,7 @@ def run(flags: argparse.Namespace) -> int:
             each.path,
         ),
     )
-    advised = found, costs(found, busiest_minute(_created(objects))), worst_first
+    advised = found, costs(found, busiest_minute(_created(objects))), seated, worst_first
     say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised)))
     return DONE
 
@@ -67,12 +70,12 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
 
     What files or the server hold is put to the objects for lint as well.
     """
-    state = ClusterState()
+    state, pods = ClusterState(), PodReader(node_affinity=True, owners=True, requirements=True)
     if not flags.cluster:
-        return state, asyncio.run(list_cluster(flags, objects, state))
+        return state, asyncio.run(list_cluster(flags, objects, state, pods))
     fill(
         flags,
-        WorkloadFiles(state, PodReader()),
+        WorkloadFiles(state, pods),
         (),
         also=lambda path, found: objects.take(numbered(path, found)),
     )
@@ -101,7 +104,9 @@ def _rate(each: float) -> str:
     return f"{each:,.0f}" if each >= 1 else "less than one"
 
 
-def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str, object]:
+def _told(
+    found: Census, costs: Costs, seated: Placements, traps: Sequence[Finding]
+) -> Mapping[str, object]:
     return {
         "nodes": found.nodes,
         "pods": found.pods,
@@ -127,6 +132,14 @@ def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str,
         "mode": costs.advice.value,
         "why": _why(costs),
         "risk": RISK if costs.advice is Advice.REPLACE else None,
+        "placements": {
+            "podsThatSitWorse": seated.worse,
+            "moves": [
+                {"pod": each.pod.key, "from": each.pod.node, "to": each.target}
+                for each in seated.moves
+            ],
+            "complete": seated.complete,
+        },
         "traps": [
             {
                 "rule": each.rule.id,
@@ -140,8 +153,21 @@ def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str,
     }
 
 
-def _text(found: Census, costs: Costs, traps: Sequence[Finding]) -> str:
-    return "\n\n".join((*_rules(found), *_costs(costs), _traps(traps)))
+def _text(found: Census, costs: Costs, seated: Placements, traps: Sequence[Finding]) -> str:
+    parts = *_rules(found), *_costs(costs), wrapped(_placements(seated), hanging=0), _traps(traps)
+    return "\n\n".join(parts)
+
+
+def _placements(seated: Placements) -> str:
+    if not seated.moves:
+        return "No pod would sit better by preferred rules on another node that would take it now."
+    first, one = seated.moves[0], seated.worse == 1
+    worse = f"{plural(seated.worse, 'pod')} {'sits' if one else 'sit'} worse than "
+    cure = plural(len(seated.moves), "move") + (" or more" * (not seated.complete))
+    return (
+        f"{worse}{'it has' if one else 'they have'} to by preferred rules. To cure that takes "
+        f"{cure}, the first one of {first.pod.key} from {first.pod.node} to {first.target}."
+    )
 
 
 def _rules(census: Census) -> Iterator[str]:

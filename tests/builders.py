@@ -347,8 +347,8 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
-    """Read a pod as the extender does, with what quotas see of it and which nodes it asks for."""
-    reader = PodReader(gates=gates, charges=True, node_affinity=True)
+    """Read a pod as the extender does, with its owner and all that may be asked of its rules."""
+    reader = PodReader(gates=gates, charges=True, node_affinity=True, owners=True)
     return reader.read(json.dumps(raw).encode())
 
 

@@ -209,3 +209,72 @@ def test_the_order_of_a_file_changes_nothing(advise: Advise, line: str) -> None:
     ]
     said = {advise(line, *order) for order in permutations(objects)}
     assert len(said) == 1
+
+
+def zones(*, apps: int, placed: dict[str, int]) -> list[Any]:
+    """Build apps that prefer zones apart, each with so many pods by zone; three hosts a zone."""
+    room = {"pods": "110", "cpu": "64"}
+    nodes = [
+        node(f"{zone}{host}", {HOST: f"{zone}{host}", ZONE: zone}, room)
+        for zone in "abc"
+        for host in range(3)
+    ]
+    pods = [
+        pod(f"{zone}{number}", f"app-{app}")
+        .labels(app="web")
+        .avoids(100, term(ZONE, WEB))
+        .avoids(1, term(HOST, WEB))
+        .owned_by("ReplicaSet/web-5d")
+        .on(f"{zone}{number % 3}")
+        for app in range(apps)
+        for zone, pods in placed.items()
+        for number in range(pods)
+    ]
+    return [*nodes, *pods]
+
+
+def test_after_a_lost_zone_has_come_back_it_takes_a_third_of_the_pods(advise: Advise) -> None:
+    objects = zones(apps=10, placed={"a": 15, "b": 15})
+    code, told = advise("", *objects)
+    assert code == 0
+    assert "300 pods sit worse than they have to by preferred rules." in " ".join(told.split())
+    assert "takes 100 moves" in " ".join(told.split())
+
+
+@pytest.mark.parametrize("placed", [{"a": 10, "b": 10, "c": 10}, {"a": 11, "b": 10, "c": 10}])
+def test_pods_that_sit_well_are_left_alone(advise: Advise, placed: dict[str, int]) -> None:
+    assert "No pod would sit better" in advise("", *zones(apps=2, placed=placed))[1]
+
+
+def test_who_moves_is_told_in_json_as_well(advise: Advise) -> None:
+    objects = zones(apps=1, placed={"a": 2})
+    told = json.loads(advise("-o json", *objects)[1])["placements"]
+    assert (told["podsThatSitWorse"], told["complete"]) == (2, True)
+    ((pod, where),) = [(each["pod"], each["from"]) for each in told["moves"]]
+    assert where == {"app-0/a0": "a0", "app-0/a1": "a1"}[pod]
+
+
+def annotated(each: Any) -> None:
+    kept = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    each["metadata"].update(annotations=kept)
+
+
+def with_claim(each: Any) -> None:
+    each["spec"].update(volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda each: each.owned_by("Job/web"), id="of a Job"),
+        pytest.param(lambda each: each.owned_by("DaemonSet/web"), id="of a DaemonSet"),
+        pytest.param(lambda each: each["metadata"].pop("ownerReferences") and None, id="of nobody"),
+        pytest.param(annotated, id="not safe to evict"),
+        pytest.param(with_claim, id="with a claim"),
+    ],
+)
+def test_who_is_not_moved_for_a_preference(advise: Advise, change: Callable[[Any], Any]) -> None:
+    *nodes, first, second = zones(apps=1, placed={"a": 2})
+    assert "takes 1 move" in " ".join(advise("", *nodes, first, second)[1].split())
+    pods = [change(each) or each for each in (first, second)]
+    assert "No pod would sit better" in advise("", *nodes, *pods)[1]

@@ -298,7 +298,10 @@ LISTED_WORKLOADS: Final = (
 
 
 async def list_cluster(
-    flags: argparse.Namespace, objects: Objects, state: ClusterState | None = None
+    flags: argparse.Namespace,
+    objects: Objects,
+    state: ClusterState | None = None,
+    pods: PodReader | None = None,
 ) -> int | None:
     """Add a cluster's nodes, namespaces, pods and workloads; return its minor version.
 
@@ -306,7 +309,7 @@ async def list_cluster(
     """
     from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
-    pods = PodReader()
+    pods = pods or PodReader()
     async with api_server(flags) as client:
         for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, PODS):
             raws = await list_raw(client, each.name, each.path, each.query)

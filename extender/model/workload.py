@@ -11,6 +11,7 @@ from extender.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
 
 STATEFUL_SET: Final = "StatefulSet"
 DAEMON_SET: Final = "DaemonSet"
+JOB: Final = "Job"
 STATIC: Final = "Node"
 """The kind that owns a static pod's mirror: the kubelet of that node."""
 
@@ -112,7 +113,7 @@ def controller_by_name(identity: Identity, template_hash: str) -> Identity | Non
     namespace, kind, name = identity
     if kind == "ReplicaSet" and template_hash and name.endswith(f"-{template_hash}"):
         return Identity(namespace, "Deployment", name.removesuffix(f"-{template_hash}"))
-    if kind == "Job" and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
+    if kind == JOB and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
         return Identity(namespace, "CronJob", run["name"])
     return None
 

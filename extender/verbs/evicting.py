@@ -116,13 +116,8 @@ def fate(state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Br
         return Fate(Outcome.LEAVING, worst.breach)
     if worst.outcome is not Outcome.GOES:
         return worst
-    owner = pod.owner
-    if owner is None:
-        return Fate(Outcome.NO_CONTROLLER, worst.breach)
-    if owner.kind == STATIC:
-        return Fate(Outcome.STATIC_POD, worst.breach)
-    why = spared(pod)
-    return worst if why is None else Fate(Outcome.SPARED, worst.breach, why)
+    outcome, why = kept(pod)
+    return worst if outcome is Outcome.GOES else Fate(outcome, worst.breach, why)
 
 
 _SEVERITY: Final = (Outcome.GOES, Outcome.BROKEN_BY_OTHERS, Outcome.OTHERS_GO)
@@ -174,6 +169,16 @@ def _may_push(state: ClusterState, pod: Pod, breach: Breach, other: Pod) -> bool
     return other.pod_class.namespace == pod.pod_class.namespace or (
         term is not None and state.rule_watch.was_first(other, pod, term.topology_key)
     )
+
+
+def kept(pod: Pod) -> tuple[Outcome, str]:
+    """Say whether a pod may be evicted for the sake of a rule at all, and why not."""
+    if pod.owner is None:
+        return Outcome.NO_CONTROLLER, ""
+    if pod.owner.kind == STATIC:
+        return Outcome.STATIC_POD, ""
+    why = spared(pod)
+    return (Outcome.GOES, "") if why is None else (Outcome.SPARED, why)
 
 
 def spared(pod: Pod) -> str | None:

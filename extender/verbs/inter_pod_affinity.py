@@ -86,14 +86,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
-        weights: dict[Topology, dict[DomainTable, int]] = {}
         prefilter = self._prefilter(state, pod)
         limits = state.limits(prefilter, pod) if prefilter.limits else ()
-        for table, weight in self._weighted_tables(prefilter, limits):
-            if table.counts:
-                tables = weights.setdefault(table.topology, {})
-                tables[table] = tables.get(table, 0) + weight
-        return Scores(weights) if weights else None
+        return scores(self._weighted_tables(prefilter, limits))
 
     def _view(self, pod_class: PodClass) -> PodClass:
         return pod_class.by_annotation if self.of_annotations else pod_class
@@ -140,6 +135,16 @@ class Scores:
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
         """Return the place of each distinct score between the lowest, 0, and the highest, 100."""
         return min_max(raw)
+
+
+def scores(weighted: Iterable[tuple[DomainTable, int]]) -> Scores | None:
+    """Return what sums up weighted tables, None when no domain has any entry."""
+    weights: dict[Topology, dict[DomainTable, int]] = {}
+    for table, weight in weighted:
+        if table.counts:
+            tables = weights.setdefault(table.topology, {})
+            tables[table] = tables.get(table, 0) + weight
+    return Scores(weights) if weights else None
 
 
 def min_max(raw: Iterable[int]) -> dict[int, int]:

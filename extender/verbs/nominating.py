@@ -99,24 +99,20 @@ class Chooser:
         *,
         avoid: Collection[str],
         placements: Sequence[ExpectedPlacement],
-        chance: float,
+        chance: float = 0.0,
+        among: Sequence[str] | None = None,
     ) -> str | None:
         """Return a node that satisfies our rules and seems to suit the pod otherwise, if any.
 
         `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
         node. Nodes to avoid are left out, and those promised to pods that would get in this one's
         way. What we do not look at (volumes, spreading) the scheduler does: a wrong choice costs it
-        one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
+        one try. O(nodes), or of those `among` which it is to be, the first ones first; of a pod
+        with very many conditions, not all are looked at.
         """
-        state = self._state
-        fits = judge(state, pod, self._all(), self._plugins).fits.names
-        suits = suitable(state, pod)
         taken: set[str] | None = None
-        most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
-        for name in islice(from_somewhere(fits, chance), most):
-            if name in avoid or not suits(name):
-                continue
-            if not state.node_resources.has(name, pod.requests, pod.ports):
+        for name in self.takers(pod, chance, among):
+            if name in avoid:
                 continue
             if taken is None:
                 taken = set(self._taken(pod, placements))
@@ -124,13 +120,26 @@ class Chooser:
                 return name
         return None
 
+    def takers(
+        self, pod: Pod, chance: float = 0.0, among: Sequence[str] | None = None
+    ) -> Iterator[str]:
+        """Yield the nodes that would take a pod, as far as we look."""
+        state = self._state
+        asked = self.everywhere() if among is None else self.everywhere().only(among)
+        fits = judge(state, pod, asked, self._plugins).fits.names
+        suits = suitable(state, pod)
+        most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
+        for name in islice(from_somewhere(fits, chance), most):
+            if suits(name) and state.node_resources.has(name, pod.requests, pod.ports):
+                yield name
+
     def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
         for placement in placements:
             other = placement.pod
             if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
                 yield placement.node
 
-    def _all(self) -> NodeList:
+    def everywhere(self) -> NodeList:
         """Return the question about every node, looked up anew when nodes came or went."""
         nodes = self._state.nodes
         if self._everywhere is None or self._everywhere.version != nodes.version:

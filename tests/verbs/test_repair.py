@@ -1,0 +1,267 @@
+"""Which placed pods sit worse than they have to, and where they would sit better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.state import ClusterState
+from extender.verbs.nominating import Chooser
+from extender.verbs.repair import Improvement, improvement, improvements
+from tests import oracle
+from tests.annotating import PREFERRED, annotated
+from tests.builders import (
+    HOST,
+    ZONE,
+    Json,
+    Pod,
+    model_pod,
+    namespace,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
+from tests.node_oracle import raw_node_scores
+from tests.verbs.judging import AFFINITY
+
+NAMES = ("a1", "a2", "b1", "b2", "c1", "bare")
+ROOM = {"pods": "4", "cpu": "9"}
+
+
+def at(name: str, pods: str = "4") -> dict[str, Any]:
+    labels = {} if name == "bare" else {HOST: name, ZONE: name[0]}
+    return node(name, labels, {"pods": pods, "cpu": "9"})
+
+
+NODES = [at(name) for name in NAMES]
+WEB = selector(app="web")
+
+
+DB = pod("db").labels(app="db").owned_by("StatefulSet/db")
+
+
+def web(name: str) -> Pod:
+    return pod(name).labels(app="web").owned_by("ReplicaSet/web-5d")
+
+
+def spread(name: str, on: str, weight: int = 100, key: str = ZONE) -> Pod:
+    return web(name).avoids(weight, term(key, WEB)).on(on)
+
+
+def found_in(state: ClusterState, margin: int = 1) -> list[Improvement]:
+    chooser = Chooser(state, AFFINITY)
+    return [
+        each
+        for placed in list(state.placed_classes)
+        for each in improvements(state, chooser, placed, margin)
+        if each is not None
+    ]
+
+
+def moves(pods: Sequence[Json], nodes: Sequence[Json] = NODES, margin: int = 1) -> dict[str, str]:
+    """Return for each pod that sits worse than it has to the domain of the node that it is for."""
+    found = found_in(state_of(nodes, [namespace("default")], pods), margin)
+    return {each.pod.key.removeprefix("default/"): each.target[0] for each in found}
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param([spread("1", "a1"), spread("2", "b1")], {}, id="apart already"),
+        pytest.param(
+            [spread("1", "a1"), spread("2", "a1"), spread("3", "b1")],
+            {"2": "c"},
+            id="of those that are alike on a node, one is named",
+        ),
+        pytest.param(
+            [spread("1", "a1"), spread("2", "a1"), spread("3", "b1"), web("busy").on("c1")],
+            {},
+            id="no zone has fewer beside it",
+        ),
+        pytest.param(
+            [spread("1", "a1", 1), spread("2", "a2", 1), spread("3", "b1", 1)],
+            {"1": "c", "2": "c"},
+            id="out of a shared zone",
+        ),
+        pytest.param(
+            [web("1").prefers_nodes(5, node_term(requirement(ZONE, "In", "c"))).on("a1")],
+            {"1": "c"},
+            id="to the nodes that it prefers",
+        ),
+        pytest.param(
+            [
+                web("1").prefers(5, term(ZONE, selector(app="db"))).on("a1"),
+                DB.on("c1"),
+            ],
+            {"1": "c"},
+            id="to those whose company it prefers",
+        ),
+        pytest.param(
+            [web("1").on("a1"), DB.avoids(100, term(ZONE, WEB)).on("a1")],
+            {"db": "b"},
+            id="whose rule it is moves, not the pod that it is about",
+        ),
+        pytest.param(
+            [web("1").on("a1"), web("2").prefers(9, term(ZONE, WEB)).on("a2")],
+            {},
+            id="together already",
+        ),
+    ],
+)
+def test_who_moves(pods: Sequence[Json], expected: dict[str, str]) -> None:
+    assert moves(pods, [at("a1"), at("a2"), at("b1"), at("c1")]) == expected
+
+
+def test_a_gain_below_the_margin_moves_nobody() -> None:
+    pods = [spread("1", "a1"), spread("2", "a1")]
+    assert moves(pods, margin=100) != {}
+    assert moves(pods, margin=101) == {}
+
+
+def test_a_full_node_is_no_better_place() -> None:
+    pods = [spread("1", "a1"), spread("2", "a1"), web("x").on("b1")]
+    assert moves(pods, [at("a1"), at("b1", pods="1")]) == {}
+    assert moves([*pods[:2]], [at("a1"), at("b1", pods="1")]) != {}
+
+
+def test_pods_of_other_namespaces_move_nobody() -> None:
+    """Whoever may create pods there has no say in which pods run here."""
+    anywhere = term(HOST, WEB, namespaces=["default", "other"])
+    mine = pod("mine").owned_by("ReplicaSet/mine").avoids(100, anywhere).on("a1")
+    theirs = pod("theirs", "other").labels(app="web").on("a1")
+    about_mine = term(HOST, selector(), namespaces=["default"])
+    hostile = pod("hostile", "other").owned_by("ReplicaSet/h").avoids(100, about_mine)
+    state = state_of(NODES, [], [mine, theirs, hostile.on("a1")])
+    assert [each.pod.key for each in found_in(state)] == []
+
+
+def test_what_others_prefer_counts_against_a_place() -> None:
+    shy = pod("shy", "other").avoids(100, term(HOST, WEB, namespaces=["default"])).on("b1")
+    pods = [spread("1", "a1", 10, HOST), spread("2", "a1", 10, HOST)]
+    nodes = [at("a1"), at("b1")]
+    assert found_in(state_of(nodes, [], pods))
+    assert not found_in(state_of(nodes, [], [*pods, shy]))
+
+
+def test_a_limit_that_is_exceeded_moves_as_many_as_it_takes() -> None:
+    rule = {
+        "podAntiAffinity": {
+            PREFERRED: [{"weight": 10, "podAffinityTerm": term(HOST, WEB, maxMatchingPods=2)}]
+        }
+    }
+    pods = [annotated(web(str(each)).on("a1"), rule) for each in range(3)]
+    state = state_of([at("a1"), at("b1")], [namespace("default")], pods)
+    (found,) = found_in(state)
+    state.upsert_pod(
+        model_pod(annotated(web(found.pod.key.removeprefix("default/")).on("b1"), rule))
+    )
+    assert not found_in(state)
+
+
+# Against the oracle
+
+KEYS = st.sampled_from([HOST, ZONE])
+SPACES = ("default", "other")
+
+
+@st.composite
+def placed_pods(draw: st.DrawFn) -> list[Json]:
+    pods: list[Json] = []
+    for index in range(draw(st.integers(2, 9))):
+        app, space = draw(st.sampled_from(["web", "db"])), draw(st.sampled_from(SPACES))
+        made = pod(str(index), space).labels(app=app).owned_by("ReplicaSet/x")
+        made = made.on(draw(st.sampled_from(NAMES)))
+        for _ in range(draw(st.integers(0, 2))):
+            about = selector(app=draw(st.sampled_from(["web", "db"])))
+            more: dict[str, Any] = draw(
+                st.sampled_from([{}, {}, {"namespaces": [*SPACES]}, {"namespaceSelector": {}}])
+            )
+            one, weight = term(draw(KEYS), about, **more), draw(st.sampled_from([1, 10, 100]))
+            made = draw(st.sampled_from([made.avoids, made.avoids, made.prefers]))(weight, one)
+        if draw(st.booleans()):
+            made = made.anti_affinity(term(HOST, selector(app=app)))
+        if draw(st.integers(0, 3)) == 0:
+            made = made.prefers_nodes(
+                20, node_term(requirement(ZONE, "In", draw(st.sampled_from("abc"))))
+            )
+        pods.append(made)
+    return pods
+
+
+def without_terms(raw: Json, *, of_others: bool) -> Json:
+    """Leave out all preferred terms, or those that look into other namespaces."""
+    kept: dict[str, Any] = {}
+    for side, strengths in raw["spec"].get("affinity", {}).items():
+        weighted = [
+            each
+            for each in strengths.get(PREFERRED, ())
+            if side == "nodeAffinity"
+            or (
+                of_others
+                and not {"namespaces", "namespaceSelector"} & each["podAffinityTerm"].keys()
+            )
+        ]
+        kept[side] = {**strengths, PREFERRED: weighted}
+    return {**raw, "spec": {**raw["spec"], "affinity": kept}}
+
+
+def reference(pods: Sequence[Json], margin: int) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield each pod with the nodes that would take it and gain it the margin, and how much."""
+    args = oracle.Args(hard_pod_affinity_weight=0)
+    for raw in pods:
+        others = [each for each in pods if each is not raw]
+        here = raw["spec"]["nodeName"]
+        cluster = oracle.Cluster(NODES, [], others)
+        bare = oracle.Cluster(NODES, [], [without_terms(each, of_others=False) for each in others])
+        total = oracle.raw_scores(cluster, raw, NAMES, args)
+        own = oracle.raw_scores(bare, without_terms(raw, of_others=True), NAMES, args)
+        wished = raw_node_scores(cluster, raw, NAMES)
+        refused = oracle.refusals(cluster, raw, NAMES, args)
+        gains = {
+            name: total[name] + wished[name] - total[here] - wished[here]
+            for name in NAMES
+            if own[name] + wished[name] - own[here] - wished[here] >= margin
+            and name not in refused
+            and sum(each["spec"]["nodeName"] == name for each in others) < int(ROOM["pods"])
+        }
+        yield oracle.key_of(raw), {name: gain for name, gain in gains.items() if gain >= margin}
+
+
+@settings(max_examples=300, deadline=None)
+@given(placed_pods(), st.sampled_from([1, 10, 60]))
+def test_as_by_the_oracle(pods: list[Json], margin: int) -> None:
+    state = state_of(NODES, [], pods)
+    chooser = Chooser(state, AFFINITY)
+    named = {(id(each.pod.pod_class), each.pod.node) for each in found_in(state, margin)}
+    expected = set()
+    for key, gains in reference(pods, margin):
+        known = state.pods[key]
+        found = improvement(state, chooser, known, margin)
+        assert (found is None) is (not gains)
+        if found is not None:
+            assert found.total == gains[found.target] == max(gains.values())
+            expected.add((id(known.pod_class), known.node))
+    assert named == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(placed_pods())
+def test_moves_come_to_an_end(pods: list[Json]) -> None:
+    """Each move gains, so that no pod goes to and fro."""
+    state, raws = state_of(NODES, [], pods), {oracle.key_of(raw): raw for raw in pods}
+    for _ in range(200):
+        found = found_in(state)
+        if not found:
+            return
+        raw = raws[found[0].pod.key]
+        moved = {**raw, "spec": {**raw["spec"], "nodeName": found[0].target}}
+        state.upsert_pod(model_pod(moved))
+    pytest.fail("still moving")
