@@ -45,7 +45,7 @@ from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     Context,
     build_callbacks,
-    build_eviction,
+    build_evicting,
     build_explain,
     build_helpers,
     build_ops,
@@ -153,10 +153,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
             _keep_running("nomination", helpers.nomination.run(), parts)
         if helpers.preemption is not None:
             _keep_running("preemption", helpers.preemption.run(), parts)
-        eviction = build_eviction(context)
-        if eviction is not None and source.leadership is not None:
+        evicting = build_evicting(context)
+        if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
-            _keep_running("eviction", eviction.run(), parts)
+        for name, each in (("eviction", evicting.eviction), ("repair", evicting.repair)):
+            if each is not None:
+                _keep_running(name, each.run(), parts)
         callbacks = build_callbacks(context, helpers)
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
@@ -170,7 +172,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             context.history,
             unsynced,
             status,
-            eviction=eviction,
+            eviction=evicting.eviction,
             refused=helpers.refused,
             quotas_limited=(
                 config.cross_namespace_pod_affinity.limited_by_default

@@ -197,7 +197,7 @@ async def mirror(
 def lease_key(config: Config) -> Key | None:
     """Return the Lease by which one of several replicas evicts, None where none does."""
     settings = config.required_during_execution
-    if not settings.enabled:
+    if not config.moves_pods:
         return None
     return key_of(settings.lease_namespace, settings.lease_name)
 

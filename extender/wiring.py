@@ -27,6 +27,8 @@ from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
+from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter, Turns
+from extender.controllers.eviction.repair import RepairController, RepairLimits
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
@@ -220,25 +222,46 @@ def _unseen_pods(
     return in_flight
 
 
-def build_eviction(context: Context) -> EvictionController | None:
-    """Build what moves pods that break rules, where that is wanted and somebody can be told."""
-    source, settings = context.source, context.config.required_during_execution
+@dataclass(frozen=True, slots=True)
+class Evicting:
+    """What evicts running pods, where it is enabled."""
+
+    eviction: EvictionController | None = None
+    repair: RepairController | None = None
+
+
+def build_evicting(context: Context) -> Evicting:
+    """Build what moves pods for their rules, where that is wanted and somebody can be told."""
+    source, config = context.source, context.config
+    settings, preferred = config.required_during_execution, config.preferred_during_execution
     mover, leadership = source.mover, source.leadership
-    if mover is None or leadership is None or not settings.enabled:
-        return None
-    return EvictionController(
-        context.of_controllers,
-        mover,
-        leadership,
-        execution=settings.execution,
-        limits=EvictionLimits(
-            settings.evictions_per_minute,
-            settings.grace_period_seconds,
-            settings.share,
-            settings.dry_run,
-        ),
-        unready=context.unsynced,
+    if mover is None or leadership is None:
+        return Evicting()
+    clock = context.clocks.clock
+    locks = OwnerLocks(context.state, clock)
+    turns = Turns(locks, RateLimiter(settings.evictions_per_minute, clock))
+    limits = EvictionLimits(
+        settings.evictions_per_minute,
+        settings.grace_period_seconds,
+        settings.share,
+        settings.dry_run,
     )
+    shared = context.of_controllers, mover, leadership, turns
+    eviction = repair = None
+    if settings.enabled:
+        eviction = EvictionController(
+            *shared, execution=settings.execution, limits=limits, unready=context.unsynced
+        )
+    if preferred.enabled:
+        repair = RepairController(
+            *shared,
+            limits=RepairLimits(
+                preferred.min_gain, preferred.settle_seconds, preferred.rest_seconds
+            ),
+            eviction=replace(limits, dry_run=preferred.dry_run),
+            unready=context.unsynced,
+        )
+    return Evicting(eviction, repair)
 
 
 def build_ops(

@@ -35,7 +35,7 @@ from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
     Context,
     build_callbacks,
-    build_eviction,
+    build_evicting,
     build_helpers,
 )
 from simulation.apiserver.store import PATHS
@@ -156,11 +156,13 @@ class Incarnation:
             )
             helpers = build_helpers(context)
             self.verbs = build_callbacks(context, helpers)[CALLBACKS]
-            eviction = build_eviction(context)
-            self._parts.append(eviction)
-            if eviction is not None and source.leadership is not None:
+            evicting = build_evicting(context)
+            self._parts.append(evicting)
+            if source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
-                spawn(_kept(eviction.run()), self.name)
+            for each in (evicting.eviction, evicting.repair):
+                if each is not None:
+                    spawn(_kept(each.run()), self.name)
             controllers = self._controllers(source, metrics)
             self._parts += [self.verbs, source, helpers, client, *controllers]
             for eternal in controllers:

@@ -26,6 +26,7 @@ from extender.model import memory
 from extender.model.objects import Pod
 from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
+from extender.verbs.repair import steered
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import REMEMBERED, ExtenderArgs
@@ -194,6 +195,8 @@ class Priorities:
     def _scores(self, pod: Pod, ask: Callable[[], NodeList]) -> tuple[bytes, Mapping[str, float]]:
         """Return the answer, and the seconds that each plugin took."""
         laps = Laps()
+        if self._state.successors and self._state.successors.expects(pod):
+            return self._writer.write(steered(self._state, pod, ask(), self._max_score)), {}
         scored = prioritize(
             self._state,
             pod,

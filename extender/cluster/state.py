@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from extender.cluster.ledgers.reservations import Claim, Reservation
+from extender.cluster.ledgers.successors import Succession
 from extender.cluster.view import ClusterView, PodLedger
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
-from extender.model.objects import Namespace, Node, Pod
+from extender.model.objects import Controller, Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
 
 
@@ -78,6 +79,7 @@ class ClusterState(ClusterView):
         if not pod.terminal:
             self._groups.add(pod)
         self.rule_watch.upsert(pod, old)
+        self._successors.learn(pod, old)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.nominated is not None or self._nominated:
@@ -275,6 +277,17 @@ class ClusterState(ClusterView):
     def _nominations_change(self, changed: bool) -> None:  # noqa: FBT001 - how often, 0 or 1
         self.version += changed
         self.nominations += changed
+
+    # Pods that are moved
+
+    def expect_successor(self, pod: Pod) -> Succession:
+        """Note that a pod is evicted for a better place, which its successor is to find."""
+        self.version += 1
+        return self._successors.expect(pod)
+
+    def end_succession(self, owner: Controller) -> None:
+        """Note that nobody is expected of a controller any more."""
+        self._successors.end(owner)
 
     # Nodes and namespaces
 

@@ -32,6 +32,7 @@ from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLed
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
+from extender.cluster.ledgers.successors import SuccessorLedger, Successors
 from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
@@ -93,6 +94,8 @@ class ClusterView:
     """The places that are promised to pods."""
     nominated: Final[NominatedPods]
     """The waiting pods that are nominated to a node."""
+    successors: Final[Successors]
+    """The pods that are expected in place of those that were moved."""
     rule_watch: Final[RuleWatch]
     """What is known of rules that hold during execution; empty when nobody asks."""
 
@@ -158,6 +161,7 @@ class ClusterView:
         self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
+        self.successors = self._successors = SuccessorLedger()
         self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)
 
     def pod(self, key: str, uid: str) -> Pod | None:

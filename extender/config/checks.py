@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from extender.config.connections import Serving
 from extender.config.faults import show
-from extender.config.schema import Config
+from extender.config.schema import Config, Mode
 from extender.errors import ConfigError, ObjectError
 from extender.model.verdict import PluginName
 from extender.wire.node_affinity import read_node_affinity
@@ -70,6 +70,9 @@ def _node_affinity(config: Config) -> Iterator[ConfigError]:
 
 
 def _execution(config: Config) -> Iterator[ConfigError]:
+    if config.preferred_during_execution.enabled and config.mode is Mode.SHADOW:
+        path = "preferredDuringExecution.enabled"
+        yield ConfigError(path, "needs scores of ours for the successors: mode assist or replace")
     settings = config.required_during_execution
     annotations = config.annotations
     for read in (

@@ -176,3 +176,28 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
         if self.plain_rules.empty:
             return Execution()
         return Execution(self.plain_rules.read("requiredDuringExecution.plainRules"))
+
+
+class PreferredDuringExecution(Block, frozen=True, kw_only=True):
+    """Moving pods that sit worse than they have to by preferred rules; modes assist and replace.
+
+    Lease, evictionsPerMinute (half of it) and maxAffected (of all pods, in any hour) are those of
+    requiredDuringExecution, which need not be enabled.
+    """
+
+    enabled: bool = False
+    """True moves a pod where another node suits it better and would take it, with the rights of
+    manifests/components/eviction. The default leaves running pods alone."""
+
+    dry_run: bool = True
+    """True does all but evict: it is counted and told in an Event, once a day a controller."""
+
+    min_gain: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    """Weight that a pod's own preferred terms have to gain by a move, and all terms together."""
+
+    settle_seconds: Annotated[float, Meta(ge=0, le=86400)] = 300
+    """Seconds for which a better place has to be there before a pod is moved."""
+
+    rest_seconds: Annotated[float, Meta(ge=1, le=86400)] = 60
+    """Seconds for which no further pod of a controller is moved after one was replaced; four times
+    as long after each move whose successor did not find a better place, up to a day."""

@@ -13,7 +13,12 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from extender.config.connections import Block, ClientConnection, Serving
-from extender.config.execution import Annotations, NodeAffinityTerms, RequiredDuringExecution
+from extender.config.execution import (
+    Annotations,
+    NodeAffinityTerms,
+    PreferredDuringExecution,
+    RequiredDuringExecution,
+)
 from extender.model.verdict import PluginName
 from extender.wire.affinity import Gates
 
@@ -195,6 +200,7 @@ class Config(Block, frozen=True, kw_only=True):
     preemption: PreemptionSettings = PreemptionSettings()
     annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
+    preferred_during_execution: PreferredDuringExecution = PreferredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
     client_connection: ClientConnection = ClientConnection()
@@ -213,8 +219,9 @@ class Config(Block, frozen=True, kw_only=True):
 
     @property
     def moves_pods(self) -> bool:
-        """Whether pods that break rules are evicted, or looked at as if."""
-        return self.required_during_execution.enabled
+        """Whether running pods are evicted for the sake of rules, or looked at as if."""
+        settings = self.required_during_execution, self.preferred_during_execution
+        return any(each.enabled for each in settings)
 
     @property
     def looks_at_quotas(self) -> bool:

@@ -92,6 +92,17 @@ class LastLook:
             return Looked(why="the API server could not be asked")
         return self._compare(read, execution, pod, breach, target)
 
+    async def at_move(self, pod: Pod, target: str) -> Looked:
+        """Look whether a pod and its node, and the one that would take it, are as was judged."""
+        read = _Read()
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._read_pods(read, [pod], (pod.node, target))
+        except (ExtenderError, TimeoutError) as error:
+            self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, error)
+            return Looked(why="the API server could not be asked")
+        return self._compare_places(read, pod, target)
+
     async def at_victim(self, victim: Pod, others: Iterable[Pod]) -> Looked:
         """Look whether a victim of preemption, its node and its namespace are as they were judged.
 
@@ -145,12 +156,8 @@ class LastLook:
     def _compare(
         self, read: _Read, execution: Execution, pod: Pod, breach: Breach, target: str
     ) -> Looked:
-        state, seen = self._state, read.pods[pod.key]
-        if seen is None or seen.pod.uid != pod.uid:
-            return Looked(why="the pod is gone")
-        why = self._difference(read, pod)
-        if why is None and not self._is_node_known(read, target):
-            why = "the node that would take it is not as the watch has shown it"
+        state, places = self._state, self._compare_places(read, pod, target)
+        why = places.why
         now = state.pod(pod.key, pod.uid)
         if why is None and (now is None or breach not in in_force(state, execution, now)):
             why = "the rule is not broken any more"
@@ -166,6 +173,15 @@ class LastLook:
                 why = "whoever is in its way is not as the watch has shown it"
         if why is None and breach.rule.kind is RuleKind.AFFINITY:
             why = self._matched_in(read, breach)
+        return Looked(places.version, why)
+
+    def _compare_places(self, read: _Read, pod: Pod, target: str) -> Looked:
+        seen = read.pods[pod.key]
+        if seen is None or seen.pod.uid != pod.uid:
+            return Looked(why="the pod is gone")
+        why = self._difference(read, pod)
+        if why is None and not self._is_node_known(read, target):
+            why = "the node that would take it is not as the watch has shown it"
         return Looked(seen.version, why)
 
     def _difference(self, read: _Read, pod: Pod) -> str | None:

@@ -131,6 +131,15 @@ class Metrics(ObserverMetrics):
             "Pods that break a rule which holds during execution, by what becomes of them.",
             "outcome",
         )
+        self.repairs = make.counters(
+            "repairs",
+            "Pods moved for preferred rules, by whether their successors found a better place.",
+            result=("landed", "missed"),
+        )
+        self.repairable = make.gauges(
+            "repairable_controllers",
+            "Controllers of which a pod would sit better elsewhere by preferred rules.",
+        )
         self.evictions_paused = make.gauges(
             "evictions_paused", "1 while more pods than maxAffected would have to go."
         )

@@ -34,6 +34,7 @@ class Outcome(Enum):
     PAUSED = "paused", "too many pods are affected, here or in all: evictions are paused"
     TURN = "waitsForTurn", "it waits for its turn under evictionsPerMinute"
     OWNER_BUSY = "ownerBusy", "another pod of its controller is being moved"
+    RESTS = "rests", "its controller rests after a move"
     GOES = "goes", "it is evicted"
     DRY_RUN = "dryRun", "it would have been evicted: dryRun is on"
     EVICTED = "evicted", "it was evicted and is about to go"

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
-from sys import maxsize
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.domain_limits import DomainLimit
@@ -35,6 +34,7 @@ from extender.verbs.evicting import Outcome, kept
 from extender.verbs.inter_pod_affinity import InterPodAffinity, scores
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser, ExpectedPlacement
+from extender.verbs.prioritizing import Scored
 
 PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
 """Required affinity adds to a score as well, but no move makes or breaks it."""
@@ -46,7 +46,8 @@ MOST_COMPARED: Final = 20_000
 milliseconds. With more, each of these pods is judged by itself."""
 
 
-UNBOUNDED: Final = maxsize
+UNBOUNDED: Final = 1 << 62
+NODES_AT_ONCE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,8 @@ def improvements(
     a class on one node are alike, save for their preferred node affinity.
     """
     for pods in _alike(state, placed):
-        yield from (None for _ in _counting(state, placed.pod_class))
-        for _, pod in _suspects(state, chooser, pods, margin):
+        yield from (None for _ in _counting(state, placed.pod_class) if pods)
+        for _, pod in _suspects(state, chooser, pods, margin) if pods else ():
             yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
             yield improvement(state, chooser, pod, margin)
         yield None
@@ -91,8 +92,8 @@ def best_improvement(
     """
     best: Improvement | None = None
     for pods in _alike(state, placed):
-        yield from (None for _ in _counting(state, placed.pod_class))
-        for bound, pod in _suspects(state, chooser, pods, margin):
+        yield from (None for _ in _counting(state, placed.pod_class) if pods)
+        for bound, pod in _suspects(state, chooser, pods, margin) if pods else ():
             if best is not None and bound <= best.own:
                 break
             yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
@@ -115,11 +116,36 @@ def improvement(
     Beside pods that are expected somewhere, nominated ones and what nodes have room for.
     O(nodes x tables).
     """
-    pod = state.pod(pod.key, pod.uid) or pod
-    gains = _gains(state, pod, chooser.everywhere(), margin)
+    known = state.pod(pod.key, pod.uid)
+    if known is None or known.deleting:
+        return None
+    gains = _gains(state, known, chooser.everywhere(), margin)
     best = sorted(gains, key=lambda name: gains[name][1], reverse=True)
-    target = chooser.choose(pod, avoid=(), placements=placements, among=best) if best else None
-    return None if target is None else Improvement(pod, target, *gains[target])
+    target = chooser.choose(known, avoid=(), placements=placements, among=best) if best else None
+    return None if target is None else Improvement(known, target, *gains[target])
+
+
+def steered(state: ClusterState, pod: Pod, asked: NodeList, max_score: int) -> Scored:
+    """Score the successor of a pod that was moved: only the nodes that suit it best get points.
+
+    What other plugins of the scheduler think of nodes would otherwise outweigh small preferences,
+    and the move would have been for nothing.
+    """
+    if not asked.numbers:
+        return Scored()
+    with state.without(pod.key, pod.uid):
+        total = _total_worth(state, pod, asked)
+    best = max(total)
+    final = {each: max_score if each == best else 0 for each in {*total}}
+    return Scored(asked.numbers, total, final) if len(final) > 1 else Scored()
+
+
+def gain_on(state: ClusterState, chooser: Chooser, pod: Pod, node: str) -> int | None:
+    """Return what a placed pod would gain on a node, by all terms; None if either is not there."""
+    if not {node, pod.node} <= state.nodes.keys():
+        return None
+    asked = chooser.everywhere().only([pod.node or "", node])
+    return _gains(state, pod, asked, -UNBOUNDED)[node][1]
 
 
 def stays(pod: Pod) -> str | None:
@@ -139,19 +165,27 @@ Alike: TypeAlias = Mapping[str, Pod]
 """Pods with the same preferences, one for each node."""
 
 
-def _alike(state: ClusterState, placed: PlacedClass) -> list[Alike]:
-    """Return the pods of a class that prefer anything and may be moved; O(pods on their nodes)."""
+def _alike(state: ClusterState, placed: PlacedClass) -> Iterator[Alike | None]:
+    """Yield the pods of a class that prefer anything and may be moved; O(pods on their nodes).
+
+    None for every few nodes before. Whether pods of a class prefer nodes, the first one tells.
+    """
     pod_class, names = placed.pod_class, state.nodes.names
     prefers_pods = any(True for _ in _terms_for_moves(state.class_in_force(pod_class)))
     found: dict[NodeAffinity | None, dict[str, Pod]] = {}
-    for name in [names[number] for number in placed.on_nodes]:
+    for count, name in enumerate([names[number] for number in placed.on_nodes]):
         for pod in state.pods_on(name) if name in state.nodes else ():
-            if pod.pod_class is pod_class and not pod.deleting:
-                asks = state.in_force(pod).node_affinity
-                prefers_nodes = asks is not None and any(asks.preferred_rules)
-                if (prefers_pods or prefers_nodes) and stays(pod) is None:
-                    found.setdefault(asks if prefers_nodes else None, {})[name] = pod
-    return [*found.values()]
+            if pod.pod_class is not pod_class or pod.deleting:
+                continue
+            asks = state.in_force(pod).node_affinity
+            prefers_nodes = asks is not None and any(asks.preferred_rules)
+            if not (prefers_pods or prefers_nodes):
+                return
+            if stays(pod) is None:
+                found.setdefault(asks if prefers_nodes else None, {})[name] = pod
+        if count % NODES_AT_ONCE == 0:
+            yield None
+    yield from found.values()
 
 
 def _terms_for_moves(pod_class: PodClass) -> Iterator[WeightedTerm | LimitedTerm]:
@@ -201,10 +235,7 @@ def _gains(
     if pod.node is None or pod.node not in state.nodes:
         return {}
     with state.without(pod.key, pod.uid):
-        own = _own_worth(state, pod, asked)
-        every = PODS.prepare(state, pod)
-        others = [0] * len(own) if every is None else every.raw(asked)
-        total = list(map(add, others, _worth_of_nodes(state, pod, asked)))
+        own, total = _own_worth(state, pod, asked), _total_worth(state, pod, asked)
     here = asked.names.index(pod.node)
     return {
         name: (mine - own[here], all_in_all - total[here])
@@ -216,6 +247,11 @@ def _gains(
 def _own_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
     mine, nodes = scores(_own_tables(state, pod)), _worth_of_nodes(state, pod, asked)
     return nodes if mine is None else list(map(add, mine.raw(asked), nodes))
+
+
+def _total_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
+    every, nodes = PODS.prepare(state, pod), _worth_of_nodes(state, pod, asked)
+    return nodes if every is None else list(map(add, every.raw(asked), nodes))
 
 
 def _worth_of_nodes(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:

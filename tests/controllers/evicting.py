@@ -14,6 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
+from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter, Turns
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
@@ -116,19 +117,20 @@ class Rig:
         self.registry = CollectorRegistry()
         self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
         self.history = History()
-        metrics = Metrics(self.registry)
+        metrics, clock = Metrics(self.registry), lambda: self.now
         context = ControllerContext(
             self.state,
             (InterPodAffinity(), NodeAffinityPlugin(), MaxMatchingPods()),
             metrics,
             WarmUp(self.state, metrics),
             self.history,
-            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
+            Clocks(clock, clock, lambda: 0.0),
         )
         self.controller = EvictionController(
             context,
             self.mover,
             self.leader,
+            Turns(OwnerLocks(self.state, clock), RateLimiter(per_minute, clock)),
             execution=execution,
             limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
             unready=lambda: None,

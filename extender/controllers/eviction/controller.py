@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
 from extender.controllers.eviction.moving import REST_SECONDS, EvictionLimits, Mover
-from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker
+from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker, Turns
 from extender.controllers.eviction.record import BrokenRules, Record
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.model.execution import Execution
@@ -44,6 +44,7 @@ class EvictionController(Reconciler):
         context: ControllerContext,
         mover: PodMover,
         leadership: Leadership,
+        turns: Turns,
         *,
         execution: Execution,
         limits: EvictionLimits,
@@ -65,6 +66,7 @@ class EvictionController(Reconciler):
             mover,
             leadership,
             self._recorder,
+            turns=turns,
             limits=limits,
             execution=execution,
             still=self._still,

@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
-from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
+from extender.controllers.eviction.owner_locks import Turns
 from extender.controllers.eviction.record import Record
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
@@ -47,6 +47,7 @@ class Mover:
         leadership: Leadership,
         recorder: EventRecorder,
         *,
+        turns: Turns,
         limits: EvictionLimits,
         execution: Execution,
         still: Callable[[Record], bool],
@@ -65,8 +66,7 @@ class Mover:
         self._execution = execution
         self._last_look = LastLook(state, port.objects)
         self._warm_up = context.warm_up
-        self._window = RateLimiter(limits.per_minute, clock)
-        self._owner_locks = OwnerLocks(state, clock)
+        self._window, self._owner_locks = turns.window, turns.locks
 
     def inherit(self, number: int) -> None:
         """Note how many another replica has evicted in the last minute."""

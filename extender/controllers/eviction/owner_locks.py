@@ -148,6 +148,14 @@ class OwnerLocks:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """What all who evict share."""
+
+    locks: OwnerLocks
+    window: RateLimiter
+
+
+@dataclass(frozen=True, slots=True)
 class Pauses:
     """For whom evictions are paused."""
 

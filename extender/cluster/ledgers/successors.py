@@ -1,0 +1,61 @@
+"""Pods that were moved, and those that their controllers make in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extender.model.objects import Controller, Pod
+
+
+@dataclass(slots=True, eq=False)
+class Succession:
+    """A pod that was evicted so that its successor may find a better place."""
+
+    pod: Pod
+    """Who goes, or is gone."""
+    successor: Pod | None = None
+    """The first pod that its controller has made since, as the watch showed it last."""
+
+
+class Successors:
+    """Who is expected; one of a controller at a time."""
+
+    def __init__(self) -> None:
+        self._expected: dict[Controller, Succession] = {}
+
+    def __len__(self) -> int:
+        return len(self._expected)
+
+    def expects(self, pod: Pod) -> bool:
+        """Return whether a pod that waits is the successor of one that was moved, or may be it."""
+        found = self._expected.get(pod.controller) if pod.controller is not None else None
+        if found is None or pod.uid == found.pod.uid:
+            return False
+        return found.successor is None or found.successor.uid == pod.uid
+
+
+class SuccessorLedger(Successors):
+    """Changed by the state alone."""
+
+    def expect(self, pod: Pod) -> Succession:
+        """Note that a pod goes and its controller makes another one; ValueError without one."""
+        if pod.controller is None:
+            raise ValueError(f"nobody makes another {pod.key}")
+        found = self._expected[pod.controller] = Succession(pod)
+        return found
+
+    def end(self, owner: Controller) -> None:
+        """Note that nobody is expected of a controller any more."""
+        self._expected.pop(owner, None)
+
+    def learn(self, pod: Pod, old: Pod | None) -> None:
+        """Take over a pod that is new or has changed."""
+        if not self._expected or pod.controller is None:
+            return
+        found = self._expected.get(pod.controller)
+        if found is None:
+            return
+        known = found.successor
+        is_new = old is None or old.uid != pod.uid
+        if (known is None and is_new) or (known is not None and known.uid == pod.uid):
+            found.successor = pod

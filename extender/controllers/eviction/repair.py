@@ -1,0 +1,379 @@
+"""Moves pods that sit worse than they have to by preferred rules: few, seldom, never to and fro.
+
+In rounds it looks for the pod of each controller that would gain most on another node. Where that
+stays so, the pod is evicted, and its successor is given points for nothing but the nodes that suit
+it best. One move of a controller at a time; after it, the controller rests, and longer after each
+successor that did not find a better place.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from extender.cluster.ledgers.successors import Succession
+from extender.controllers.context import ControllerContext
+from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
+from extender.controllers.eviction.owner_locks import WINDOW_SECONDS, Turns
+from extender.controllers.history import HOUR, Kind
+from extender.controllers.last_look import LastLook
+from extender.errors import ApiError, ExtenderError
+from extender.metrics.table import MOVES
+from extender.model.objects import Controller, Pod, PodClass
+from extender.ports import Check, Evicted, Eviction, Leadership, Occurrence, PodMover
+from extender.timing import LogThrottle
+from extender.verbs.evicting import Outcome
+from extender.verbs.interaction import prefer
+from extender.verbs.nominating import Chooser
+from extender.verbs.repair import Improvement, best_improvement, gain_on, improvement
+from extender.verbs.topology_spread import PodTopologySpread
+
+REASON: Final = "PreferredDuringExecution"
+"""The name under which evictions are counted, as of a plugin."""
+ROUND_SECONDS: Final = 1.0
+"""Between two rounds."""
+STEPS: Final = 20
+STEP_SECONDS: Final = 0.02
+"""After so many steps, of a fifth of a millisecond as a rule, there is a pause."""
+MOST_CONTROLLERS: Final = 10_000
+"""Controllers that are kept in mind; others come later."""
+LONGEST_REST_SECONDS: Final = 86_400.0
+MISS: Final = 4
+"""How many times longer a controller rests after each move that was for nothing."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairLimits:
+    """What is worth a move, and how soon and how often."""
+
+    min_gain: int
+    settle_seconds: float
+    rest_seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """What is known of a controller of which a pod would sit better elsewhere."""
+
+    since: float
+    """From when on there was such a pod in each round."""
+    found: Improvement | None = None
+    """As the last round had it; None while it rests and no pod would sit better."""
+    outcome: Outcome = Outcome.GRACE
+    why: str = ""
+    misses: int = 0
+    rests_until: float = 0.0
+
+
+class RepairController:
+    """Looks for such pods in a task of its own, and moves them."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        mover: PodMover,
+        leadership: Leadership,
+        turns: Turns,
+        *,
+        limits: RepairLimits,
+        eviction: EvictionLimits,
+        unready: Check,
+    ) -> None:
+        """Of `eviction`, the limits hold for these moves as well; `turns` are shared with it."""
+        state, clocks = context.state, context.clocks
+        self._state = state
+        self._clock, self._sleep = clocks.clock, clocks.sleep
+        self._metrics, self._history = context.metrics, context.history
+        self._warm_up = context.warm_up
+        self._port = mover
+        self._leadership = leadership
+        self._turns = turns
+        self._limits, self._eviction = limits, eviction
+        self._unready = unready
+        # The scheduler keeps a successor to its hard constraints.
+        self._chooser = Chooser(state, (*context.plugins, PodTopologySpread()))
+        self._last_look = LastLook(state, mover.objects)
+        self._candidates: dict[Controller, Candidate] = {}
+        self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
+        self._hour: deque[float] = deque()
+        self._served: dict[str, float] = {}
+        self._led_since: float | None = None
+        self._throttle = LogThrottle(_log)
+        self._metrics.evictions.begin((REASON,), MOVES)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Return the controllers of which a pod would sit better elsewhere."""
+        return [each for each in self._candidates.values() if each.found is not None]
+
+    async def run(self) -> NoReturn:
+        """Look, and move, for as long as the program runs."""
+        while True:
+            try:
+                await self.round()
+            except Exception as error:  # noqa: BLE001 - the next round may fare better
+                self._throttle.log(
+                    logging.ERROR, type(error).__name__, "a round of moves failed", exc_info=error
+                )
+            await self._sleep(ROUND_SECONDS)
+
+    async def round(self) -> None:
+        """Look at every class once, and move whoever is due."""
+        if not self._is_sure():
+            return
+        self._look_at_lead()
+        self._end_moves()
+        found = await self._look()
+        now = self._clock()
+        for owner, known in list(self._candidates.items()):
+            known.found = found.get(owner)
+            if known.found is None:
+                known.since = now
+                if known.rests_until <= now:
+                    del self._candidates[owner]
+        for owner, best in found.items():
+            if owner in self._candidates or len(self._candidates) < MOST_CONTROLLERS:
+                self._candidates.setdefault(owner, Candidate(now)).found = best
+        for owner in self._in_turn():
+            await self._consider(owner, self._candidates[owner])
+        self._publish()
+
+    async def _look(self) -> dict[Controller, Improvement]:
+        """Return the best move for each controller; in steps, for others have their turns."""
+        found: dict[Controller, Improvement] = {}
+        steps = 0
+        for placed in list(self._state.placed_classes):
+            for each in best_improvement(self._state, self._chooser, placed, self._limits.min_gain):
+                owner = None if each is None else each.pod.controller
+                if each is not None and owner is not None:
+                    known = found.get(owner)
+                    if known is None or each.rank > known.rank:
+                        found[owner] = each
+                steps += 1
+                await self._sleep(0 if steps % STEPS else STEP_SECONDS)
+        return found
+
+    def _in_turn(self) -> list[Controller]:
+        """Return whom to look at; first those whose namespace has had no move for the longest."""
+        due = [owner for owner, each in self._candidates.items() if each.found is not None]
+        return sorted(due, key=lambda owner: self._served.get(owner.namespace, 0.0))
+
+    def _is_sure(self) -> bool:
+        return self._unready() is None and self._state.stale is None
+
+    def _look_at_lead(self) -> None:
+        """Begin to wait anew with the lead: nobody knows whom the last leader has moved."""
+        now = self._clock()
+        if not self._leadership.leads:
+            self._led_since = None
+        elif self._led_since is None:
+            self._led_since = now
+            for each in self._candidates.values():
+                each.since = now
+
+    # What became of moves
+
+    def _end_moves(self) -> None:
+        for owner, (succession, move) in list(self._moves.items()):
+            if self._turns.locks.busy(owner):
+                continue
+            del self._moves[owner]
+            self._state.end_succession(owner)
+            known = self._candidates.setdefault(owner, Candidate(self._clock()))
+            known.misses = 0 if self._has_landed(succession, move) else known.misses + 1
+            result = "missed" if known.misses else "landed"
+            self._metrics.repairs.count(result)
+            self._history.note(Kind.EVICTION, result, move.pod.key, move.target)
+            known.outcome = Outcome.RESTS
+            self._rest(known)
+
+    def _has_landed(self, succession: Succession, move: Improvement) -> bool:
+        """Return whether the successor sits better than it would where the pod was."""
+        seen = succession.successor
+        known = None if seen is None else self._state.pod(seen.key, seen.uid)
+        if known is None or known.node is None:
+            return False
+        back = gain_on(self._state, self._chooser, known, move.pod.node or "")
+        return back is None or back <= -self._limits.min_gain
+
+    def _rest(self, known: Candidate) -> None:
+        seconds = self._limits.rest_seconds * MISS**known.misses
+        known.rests_until = self._clock() + min(seconds, LONGEST_REST_SECONDS)
+
+    # One controller
+
+    async def _consider(self, owner: Controller, known: Candidate) -> None:
+        found = known.found
+        if found is None:
+            return
+        outcome = self._whether(owner, known, found)
+        if outcome is Outcome.RESTS:
+            # What came of the last attempt says more.
+            return
+        known.outcome, known.why = outcome, ""
+        if outcome is not Outcome.GOES:
+            return
+        await self._warm_up.prepare(found.pod)
+        # Of all that has passed meanwhile, the moves of others among it.
+        again = self._again(found.pod)
+        if again is None:
+            known.outcome = Outcome.UNCONFIRMED
+            return
+        await self._move(owner, known, again)
+
+    def _whether(self, owner: Controller, known: Candidate, found: Improvement) -> Outcome:
+        """Say whether a pod goes now, and why not."""
+        now, led = self._clock(), self._led_since
+        if not self._leadership.leads or led is None or now - led < WINDOW_SECONDS:
+            return Outcome.STANDBY
+        if now - known.since < self._limits.settle_seconds:
+            return Outcome.GRACE
+        return Outcome.RESTS if now < known.rests_until else self._turn(owner, found.pod.pod_class)
+
+    def _turn(self, owner: Controller, mine: PodClass) -> Outcome:
+        """Say whether a pod of a controller may go beside what else is moved."""
+        locks = self._turns.locks
+        others = (move.pod.pod_class for _, move in self._moves.values())
+        if locks.busy(owner) or any(prefer(self._state, each, mine) for each in others):
+            return Outcome.OWNER_BUSY
+        if locks.paused(owner):
+            return Outcome.BUDGET
+        if self._turns.window.recent >= max(1, self._eviction.per_minute // 2):
+            return Outcome.TURN
+        return Outcome.PAUSED if self._moved_enough() else Outcome.GOES
+
+    def _moved_enough(self) -> bool:
+        while self._hour and self._hour[0] <= self._clock() - HOUR:
+            self._hour.popleft()
+        most = max(1, int(self._eviction.max_affected * len(self._state.pods)))
+        return len(self._hour) >= most
+
+    def _again(self, pod: Pod) -> Improvement | None:
+        placements = self._turns.locks.placements()
+        return improvement(
+            self._state, self._chooser, pod, self._limits.min_gain, placements=placements
+        )
+
+    async def _move(self, owner: Controller, known: Candidate, move: Improvement) -> None:
+        """Evict a pod; its turn is taken before anything is awaited, and given back if need be."""
+        window, locks, pod = self._turns.window, self._turns.locks, move.pod
+        window.take()
+        locks.begin(owner, pod, move.target)
+        succession = self._state.expect_successor(pod)
+        kept = False
+        try:
+            kept = await self._carry_out(owner, known, move)
+        finally:
+            if kept:
+                window.done()
+            else:
+                window.give_back()
+            if not kept or self._eviction.dry_run:
+                locks.end(owner)
+                self._state.end_succession(owner)
+        if kept:
+            self._hour.append(self._clock())
+            self._served = {
+                name: at for name, at in self._served.items() if at > self._clock() - HOUR
+            }
+            self._served[owner.namespace] = self._clock()
+            if self._eviction.dry_run:
+                # What would be moved is told once a day, not once a rest.
+                known.rests_until = self._clock() + LONGEST_REST_SECONDS
+            else:
+                self._moves[owner] = succession, move
+        elif known.rests_until <= self._clock():
+            self._rest(known)
+
+    async def _carry_out(self, owner: Controller, known: Candidate, move: Improvement) -> bool:
+        """Confirm the lead and what the API server has, and evict; False: certainly not done."""
+        pod = move.pod
+        if not await self._leadership.confirm(self._turns.window.recent):
+            known.outcome = Outcome.STANDBY
+            return False
+        looked = await self._last_look.at_move(pod, move.target)
+        if looked.why is not None:
+            known.outcome, known.why = Outcome.UNCONFIRMED, looked.why
+            self._count("unconfirmed", move, looked.why)
+            return False
+        try:
+            answer = await self._port.evict(
+                pod,
+                version=looked.version,
+                dry_run=self._eviction.dry_run,
+                may_go=lambda: self._leadership.leads and self._is_sure() and self._still(move),
+            )
+        except ExtenderError as error:
+            known.outcome, known.why = Outcome.FAILED, str(error)
+            self._count("failed", move, str(error))
+            return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
+        return await self._take_over(owner, known, move, answer)
+
+    def _still(self, move: Improvement) -> bool:
+        """Return whether the pod would gain as much by going at this very moment."""
+        known = self._state.pod(move.pod.key, move.pod.uid)
+        if known is None or known.deleting or known.node != move.pod.node:
+            return False
+        return self._again(known) is not None
+
+    async def _take_over(
+        self, owner: Controller, known: Candidate, move: Improvement, answer: Eviction
+    ) -> bool:
+        """Note what the API server has said; return whether it has evicted, or would have."""
+        match answer.became:
+            case Evicted.REFUSED:
+                known.outcome, known.why = Outcome.BUDGET, answer.why
+                self._count("refused", move, answer.why)
+                self._turns.locks.pause(owner, answer.retry_after or 0.0)
+                return False
+            case Evicted.GONE | Evicted.CHANGED:
+                self._count(answer.became.value, move, answer.why)
+                return False
+            case Evicted.NOT_SENT:
+                return False
+            case Evicted.DONE:
+                dry = self._eviction.dry_run
+                known.outcome = Outcome.DRY_RUN if dry else Outcome.EVICTED
+                self._count("dryRun" if dry else "evicted", move, said(move))
+                await self._tell(move)
+                return True
+
+    # What is said
+
+    async def _tell(self, move: Improvement) -> None:
+        dry = self._eviction.dry_run
+        note = f"{said(move)}; {'would be evicted (dry run)' if dry else 'evicted'} now"
+        reason = "WouldEvict" if dry else "Evicted"
+        _log.info("%s: %s, for node %s", move.pod.key, note, move.target)
+        occurrence = Occurrence(f"{reason}ByPreferredRule", "Evicting", note)
+        try:
+            await self._port.report(move.pod, occurrence)
+        except ExtenderError as error:
+            self._throttle.log(logging.WARNING, type(error).__name__, "no Event: %s", error)
+
+    def _count(self, result: str, move: Improvement, note: str) -> None:
+        self._metrics.evictions.count(REASON, result)
+        self._history.note(Kind.EVICTION, result, move.pod.key, move.pod.node, note)
+
+    def _publish(self) -> None:
+        self._metrics.repairable.set(len(self.candidates))
+
+
+def said(move: Improvement) -> str:
+    """Say what a pod gains, in words that name no node."""
+    return (
+        f"its preferred rules are met better on another node, by {move.own} in their weights "
+        f"({move.total} with those of other pods)"
+    )
+
+
+def waiting_moves(controller: RepairController) -> Iterator[tuple[Improvement, Candidate]]:
+    """Yield what would be moved, and what keeps it."""
+    for each in controller.candidates:
+        if each.found is not None:
+            yield each.found, each
