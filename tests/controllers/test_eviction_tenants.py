@@ -35,7 +35,7 @@ def theirs(name: str = "theirs", app: str = "web") -> Pod:
     return pod(name, "tenant").labels(app=app)
 
 
-# Who was there first (docs/annotations.md has this table)
+# Who was there first (docs/annotations.md says who goes then)
 
 
 async def relabelled(rig: Rig) -> None:

@@ -25,7 +25,7 @@ OBJECTS = [
 
 
 def test_no_command_is_left_out() -> None:
-    assert PAGE.asked == [LIVE, DUMPED, "affinity-extender dump -o dump.json"]
+    assert PAGE.asked == [LIVE, "affinity-extender dump -o dump.json", DUMPED]
 
 
 async def test_a_live_cluster_is_listed_once_and_is_advised_as_a_dump_of_it(
