@@ -39,13 +39,11 @@ _CONFIGURATION: Final = (
     "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
 )
 _COMMAND_LINE: Final = (
-    "# Command-line reference\n\n" + _MADE + "Every command and every flag, as `--help` shows "
-    "them. Source: `affinityctl/commands/` and `extender/serve.py`.\n"
-)
-_CLUSTERLOAD: Final = (
-    "# Command-line reference of clusterload\n\n" + _MADE + "Every command and every flag, as "
-    "`--help` shows them. [loadtest/README.md](../../loadtest/README.md) shows how to use them. "
-    "Source: `clusterload/cli.py`.\n"
+    "# Command-line reference\n\n" + _MADE + "Which commands there are, and which flags they have. "
+    "`--help` after a command tells what each flag does and which values it takes, with examples. "
+    "Flags of `serve` that set a field are explained in [configuration.md](configuration.md).\n\n"
+    "Every command ends with exit status 0 when all is fine, 2 for wrong usage or broken input, "
+    "and 3 when the cluster or a file cannot be read.\n"
 )
 _LINT_RULES: Final = (
     "# Rules of `lint`\n\n"
@@ -95,14 +93,14 @@ def configuration() -> str:
 
 
 def command_line() -> str:
-    """Write the reference of both programs in Markdown."""
-    plugin = kubectl_affinity()
-    names = ", ".join(f"`{name}`" for name in plugin.commands())
+    """Write the reference of all programs in Markdown."""
+    names = ", ".join(f"`{name}`" for name in kubectl_affinity().commands())
     return (
         _COMMAND_LINE
         + _of_program(affinity_extender())
-        + _of_itself(plugin)
-        + f"\nIts commands {names} are those of `affinity-extender`.\n"
+        + f"\n## kubectl affinity\n\nThe same program, with {names}.\n"
+        + _of_program(clusterload())
+        + "\n[loadtest/README.md](../../loadtest/README.md) shows how to use it.\n"
     )
 
 
@@ -125,18 +123,27 @@ def _example(spec: str) -> str:
 
 
 def _of_program(program: Parser) -> str:
-    """Write the reference of a program with all its commands in Markdown."""
-    parts = [_of_itself(program)]
-    for command in program.commands().values():
-        parts.append(f"\n## {command.prog}\n\n{command.description}\n")
-        parts += _flags(command)
-        parts.append(f"\n```text\n{command.epilog}```\n")
-    return "".join(parts)
+    """Write what each command of a program does, its flags and its own exit statuses."""
+    shorts = _shorts(program)
+    rows = [f"\n## {program.prog}\n\n| command | flags | exit status |\n| --- | --- | --- |\n"]
+    for name, command in program.commands().items():
+        flags = ", ".join(f"`{flag}`" for flag in _flags(command))
+        own = re.findall(r"^  ([14])  (.*)$", command.epilog or "", re.MULTILINE)
+        statuses = ". ".join(f"{status}: {text}" for status, text in own)
+        rows.append(f"| `{name}`: {shorts[name]} | {flags} | {statuses} |\n")
+    return "".join(rows)
 
 
-def _of_itself(program: Parser) -> str:
-    text = f"\n## {program.prog}\n\n{program.description}\n```text\n{program.epilog}```\n"
-    return text + "".join(_flags(program))
+def _shorts(program: Parser) -> dict[str, str]:
+    (commands,) = (each for each in program._actions if each.dest == "command")  # noqa: SLF001
+    choices: list[argparse.Action] = commands._choices_actions  # type: ignore[attr-defined] # noqa: SLF001
+    return {each.dest: each.help or "" for each in choices}
+
+
+def _flags(command: Parser) -> Iterator[str]:
+    for _, actions in command.groups():
+        for action in actions:
+            yield from (flag for flag in action.option_strings if flag not in {"-h", "--help"})
 
 
 def main() -> None:
@@ -152,7 +159,6 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": configuration(),
         "command-line.md": command_line(),
-        "clusterload.md": _CLUSTERLOAD + _of_program(clusterload()),
         "lint-rules.md": lint_rules(),
         "metrics.md": metrics(),
     }
@@ -216,26 +222,6 @@ def _default(field: inspect.Field) -> str:
 
 def _prose(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text.strip())
-
-
-def _flags(parser: Parser) -> Iterator[str]:
-    for title, actions in parser.groups():
-        flags = [_flag(action) for action in actions if not _is_command(action)]
-        if flags:
-            yield f"\n{title[:1].upper()}{title[1:]}:\n\n" + "".join(flags)
-
-
-def _is_command(action: argparse.Action) -> bool:
-    return action.dest == "command"
-
-
-def _flag(action: argparse.Action) -> str:
-    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.dest}`"
-    if action.nargs != 0:
-        values = "|".join(map(str, action.choices or ())) or action.metavar
-        names += f" `{values}`" if action.option_strings else f": `{values}`"
-    text = (action.help or "").replace("%(default)s", str(action.default))
-    return f"- {names}: {text}\n" if action.option_strings else f"- {names}; {text}\n"
 
 
 def metrics() -> str:
