@@ -48,9 +48,8 @@ _COMMAND_LINE: Final = (
 _LINT_RULES: Final = (
     "# Rules of `lint`\n\n"
     + _MADE
-    + "Every rule of `affinity-extender lint`, by what it looks at. "
-    "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
-    "Source: `affinityctl/lint/rules/`.\n"
+    + "Every rule of [`affinity-extender lint`](../lint.md), by what it looks at: how bad it is, "
+    "what is wrong, and what to do. `lint` also says why it hurts. The ids are stable.\n"
 )
 _METRICS: Final = (
     "# Metrics reference\n\n"
@@ -110,16 +109,10 @@ def lint_rules() -> str:
     for chapter in CHAPTERS:
         parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
         parts += (
-            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n"
-            f"- Why: {rule.why}\n- Fix: {rule.fix}\n{_example(rule.example)}"
+            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n{rule.fix}\n"
             for rule in chapter.rules
         )
     return "".join(parts)
-
-
-def _example(spec: str) -> str:
-    said = "Pods' spec, in a Deployment with three replicas and the label `app: web`"
-    return f"\n{said}:\n\n```yaml\n{spec}```\n" if spec else ""
 
 
 def _of_program(program: Parser) -> str:

@@ -68,9 +68,9 @@ RULES: Final = (
         "https-unverified",
         Level.ERROR,
         "The scheduler accepts any certificate from an extender.",
-        "Without a CA, enableHTTPS turns verification off, silently. Whoever gets between the two "
-        "can decide where pods go.",
-        "Set tlsConfig.caFile to the CA that signed the extender's certificate, and leave "
+        "Whoever gets between the two can decide where pods go: without a CA, enableHTTPS "
+        "verifies nothing.",
+        "Set tlsConfig.caFile to the CA of the extender's certificate, and leave "
         "tlsConfig.insecure out.",
         _unverified,
     ),
@@ -78,10 +78,9 @@ RULES: Final = (
         "plain-http-off-loopback",
         Level.ERROR,
         "Calls leave the host unencrypted.",
-        "Others on the network can read pods and where they go, and answer in the extender's "
-        "place.",
-        "Let the extender run beside the scheduler and use http://127.0.0.1:10280, or use TLS with "
-        "client certificates on both sides (docs/install.md, Beyond loopback).",
+        "Others on the network can read them, and answer in the extender's place.",
+        "Use http://127.0.0.1:10280 beside the scheduler, or TLS with client certificates "
+        "(docs/install.md, Beyond loopback).",
         _plain,
     ),
     Rule(
