@@ -30,13 +30,10 @@ _MADE: Final = "<!-- Written by `make reference`; change the source that it name
 
 _CONFIGURATION: Final = (
     "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
-    "the file that `serve --config` reads. A field that is left out, or is null, keeps its "
-    "default. An unknown field, a wrong type or a value out of range is an error that names the "
-    "file and the path of the field, and the program does not start; `serve --validate-only` "
-    "reports all of them. Some fields have a flag and an environment variable as well: flags win "
-    "over environment variables, these over the file, the file over the defaults. "
-    "`serve --write-config-to -` prints the configuration that they add up to.\n\n"
-    "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
+    "the file that `serve --config` reads, with its type, its default, and its flag and "
+    "environment variable if it has them. Flags win over environment variables, these over the "
+    "file, the file over the defaults; `serve --write-config-to -` prints what they add up to. "
+    "With any mistake the program does not start; `serve --validate-only` reports all of them.\n"
 )
 _COMMAND_LINE: Final = (
     "# Command-line reference\n\n" + _MADE + "Which commands there are, and which flags they have. "
@@ -54,14 +51,11 @@ _LINT_RULES: Final = (
 _METRICS: Final = (
     "# Metrics reference\n\n"
     + _MADE
-    + "Every metric at `/metrics` on the operations port. No label holds the name of a pod, node "
-    "or namespace. Where the values of a label are known beforehand they are listed, and their "
-    "series are there from the start, at 0. `rest_client_*` are the names that all Kubernetes "
-    "components use for their requests to the API server. Besides these there are "
+    + "Every metric at `/metrics` on the operations port; [monitoring.md](../monitoring.md) shows "
+    "what to look at. No label holds the name of a pod, node or namespace. Where the values of a "
+    "label are listed, their series are there from the start, at 0. Besides these there are "
     "`process_*` and `python_*`, and at `/metrics/slis` the `kubernetes_healthcheck` and "
-    "`kubernetes_healthchecks_total` of Kubernetes components. [monitoring.md](../monitoring.md) "
-    "shows what to look at.\n\n"
-    "Source: `extender/metrics/`.\n"
+    "`kubernetes_healthchecks_total` of Kubernetes components.\n"
 )
 
 
@@ -80,7 +74,7 @@ def configuration() -> str:
             intro = _prose(type(value).__doc__ or "")
             blocks.append(f"\n## `{field.encode_name}`\n\n{intro}\n")
             if field.encode_name in options:
-                blocks.append(f"\n{_also(options[field.encode_name])}")
+                blocks.append(f"\n- {_also(options[field.encode_name])}\n")
             for inner in _fields(type(value)):
                 path = f"{field.encode_name}.{inner.encode_name}"
                 text = said[type(value).__name__, inner.name]
@@ -179,14 +173,13 @@ def _said_of_fields(source: str) -> dict[tuple[str, str], str]:
 
 
 def _entry(path: str, field: inspect.Field, text: str, option: Option | None) -> str:
-    facts = f"- Type: {_type(field.type)}\n- Default: {_default(field)}\n"
-    also = "" if option is None else _also(option)
-    return f"\n### `{path}`\n\n{_prose(text)}\n\n{facts}{also}"
+    also = "" if option is None else f"; {_also(option)}"
+    return f"\n### `{path}`\n\n{_prose(text)}\n\n- {_type(field.type)}; {_default(field)}{also}\n"
 
 
 def _also(option: Option) -> str:
     dashes = "-" if len(option.flag) == 1 else "--"
-    return f"- Flag: `{dashes}{option.flag}`\n- Environment: `{option.variable}`\n"
+    return f"`{dashes}{option.flag}`, `{option.variable}`"
 
 
 def _type(kind: inspect.Type) -> str:
@@ -198,19 +191,19 @@ def _type(kind: inspect.Type) -> str:
 
 def _default(field: inspect.Field) -> str:
     if field.required:
-        return "none, required"
+        return "required"
     value: Any = field.default if field.default is not NODEFAULT else field.default_factory()
     match value:
         case None:
-            return "unset"
+            return "default unset"
         case bool():
-            return f"`{str(value).lower()}`"
+            return f"default `{str(value).lower()}`"
         case tuple():
-            return f"`[{', '.join(map(str, value))}]`"
+            return f"default `[{', '.join(map(str, value))}]`"
         case Struct():
-            return "`{}`"
+            return "default `{}`"
         case _:
-            return f"`{value}`"
+            return f"default `{value}`"
 
 
 def _prose(text: str) -> str:
@@ -230,14 +223,15 @@ def metrics() -> str:
 
 
 def _family(family: Family, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    yield f"\n## `{family.name}`\n\n{family.text}\n\n- Type: {family.kind}\n"
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    by = f" by {labels}" if labels else ""
+    yield f"\n## `{family.name}`\n\n{family.text}\n\n- {family.kind.capitalize()}{by}\n"
     for label in family.labels:
-        known = sorted(values.get((family.name, label), ()))
-        listed = ": " + ", ".join(f"`{value}`" for value in known) if known else ""
-        yield f"- Label `{label}`{listed}\n"
+        if known := sorted(values.get((family.name, label), ())):
+            yield f"- `{label}`: {', '.join(f'`{value}`' for value in known)}\n"
     if family.buckets:
         first, *_, last = family.buckets
-        yield f"- Buckets: {len(family.buckets)}, from {_time(first)} to {_time(last)}\n"
+        yield f"- {len(family.buckets)} buckets, {_time(first)} to {_time(last)}\n"
 
 
 def _time(seconds: float) -> str:
