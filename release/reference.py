@@ -185,8 +185,9 @@ def _also(option: Option) -> str:
 def _type(kind: inspect.Type) -> str:
     inner = unwrap(kind)
     if isinstance(inner, inspect.VarTupleType):
-        return f"list; each is {_type(inner.item_type)}"
-    return describe(inner)
+        return f"list; each {_type(inner.item_type)}"
+    text = re.sub("^(a|the name of a) ", "", describe(inner))
+    return text.replace("whole number in", "integer").replace(" in ", " ")
 
 
 def _default(field: inspect.Field) -> str:

@@ -73,9 +73,8 @@ class Serving(Block, frozen=True, kw_only=True):
     answer."""
 
     idle_timeout_seconds: Annotated[float, Meta(ge=100, le=86_400)] = 180
-    """Seconds without a request after which a connection is closed. Go closes its side after 90 s;
-    with less here, the scheduler could send a POST just as the connection closes, and it does not
-    send it twice."""
+    """Seconds without a request after which a connection is closed. Go closes its side after
+    90 s: with less here, a POST could be lost."""
 
     max_connections: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """Connections to the callbacks' port at a time; unset takes 1,000, or what the limit of open

@@ -103,8 +103,7 @@ class Hints(Block, frozen=True, kw_only=True):
     """Nominating nodes for pods that were refused on all nodes asked about; mode replace."""
 
     enabled: bool = True
-    """False sets no hints: only the scheduler decides when to try other nodes. Hints need the right
-    to patch pods/status."""
+    """True sets hints. Needs the right to patch pods/status."""
 
     per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
     """Hints per second on average, and the largest burst. Each is a request to the API server and
@@ -122,9 +121,8 @@ class PreemptionSettings(Block, frozen=True, kw_only=True):
     """Evicting less important pods for one that only affinity rules keep from every node."""
 
     enabled: bool = True
-    """True evicts as the scheduler does for its own plugins, in mode replace alone. This needs the
-    rights to delete pods, to patch pods/status and to create Events. False evicts nobody for
-    affinity rules alone: such pods wait."""
+    """True evicts as the scheduler does for its own plugins, in mode replace alone. Needs the
+    rights to delete pods, to patch pods/status and to create Events. With false such pods wait."""
 
 
 class FeatureGates(
@@ -143,8 +141,8 @@ class FeatureGates(
     """
 
     match_label_keys: bool = True
-    """Merge matchLabelKeys and mismatchLabelKeys of a term in manifests, as the API server does.
-    False ignores them; what an API server has merged stays."""
+    """Merge matchLabelKeys and mismatchLabelKeys in manifests, as the API server does. False ignores
+    them."""
 
     namespace_selector: bool = True
     """Read namespaceSelector of a term. False is as before 1.21: a term without `namespaces`
