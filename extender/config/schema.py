@@ -141,8 +141,8 @@ class FeatureGates(
     """
 
     match_label_keys: bool = True
-    """Merge matchLabelKeys and mismatchLabelKeys in manifests, as the API server does. False ignores
-    them."""
+    """Merge matchLabelKeys and mismatchLabelKeys in manifests, as the API server does. False
+    ignores them."""
 
     namespace_selector: bool = True
     """Read namespaceSelector of a term. False is as before 1.21: a term without `namespaces`
