@@ -88,14 +88,14 @@ RULES: Final = (
         Level.ERROR,
         "One side speaks HTTPS and the other plain HTTP.",
         "Every call fails.",
-        "Use an https:// urlPrefix, enableHTTPS: true and the extender's serving.tlsCertFile "
-        "together, or none of them.",
+        "Use an https:// urlPrefix, enableHTTPS: true and serving.tlsCertFile together, or none "
+        "of them.",
         _half,
     ),
     Rule(
         "client-certificate-missing",
         Level.ERROR,
-        "The extender asks for a client certificate, and the scheduler has none to show.",
+        "The extender asks for a client certificate, and the scheduler has none.",
         "Every call fails in the TLS handshake.",
         "Set tlsConfig.certFile and tlsConfig.keyFile in the scheduler's file.",
         _nameless,

@@ -184,8 +184,8 @@ RULES: Final = (
     Rule(
         "more-replicas-than-domains",
         Level.ERROR,
-        "A workload keeps its replicas apart, by anti-affinity or host ports, and has more of "
-        "them than there are domains.",
+        "A workload keeps its replicas apart, by anti-affinity or host ports, and has more than "
+        "there are domains.",
         "The replicas beyond that number wait for ever.",
         "Lower the replicas, do without host ports, prefer instead of require, or use "
         "topologySpreadConstraints. Old pods keep the anti-affinity that they have: delete those "
@@ -211,7 +211,7 @@ RULES: Final = (
         Level.ERROR,
         "The pods of a DaemonSet keep each other away.",
         "Those that are refused wait for ever, and an update with maxSurge never ends.",
-        "Remove the term: a DaemonSet has one pod on a node as it is. With host ports, leave "
+        "Remove the term: a DaemonSet has one pod on a node anyway. With host ports, leave "
         "maxSurge at 0.",
         _daemons,
     ),

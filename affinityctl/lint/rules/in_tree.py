@@ -74,11 +74,9 @@ RULES: Final = (
     Rule(
         "hard-rules-off",
         Level.ERROR,
-        "Nobody enforces required rules: the plugin is off, and the extender does not have its "
-        "part.",
+        "Nobody enforces required rules: not the plugin, which is off, nor the extender.",
         "Pods are placed against their required rules, silently.",
-        "Switch the plugin on at preFilter and filter, or enable it in the extender in mode "
-        "replace (docs/modes.md).",
+        "Switch the plugin on at preFilter and filter, or use mode replace (docs/modes.md).",
         _nobody_filters,
     ),
     Rule(
@@ -92,8 +90,7 @@ RULES: Final = (
     Rule(
         "soft-rules-off",
         Level.ERROR,
-        "Nobody scores by preferred rules: the plugin's scoring is off, and the extender does not "
-        "score.",
+        "Nobody scores by preferred rules: not the plugin, which is off, nor the extender.",
         "Preferred affinity and anti-affinity do not count.",
         "Switch the plugin on at preScore and score, or use assist or replace.",
         _nobody_scores,
@@ -101,7 +98,7 @@ RULES: Final = (
     Rule(
         "hard-rules-twice",
         Level.WARNING,
-        "The scheduler's plugin and the extender both enforce required rules.",
+        "The plugin and the extender both enforce required rules.",
         "Each pod pays for both.",
         "Disable InterPodAffinity under plugins.multiPoint in every profile; NodeAffinity at "
         "filter, preScore and score.",
@@ -110,9 +107,9 @@ RULES: Final = (
     Rule(
         "soft-rules-twice",
         Level.ERROR,
-        "The scheduler's plugin and the extender both score by preferred rules.",
+        "The plugin and the extender both score by preferred rules.",
         "They count twice, against all other plugins.",
-        "Disable the plugin at preScore and score in every profile: extenders serve all of them.",
+        "Disable the plugin at preScore and score in every profile.",
         _both_score,
     ),
     Rule(

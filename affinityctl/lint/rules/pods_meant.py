@@ -174,10 +174,10 @@ RULES: Final = (
     Rule(
         "label-key-absent",
         Level.WARNING,
-        "A label key names a label that the pods do not have.",
+        "The pods do not have the label of a label key.",
         "The key is skipped: the term is about more pods than was meant. Deployments' pods have "
         "pod-template-hash, those of StatefulSets and DaemonSets controller-revision-hash.",
-        "Add the label to the template, or use a key that the pods have.",
+        "Add the label to the template, or use one that the pods have.",
         _absent_key,
     ),
     Rule(
@@ -232,7 +232,7 @@ RULES: Final = (
     Rule(
         "node-affinity-contradictory",
         Level.ERROR,
-        "Node selector and required node affinity ask for two values of one label: two zones, say.",
+        "Node selector and required node affinity ask for two values of one label.",
         "No node has both: the pod waits for ever.",
         "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
         _two_at_once,
@@ -240,8 +240,8 @@ RULES: Final = (
     Rule(
         "no-node-matches",
         Level.ERROR,
-        "No node matches the node selector and required node affinity, or taints keep the pods "
-        "off all that do.",
+        "No node matches node selector and required node affinity, or taints keep the pods off "
+        "all that do.",
         "The pod waits until such a node comes.",
         "Correct the labels, label a node, or tolerate the taint.",
         _no_node,

@@ -86,7 +86,7 @@ RULES: Final = (
         Level.WARNING,
         "A term is there twice.",
         "A required one costs twice and adds nothing; a preferred one counts twice.",
-        "Remove one of them; give the other the sum of the weights if that was meant.",
+        "Remove one of them; give the other the sum of the weights if meant.",
         _repeated,
     ),
     Rule(

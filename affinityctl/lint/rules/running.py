@@ -194,9 +194,9 @@ RULES: Final = (
     Rule(
         "score-range",
         Level.WARNING,
-        "The extender's scores span another range than the plugin that they replace.",
+        "The extender's scores span another range than the plugin's.",
         "Preferred affinity weighs more, or less, against all other plugins than before.",
-        "Set weight to 1 in the scheduler's file, and prioritize.maxScore to 20 in the extender's.",
+        "Set weight to 1 in the scheduler's file, prioritize.maxScore to 20 in the extender's.",
         _other_range,
     ),
     Rule(
@@ -210,8 +210,7 @@ RULES: Final = (
     Rule(
         "arguments-differ",
         Level.WARNING,
-        "InterPodAffinityArgs in the scheduler's file differ from interPodAffinity in the "
-        "extender's.",
+        "InterPodAffinityArgs differ from the extender's interPodAffinity.",
         "Pods are ranked by the extender's values.",
         "Use the same values in both files.",
         _other_arguments,
@@ -222,8 +221,7 @@ RULES: Final = (
         "The scheduler looks at every node for each pod.",
         "All other plugins then take 14 to 32 ms more for each pod at 5,000 nodes, far more than "
         "the extender saves.",
-        "Leave percentageOfNodesToScore out; in mode replace, hints lead to nodes outside the "
-        "sample.",
+        "Leave percentageOfNodesToScore out; in mode replace, hints find other nodes.",
         _every_node,
     ),
     Rule(
@@ -232,7 +230,7 @@ RULES: Final = (
         "In mode replace the scheduler samples nodes, and hints are off.",
         "When every node of the sample breaks a rule, the pod waits although another node would "
         "do.",
-        "Set hints.enabled to true in the extender's configuration.",
+        "Set hints.enabled to true.",
         _no_hints,
     ),
     Rule(

@@ -123,8 +123,8 @@ RULES: Final = (
         "A workload has several replicas and nothing that spreads them.",
         "One node that fails may take all of them along: the scheduler's defaults are a weak "
         "preference only.",
-        "Add a topologySpreadConstraint by kubernetes.io/hostname with whenUnsatisfiable: "
-        "ScheduleAnyway, or preferred anti-affinity.",
+        "Add a topologySpreadConstraint by kubernetes.io/hostname with ScheduleAnyway, or "
+        "preferred anti-affinity.",
         _not_spread,
     ),
 )

@@ -93,7 +93,7 @@ def _absent(id_: str, level: Level, field: str, why: str) -> Rule[Setup]:
     return Rule(
         id_,
         level,
-        f"The mode needs {field}, and the scheduler's file has none.",
+        f"The mode needs {field}, which is missing.",
         why,
         f"Add {field}: {_PATHS[field]}.",
         _preempt_missing if field == "preemptVerb" else _missing(field),

@@ -256,10 +256,10 @@ RULES: Final = (
     Rule(
         "annotation-for-spec",
         Level.NOTE,
-        "A rule in an annotation is one that the spec of a pod can have.",
+        "A rule in an annotation is one that the spec can have.",
         "Autoscalers, the descheduler and the kubelet see the spec alone.",
-        "Write it into the spec; keep in the annotation limits above 1, exclusive domains, and "
-        "rules during execution.",
+        "Write it into the spec; only limits above 1, exclusive domains, and rules during "
+        "execution need the annotation.",
         _for_spec,
     ),
     Rule(
