@@ -75,7 +75,7 @@ examples:
   affinity-extender dump
       what these commands read of a cluster, in a file, without environment variables
   affinity-extender serve --help
-      the flags of a command; docs/reference/ has every flag and every field of the configuration
+      the flags of a command; docs/reference/ has every field of the configuration
 
 {exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
 

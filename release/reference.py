@@ -30,41 +30,32 @@ _MADE: Final = "<!-- Written by `make reference`; change the source that it name
 
 _CONFIGURATION: Final = (
     "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
-    "the file that `serve --config` reads. A field that is left out, or is null, keeps its "
-    "default. An unknown field, a wrong type or a value out of range is an error that names the "
-    "file and the path of the field, and the program does not start; `serve --validate-only` "
-    "reports all of them. Some fields have a flag and an environment variable as well: flags win "
-    "over environment variables, these over the file, the file over the defaults. "
-    "`serve --write-config-to -` prints the configuration that they add up to.\n\n"
-    "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
+    "the file that `serve --config` reads, with its type, its default, and its flag and "
+    "environment variable if it has them. Flags win over environment variables, these over the "
+    "file, the file over the defaults; `serve --write-config-to -` prints what they add up to. "
+    "With any mistake the program does not start; `serve --validate-only` reports all of them.\n"
 )
 _COMMAND_LINE: Final = (
-    "# Command-line reference\n\n" + _MADE + "Every command and every flag, as `--help` shows "
-    "them. Source: `affinityctl/commands/` and `extender/serve.py`.\n"
-)
-_CLUSTERLOAD: Final = (
-    "# Command-line reference of clusterload\n\n" + _MADE + "Every command and every flag, as "
-    "`--help` shows them. [loadtest/README.md](../../loadtest/README.md) shows how to use them. "
-    "Source: `clusterload/cli.py`.\n"
+    "# Command-line reference\n\n" + _MADE + "Which commands there are, and which flags they have. "
+    "`--help` after a command tells what each flag does and which values it takes, with examples. "
+    "Flags of `serve` that set a field are explained in [configuration.md](configuration.md).\n\n"
+    "Every command ends with exit status 0 when all is fine, 2 for wrong usage or broken input, "
+    "and 3 when the cluster or a file cannot be read.\n"
 )
 _LINT_RULES: Final = (
     "# Rules of `lint`\n\n"
     + _MADE
-    + "Every rule of `affinity-extender lint`, by what it looks at. "
-    "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
-    "Source: `affinityctl/lint/rules/`.\n"
+    + "Every rule of [`affinity-extender lint`](../lint.md), by what it looks at: how bad it is, "
+    "what is wrong, and what to do. `lint` also says why it hurts. The ids are stable.\n"
 )
 _METRICS: Final = (
     "# Metrics reference\n\n"
     + _MADE
-    + "Every metric at `/metrics` on the operations port. No label holds the name of a pod, node "
-    "or namespace. Where the values of a label are known beforehand they are listed, and their "
-    "series are there from the start, at 0. `rest_client_*` are the names that all Kubernetes "
-    "components use for their requests to the API server. Besides these there are "
+    + "Every metric at `/metrics` on the operations port; [monitoring.md](../monitoring.md) shows "
+    "what to look at. No label holds the name of a pod, node or namespace. Where the values of a "
+    "label are listed, their series are there from the start, at 0. Besides these there are "
     "`process_*` and `python_*`, and at `/metrics/slis` the `kubernetes_healthcheck` and "
-    "`kubernetes_healthchecks_total` of Kubernetes components. [monitoring.md](../monitoring.md) "
-    "shows what to look at.\n\n"
-    "Source: `extender/metrics/`.\n"
+    "`kubernetes_healthchecks_total` of Kubernetes components.\n"
 )
 
 
@@ -83,7 +74,7 @@ def configuration() -> str:
             intro = _prose(type(value).__doc__ or "")
             blocks.append(f"\n## `{field.encode_name}`\n\n{intro}\n")
             if field.encode_name in options:
-                blocks.append(f"\n{_also(options[field.encode_name])}")
+                blocks.append(f"\n- {_also(options[field.encode_name])}\n")
             for inner in _fields(type(value)):
                 path = f"{field.encode_name}.{inner.encode_name}"
                 text = said[type(value).__name__, inner.name]
@@ -95,14 +86,14 @@ def configuration() -> str:
 
 
 def command_line() -> str:
-    """Write the reference of both programs in Markdown."""
-    plugin = kubectl_affinity()
-    names = ", ".join(f"`{name}`" for name in plugin.commands())
+    """Write the reference of all programs in Markdown."""
+    names = ", ".join(f"`{name}`" for name in kubectl_affinity().commands())
     return (
         _COMMAND_LINE
         + _of_program(affinity_extender())
-        + _of_itself(plugin)
-        + f"\nIts commands {names} are those of `affinity-extender`.\n"
+        + f"\n## kubectl affinity\n\nThe same program, with {names}.\n"
+        + _of_program(clusterload())
+        + "\n[loadtest/README.md](../../loadtest/README.md) shows how to use it.\n"
     )
 
 
@@ -112,31 +103,34 @@ def lint_rules() -> str:
     for chapter in CHAPTERS:
         parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
         parts += (
-            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n"
-            f"- Why: {rule.why}\n- Fix: {rule.fix}\n{_example(rule.example)}"
+            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n{rule.fix}\n"
             for rule in chapter.rules
         )
     return "".join(parts)
 
 
-def _example(spec: str) -> str:
-    said = "Pods' spec, in a Deployment with three replicas and the label `app: web`"
-    return f"\n{said}:\n\n```yaml\n{spec}```\n" if spec else ""
-
-
 def _of_program(program: Parser) -> str:
-    """Write the reference of a program with all its commands in Markdown."""
-    parts = [_of_itself(program)]
-    for command in program.commands().values():
-        parts.append(f"\n## {command.prog}\n\n{command.description}\n")
-        parts += _flags(command)
-        parts.append(f"\n```text\n{command.epilog}```\n")
-    return "".join(parts)
+    """Write what each command of a program does, its flags and its own exit statuses."""
+    shorts = _shorts(program)
+    rows = [f"\n## {program.prog}\n\n| command | flags | exit status |\n| --- | --- | --- |\n"]
+    for name, command in program.commands().items():
+        flags = ", ".join(f"`{flag}`" for flag in _flags(command))
+        own = re.findall(r"^  ([14])  (.*)$", command.epilog or "", re.MULTILINE)
+        statuses = ". ".join(f"{status}: {text}" for status, text in own)
+        rows.append(f"| `{name}`: {shorts[name]} | {flags} | {statuses} |\n")
+    return "".join(rows)
 
 
-def _of_itself(program: Parser) -> str:
-    text = f"\n## {program.prog}\n\n{program.description}\n```text\n{program.epilog}```\n"
-    return text + "".join(_flags(program))
+def _shorts(program: Parser) -> dict[str, str]:
+    (commands,) = (each for each in program._actions if each.dest == "command")  # noqa: SLF001
+    choices: list[argparse.Action] = commands._choices_actions  # type: ignore[attr-defined] # noqa: SLF001
+    return {each.dest: each.help or "" for each in choices}
+
+
+def _flags(command: Parser) -> Iterator[str]:
+    for _, actions in command.groups():
+        for action in actions:
+            yield from (flag for flag in action.option_strings if flag not in {"-h", "--help"})
 
 
 def main() -> None:
@@ -152,7 +146,6 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": configuration(),
         "command-line.md": command_line(),
-        "clusterload.md": _CLUSTERLOAD + _of_program(clusterload()),
         "lint-rules.md": lint_rules(),
         "metrics.md": metrics(),
     }
@@ -180,62 +173,42 @@ def _said_of_fields(source: str) -> dict[tuple[str, str], str]:
 
 
 def _entry(path: str, field: inspect.Field, text: str, option: Option | None) -> str:
-    facts = f"- Type: {_type(field.type)}\n- Default: {_default(field)}\n"
-    also = "" if option is None else _also(option)
-    return f"\n### `{path}`\n\n{_prose(text)}\n\n{facts}{also}"
+    also = "" if option is None else f"; {_also(option)}"
+    return f"\n### `{path}`\n\n{_prose(text)}\n\n- {_type(field.type)}; {_default(field)}{also}\n"
 
 
 def _also(option: Option) -> str:
     dashes = "-" if len(option.flag) == 1 else "--"
-    return f"- Flag: `{dashes}{option.flag}`\n- Environment: `{option.variable}`\n"
+    return f"`{dashes}{option.flag}`, `{option.variable}`"
 
 
 def _type(kind: inspect.Type) -> str:
     inner = unwrap(kind)
     if isinstance(inner, inspect.VarTupleType):
-        return f"list; each is {_type(inner.item_type)}"
-    return describe(inner)
+        return f"list; each {_type(inner.item_type)}"
+    text = re.sub("^(a|the name of a) ", "", describe(inner))
+    return text.replace("whole number in", "integer").replace(" in ", " ")
 
 
 def _default(field: inspect.Field) -> str:
     if field.required:
-        return "none, required"
+        return "required"
     value: Any = field.default if field.default is not NODEFAULT else field.default_factory()
     match value:
         case None:
-            return "unset"
+            return "default unset"
         case bool():
-            return f"`{str(value).lower()}`"
+            return f"default `{str(value).lower()}`"
         case tuple():
-            return f"`[{', '.join(map(str, value))}]`"
+            return f"default `[{', '.join(map(str, value))}]`"
         case Struct():
-            return "`{}`"
+            return "default `{}`"
         case _:
-            return f"`{value}`"
+            return f"default `{value}`"
 
 
 def _prose(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text.strip())
-
-
-def _flags(parser: Parser) -> Iterator[str]:
-    for title, actions in parser.groups():
-        flags = [_flag(action) for action in actions if not _is_command(action)]
-        if flags:
-            yield f"\n{title[:1].upper()}{title[1:]}:\n\n" + "".join(flags)
-
-
-def _is_command(action: argparse.Action) -> bool:
-    return action.dest == "command"
-
-
-def _flag(action: argparse.Action) -> str:
-    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.dest}`"
-    if action.nargs != 0:
-        values = "|".join(map(str, action.choices or ())) or action.metavar
-        names += f" `{values}`" if action.option_strings else f": `{values}`"
-    text = (action.help or "").replace("%(default)s", str(action.default))
-    return f"- {names}: {text}\n" if action.option_strings else f"- {names}; {text}\n"
 
 
 def metrics() -> str:
@@ -251,14 +224,15 @@ def metrics() -> str:
 
 
 def _family(family: Family, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    yield f"\n## `{family.name}`\n\n{family.text}\n\n- Type: {family.kind}\n"
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    by = f" by {labels}" if labels else ""
+    yield f"\n## `{family.name}`\n\n{family.text}\n\n- {family.kind.capitalize()}{by}\n"
     for label in family.labels:
-        known = sorted(values.get((family.name, label), ()))
-        listed = ": " + ", ".join(f"`{value}`" for value in known) if known else ""
-        yield f"- Label `{label}`{listed}\n"
+        if known := sorted(values.get((family.name, label), ())):
+            yield f"- `{label}`: {', '.join(f'`{value}`' for value in known)}\n"
     if family.buckets:
         first, *_, last = family.buckets
-        yield f"- Buckets: {len(family.buckets)}, from {_time(first)} to {_time(last)}\n"
+        yield f"- {len(family.buckets)} buckets, {_time(first)} to {_time(last)}\n"
 
 
 def _time(seconds: float) -> str:

@@ -43,8 +43,6 @@ class Rule(Generic[S]):
     why: str
     fix: str
     check: Callable[[S], Iterable[Spot]]
-    example: str = ""
-    """A spec of pods with it: those of a Deployment with three replicas and the label app: web."""
 
 
 AnyRule: TypeAlias = Rule[Any]

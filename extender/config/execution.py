@@ -117,9 +117,9 @@ class Annotations(Block, frozen=True, kw_only=True):
 
     namespace_selector: NamespaceSelector | None = None
     """Selector of the namespaces in which rules in annotations count. null, the default, is
-    nowhere; `{}` is everywhere (unlike plainRules, where `{}` is nowhere). Elsewhere such
-    annotations are ignored. Who may edit pods in a namespace that is selected can keep pods of
-    other namespaces away, as far as the quotas of that namespace allow: see docs/annotations.md."""
+    nowhere; `{}` is everywhere (unlike plainRules, where `{}` is nowhere). Who may edit pods in a
+    selected namespace can keep pods of other namespaces away, as far as its quotas allow: see
+    docs/annotations.md."""
 
     @property
     def selector(self) -> Selector | None:
@@ -132,20 +132,19 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Evicting pods whose rules stopped holding after they were placed; in every mode."""
 
     enabled: bool = False
-    """True looks after rules that hold during execution; the default leaves running pods alone, as
-    Kubernetes does. Needs the rights of manifests/components/eviction."""
+    """True looks after rules that hold during execution. Needs the rights of
+    manifests/components/eviction."""
 
     dry_run: bool = True
     """True does all but evict: the eviction is sent as a dry run, counted, logged and told in an
-    Event, so that a first try evicts no pod. False evicts."""
+    Event."""
 
     evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
     """Evictions in any minute, in the whole cluster and by all replicas together; limits the damage
     of a wrong label. Of each controller's pods one is moved at a time."""
 
     grace_period_seconds: Annotated[float, Meta(ge=0, le=86400)] = 60
-    """Seconds for which a rule has to be broken before a pod is evicted. What is undone within them
-    evicts nobody."""
+    """Seconds for which a rule has to be broken before a pod is evicted."""
 
     max_affected: str = "10%"
     """Share of all pods. While more than that would have to go, nobody is evicted, until it is
@@ -153,14 +152,14 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     namespace, nobody there is. A single pod is never too many."""
 
     plain_rules: NamespaceSelector = NamespaceSelector()
-    """Selector of namespaces in which required rules of the usual kind hold during execution as
-    well, not only those of the annotation. `{}` is nowhere."""
+    """Selector of namespaces in which required rules in specs hold during execution as well, not
+    only those of the annotation. `{}` is nowhere."""
 
     lease_namespace: Annotated[str, Meta(min_length=1)] = "kube-system"
     """Namespace of the Lease by which one of several replicas evicts."""
 
     lease_name: Annotated[str, Meta(min_length=1)] = "affinity-extender"
-    """Name of the Lease by which one of several replicas evicts."""
+    """Name of that Lease, the same for all replicas."""
 
     @property
     def share(self) -> float:

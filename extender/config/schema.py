@@ -49,35 +49,32 @@ class InterPodAffinityArgs(Block, frozen=True, kw_only=True):
 
     hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
     """Score that a placed pod's *required* affinity adds to the domains it is in; 0 turns that off.
-    1 is the scheduler's own default, so replacing its scoring does not change the ranking."""
+    1 is the scheduler's own default."""
 
     ignore_preferred_terms_of_existing_pods: bool = False
-    """True scores by the incoming pod's terms only: cheaper, but the preferred terms of placed pods
-    no longer count."""
+    """True scores by the incoming pod's terms only, which is cheaper."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Share of this plugin in the mean of all plugins; 2 is its weight in the scheduler's default
-    profile. Without a second plugin that scores, it has no effect."""
+    """Share of this plugin in the mean of all plugins that score; 2 as in the scheduler's default
+    profile."""
 
 
 class NodeAffinityArgs(Block, frozen=True, kw_only=True):
     """As in the scheduler's NodeAffinityArgs. Needs NodeAffinity in plugins."""
 
     added_affinity: NodeAffinityTerms = NodeAffinityTerms()
-    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own; `{}` adds nothing.
-    As in the scheduler, a change needs a restart."""
+    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Share of this plugin in the mean of all plugins, as above."""
+    """Share of this plugin in the mean of all plugins that score."""
 
 
 class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
     """The quota scope CrossNamespacePodAffinity, which the scheduler itself does not check."""
 
     limited_by_default: bool = False
-    """True refuses a pod with cross-namespace terms unless a matching quota allows it. False
-    allows it unless a quota refuses it. Used only with CrossNamespacePodAffinity in plugins, and
-    for rules in annotations."""
+    """True refuses a pod with cross-namespace terms unless a matching quota allows it. Used only
+    with CrossNamespacePodAffinity in plugins, and for rules in annotations."""
 
     admission_control_config_file: Path | None = None
     """The AdmissionConfiguration file that kube-apiserver has as --admission-control-config-file.
@@ -89,34 +86,32 @@ class Filter(Block, frozen=True, kw_only=True):
     """How refusals are reported to the scheduler."""
 
     resolvable: bool = False
-    """True puts anti-affinity refusals into FailedNodes, for which the scheduler may preempt. False
-    puts every refusal into FailedAndUnresolvableNodes: released schedulers (up to 1.37) can retry
-    in a tight loop when an extender answers with FailedNodes."""
+    """True puts anti-affinity refusals into FailedNodes, for which the scheduler may preempt;
+    schedulers up to 1.37 can then retry in a tight loop. False puts every refusal into
+    FailedAndUnresolvableNodes."""
 
 
 class Prioritize(Block, frozen=True, kw_only=True):
     """How much the extender's scores count beside those of the scheduler's own plugins."""
 
     max_score: Annotated[int, Meta(ge=1, le=100)] = 20
-    """Score of the best node. The scheduler multiplies an extender's scores by ten and by the
-    weight in its file. With weight 1, 20 gives the range 0..200 that the plugin has in-tree. Other
-    extenders use 10, which halves the influence of affinity."""
+    """Score of the best node. The scheduler multiplies it by ten and by the weight in its file:
+    with weight 1, 20 gives the range 0..200 that the plugin has in-tree."""
 
 
 class Hints(Block, frozen=True, kw_only=True):
     """Nominating nodes for pods that were refused on all nodes asked about; mode replace."""
 
     enabled: bool = True
-    """False sets no hints: only the scheduler decides when to try other nodes. Hints need the right
-    to patch pods/status."""
+    """True sets hints. Needs the right to patch pods/status."""
 
     per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
-    """Hints per second on average, and the largest burst. Each hint is a request to the API server
-    and one more scheduling attempt."""
+    """Hints per second on average, and the largest burst. Each is a request to the API server and
+    one more scheduling attempt."""
 
     max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Hints that may be open at a time, which means neither taken nor withdrawn. A nominated pod
-    holds room on its node against pods of the same and of lower priority."""
+    """Hints that may be open at a time. A nominated pod holds room on its node against pods of the
+    same and of lower priority."""
 
     patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
     """Seconds after which a hint is withdrawn if the scheduler did not take it."""
@@ -126,9 +121,8 @@ class PreemptionSettings(Block, frozen=True, kw_only=True):
     """Evicting less important pods for one that only affinity rules keep from every node."""
 
     enabled: bool = True
-    """True evicts as the scheduler does for its own plugins, in mode replace alone. This needs the
-    rights to delete pods, to patch pods/status and to create Events; without the first, no pod
-    is evicted. False evicts nobody for affinity rules alone: such pods wait."""
+    """True evicts as the scheduler does for its own plugins, in mode replace alone. Needs the
+    rights to delete pods, to patch pods/status and to create Events. With false such pods wait."""
 
 
 class FeatureGates(
@@ -147,12 +141,12 @@ class FeatureGates(
     """
 
     match_label_keys: bool = True
-    """Merge matchLabelKeys and mismatchLabelKeys of a term in manifests, as the API server does
-    when it creates a pod. False ignores them; what an API server has merged stays in any case."""
+    """Merge matchLabelKeys and mismatchLabelKeys in manifests, as the API server does. False
+    ignores them."""
 
     namespace_selector: bool = True
-    """Read namespaceSelector of a term. False is as before 1.21, when there was no such field: a
-    term without `namespaces` applies to its owner's namespace."""
+    """Read namespaceSelector of a term. False is as before 1.21: a term without `namespaces`
+    applies to its owner's namespace."""
 
 
 class Logging(Block, frozen=True, kw_only=True):
@@ -162,34 +156,33 @@ class Logging(Block, frozen=True, kw_only=True):
     """text for people, json for log collectors (with the keys of Kubernetes components)."""
 
     verbosity: Annotated[int, Meta(ge=0, le=10)] = 2
-    """0 faults and milestones, 2 what is useful in production, 3 each change that is watched, 4
-    debugging, 5 each decision and each request as well, which is too much for production."""
+    """0 faults and milestones, 2 production, 3 watched changes, 4 debugging, 5 each decision and
+    request, which is too much for production."""
 
 
 class Config(Block, frozen=True, kw_only=True):
     """One whole configuration, as the program runs with it."""
 
     api_version: Literal["affinity-extender.io/v1alpha1"]
-    """Version of this format; required, as in every Kubernetes object."""
+    """Version of this format."""
 
     kind: Literal["AffinityExtenderConfiguration"]
-    """Name of this format; required, so that another kind of file is an error."""
+    """Name of this format."""
 
     mode: Mode = Mode.ASSIST
-    """assist: the extender scores nodes and the scheduler checks hard rules, so that pods are
-    placed by these rules while the extender is down. replace: the extender checks hard rules and
-    binds as well, and pods wait while it is down. shadow: the extender only compares. The
-    scheduler's file must be the one for the same mode."""
+    """assist: the extender scores nodes, the scheduler checks hard rules. replace: the extender
+    checks hard rules and binds as well, and pods wait while it is down. shadow: the extender only
+    compares. The scheduler's file must be the one for the same mode."""
 
     plugins: tuple[PluginName, ...] = (PluginName.INTER_POD_AFFINITY,)
     """Plugins that are enabled, in the order in which their refusals are reported. InterPodAffinity
-    and NodeAffinity refuse nodes only in mode replace, and score nodes in each mode. What is
-    enabled here has to be off in the scheduler's file, as far as the mode has it here."""
+    and NodeAffinity refuse nodes only in mode replace. What they do here has to be off in the
+    scheduler's file."""
 
     scheduler_version: str = "1.37"
-    """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 the scheduler fails a
-    whole preemption if one node has no victims; from 1.38 on such nodes stay in the answer of
-    preempt, for other extenders to name victims there."""
+    """Minor version of the kube-scheduler that calls, in quotes. From 1.38 on, nodes without
+    victims stay in the answer of preempt, for other extenders; up to 1.37 they would fail the whole
+    preemption."""
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     node_affinity: NodeAffinityArgs = NodeAffinityArgs()
@@ -208,7 +201,7 @@ class Config(Block, frozen=True, kw_only=True):
 
     cluster_files: tuple[Path, ...] = ()
     """Files with Kubernetes objects to serve instead of a live cluster. With any of them, no API
-    server is contacted. Relative names start at the working directory."""
+    server is contacted."""
 
     @property
     def looks_at_node_affinity(self) -> bool:

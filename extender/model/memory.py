@@ -2,7 +2,7 @@
 
 What has to be known of the cluster itself (pods, nodes, namespaces and the counters of the rules
 that placed pods carry) comes on top, for as long as it exists:
-docs/development/memory.md adds it all up.
+docs/development/memory.md says how much that is.
 """
 
 from __future__ import annotations

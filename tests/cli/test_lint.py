@@ -25,8 +25,8 @@ TEXT = """\
       missing: matches no pod, so the term has no effect
 
 selector-missing: A term has no labelSelector.
-  why: A missing selector matches no pod, unlike an empty one. Required affinity
-       can never be met, and any other term does nothing.
+  why: It matches no pod: required affinity can never be met, any other term
+       does nothing.
   fix: Add the labelSelector; labelSelector: {{}} matches every pod.
 
 1 error in 1 object

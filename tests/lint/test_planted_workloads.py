@@ -6,9 +6,7 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
-from affinityctl.lint.finding import Rule
 from affinityctl.lint.rulebook import OF_WORKLOAD
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
@@ -387,15 +385,6 @@ def test_a_negative_selector_depends_on_the_scheduler(
     minor: int | None, expected: list[str]
 ) -> None:
     assert found(linted(*CLUSTER, NEGATIVE, minor=minor)) == expected
-
-
-@pytest.mark.parametrize(
-    "rule", [pytest.param(each, id=each.id) for each in OF_WORKLOAD if each.example]
-)
-def test_the_example_of_the_reference_is_found(rule: Rule[Any]) -> None:
-    template = web()
-    template["spec"] = yaml.safe_load(rule.example)
-    assert rule.id in found(linted(*CLUSTER, of("Deployment", template, replicas=3)))
 
 
 def test_every_rule_about_workloads_has_a_fault() -> None:

@@ -68,9 +68,9 @@ RULES: Final = (
         "https-unverified",
         Level.ERROR,
         "The scheduler accepts any certificate from an extender.",
-        "Without a CA, enableHTTPS turns verification off, silently. Whoever gets between the two "
-        "can decide where pods go.",
-        "Set tlsConfig.caFile to the CA that signed the extender's certificate, and leave "
+        "Whoever gets between the two can decide where pods go: without a CA, enableHTTPS "
+        "verifies nothing.",
+        "Set tlsConfig.caFile to the CA of the extender's certificate, and leave "
         "tlsConfig.insecure out.",
         _unverified,
     ),
@@ -78,10 +78,9 @@ RULES: Final = (
         "plain-http-off-loopback",
         Level.ERROR,
         "Calls leave the host unencrypted.",
-        "Others on the network can read pods and where they go, and answer in the extender's "
-        "place.",
-        "Let the extender run beside the scheduler and use http://127.0.0.1:10280, or use TLS with "
-        "client certificates on both sides (docs/install.md, Beyond loopback).",
+        "Others on the network can read them, and answer in the extender's place.",
+        "Use http://127.0.0.1:10280 beside the scheduler, or TLS with client certificates "
+        "(docs/install.md, Beyond loopback).",
         _plain,
     ),
     Rule(
@@ -89,14 +88,14 @@ RULES: Final = (
         Level.ERROR,
         "One side speaks HTTPS and the other plain HTTP.",
         "Every call fails.",
-        "Use an https:// urlPrefix, enableHTTPS: true and the extender's serving.tlsCertFile "
-        "together, or none of them.",
+        "Use an https:// urlPrefix, enableHTTPS: true and serving.tlsCertFile together, or none "
+        "of them.",
         _half,
     ),
     Rule(
         "client-certificate-missing",
         Level.ERROR,
-        "The extender asks for a client certificate, and the scheduler has none to show.",
+        "The extender asks for a client certificate, and the scheduler has none.",
         "Every call fails in the TLS handshake.",
         "Set tlsConfig.certFile and tlsConfig.keyFile in the scheduler's file.",
         _nameless,

@@ -184,22 +184,21 @@ RULES: Final = (
     Rule(
         "more-replicas-than-domains",
         Level.ERROR,
-        "A workload keeps its replicas apart, by anti-affinity or host ports, and has more of them "
-        "than there are domains, or nodes.",
+        "A workload keeps its replicas apart, by anti-affinity or host ports, and has more than "
+        "there are domains.",
         "The replicas beyond that number wait for ever.",
         "Lower the replicas, do without host ports, prefer instead of require, or use "
-        "topologySpreadConstraints, which allow more than one in each domain. Pods that are there "
-        "keep the anti-affinity that they have, so an update away from it can wait for them: "
-        "delete those pods then.",
+        "topologySpreadConstraints. Old pods keep the anti-affinity that they have: delete those "
+        "that an update waits for.",
         _too_many,
     ),
     Rule(
         "rollout-stuck",
         Level.ERROR,
-        "A rolling update can never begin: old pods fill every domain, or have their host ports on "
-        "every node, and the new pod must stay away from them.",
-        "With maxUnavailable 0 no old pod goes before a new one is ready, and no new one finds a "
-        "place. The default of 25 % comes to 0 for up to three replicas.",
+        "A rolling update can never begin: old pods fill every domain, or have their host ports "
+        "on every node.",
+        "With maxUnavailable 0, as the default of 25 % is for up to three replicas, old pods wait "
+        "for new ones, and these for room.",
         "Set maxSurge: 0 and maxUnavailable: 1, which helps an update that is stuck now as well. "
         "With matchLabelKeys: [pod-template-hash] in the term only pods of one version keep apart, "
         "but older pods keep the rules that they have: it helps from the next update on, which "
@@ -211,9 +210,8 @@ RULES: Final = (
         "daemonset-excludes-itself",
         Level.ERROR,
         "The pods of a DaemonSet keep each other away.",
-        "A DaemonSet wants one pod on each node. Those that are refused wait for ever, "
-        "and an update with maxSurge never ends.",
-        "Remove the term; a DaemonSet has one pod on a node as it is. With host ports, leave "
+        "Those that are refused wait for ever, and an update with maxSurge never ends.",
+        "Remove the term: a DaemonSet has one pod on a node anyway. With host ports, leave "
         "maxSurge at 0.",
         _daemons,
     ),
@@ -221,9 +219,8 @@ RULES: Final = (
         "topology-key-unknown",
         Level.ERROR,
         "No node has the topology key of a term, or of a topology spread constraint.",
-        "Required affinity, or a constraint with DoNotSchedule, can then be met nowhere and the "
-        "pod waits for ever; any other does nothing. Often the key is misspelt, or the cluster has "
-        "no zones.",
+        "Required affinity, or a constraint with DoNotSchedule, can be met nowhere; any other "
+        "does nothing.",
         "Correct the key, or label the nodes.",
         _unknown_key,
     ),
@@ -231,16 +228,15 @@ RULES: Final = (
         "topology-key-partial",
         Level.WARNING,
         "Some nodes lack the topology key of required anti-affinity.",
-        "A node without the key is in no domain: the rule does not keep pods apart there, and all "
-        "of them may end up on it.",
-        "Label all nodes, or keep the pods to those that have the label with a node selector.",
+        "Such a node is in no domain: all of the pods may end up on it.",
+        "Label all nodes, or keep the pods to labelled ones with a node selector.",
         _partial_key,
     ),
     Rule(
         "topology-key-deprecated",
         Level.WARNING,
         "A topology key is deprecated.",
-        "New nodes may come without the old label, and the rule does not hold there.",
+        "New nodes may come without the old label.",
         "Use the label that took its place.",
         _old_key,
     ),
@@ -248,7 +244,7 @@ RULES: Final = (
         "namespace-unknown",
         Level.WARNING,
         "A term names a namespace that does not exist.",
-        "The term is not about any pod there. Often the name is misspelt.",
+        "The term is not about any pod there.",
         "Correct the name, or choose namespaces by their labels.",
         _unknown_namespace,
     ),
@@ -256,7 +252,7 @@ RULES: Final = (
         "namespace-selector-matches-none",
         Level.WARNING,
         "A namespaceSelector chooses no namespace.",
-        "Beside it, not even the pod's own namespace counts: the term is about no pod at all.",
+        "The term is about no pod: beside a selector, even the pod's own namespace does not count.",
         "Correct the selector, or label the namespaces. Each has kubernetes.io/metadata.name.",
         _none_chosen,
     ),
@@ -264,18 +260,17 @@ RULES: Final = (
         "namespace-selector-negative",
         Level.WARNING,
         "A namespaceSelector asks for nothing but absence.",
-        "Schedulers 1.34 to 1.36 take it, in a pod that is to be placed, for one that matches "
-        "every namespace. Other versions, and the extender, go by the documents.",
-        "Add a positive requirement such as {key: kubernetes.io/metadata.name, operator: Exists}, "
-        "or set schedulerVersion where no such scheduler runs.",
+        "Schedulers 1.34 to 1.36 take it, in a pod that is to be placed, for every namespace.",
+        "Add {key: kubernetes.io/metadata.name, operator: Exists}, or set schedulerVersion where "
+        "no such scheduler runs.",
         _negative,
     ),
     Rule(
         "namespaces-without-effect",
         Level.WARNING,
         "A term lists namespaces beside an empty namespaceSelector.",
-        "The two add up, and {} is every namespace: the list narrows nothing.",
-        "Remove namespaceSelector to keep to the list, or remove the list.",
+        "The two add up, and {} is every namespace.",
+        "Remove namespaceSelector, or the list.",
         _covered,
     ),
 )

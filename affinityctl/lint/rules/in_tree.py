@@ -74,35 +74,32 @@ RULES: Final = (
     Rule(
         "hard-rules-off",
         Level.ERROR,
-        "Nobody enforces required rules: the plugin is off in the scheduler, and the extender does "
-        "not have its part.",
+        "Nobody enforces required rules: not the plugin, which is off, nor the extender.",
         "Pods are placed against their required rules, silently.",
-        "Switch the plugin on at preFilter and filter, or enable it in the extender in mode "
-        "replace. docs/modes.md has the files that belong together.",
+        "Switch the plugin on at preFilter and filter, or use mode replace (docs/modes.md).",
         _nobody_filters,
     ),
     Rule(
         "plugin-half-off",
         Level.ERROR,
         "A plugin filters without its preFilter.",
-        "What filter looks at is gathered by preFilter; without it every pod fails with an error.",
+        "Every pod fails with an error.",
         "Switch both extension points on, or both off.",
         _nobody_prepares,
     ),
     Rule(
         "soft-rules-off",
         Level.ERROR,
-        "Nobody scores by preferred rules: the plugin's scoring is off, and the extender does not "
-        "score instead.",
+        "Nobody scores by preferred rules: not the plugin, which is off, nor the extender.",
         "Preferred affinity and anti-affinity do not count.",
-        "Switch the plugin on at preScore and score, or use the extender in assist or replace.",
+        "Switch the plugin on at preScore and score, or use assist or replace.",
         _nobody_scores,
     ),
     Rule(
         "hard-rules-twice",
         Level.WARNING,
-        "The scheduler's plugin and the extender both enforce required rules.",
-        "Each pod pays for both. The plugin's walk over all pods is what replace is to save.",
+        "The plugin and the extender both enforce required rules.",
+        "Each pod pays for both.",
         "Disable InterPodAffinity under plugins.multiPoint in every profile; NodeAffinity at "
         "filter, preScore and score.",
         _both_filter,
@@ -110,17 +107,16 @@ RULES: Final = (
     Rule(
         "soft-rules-twice",
         Level.ERROR,
-        "The scheduler's plugin and the extender both score by preferred rules.",
-        "Preferred rules count twice, against all other plugins.",
-        "Disable the plugin at preScore and score in every profile: extenders serve all of them.",
+        "The plugin and the extender both score by preferred rules.",
+        "They count twice, against all other plugins.",
+        "Disable the plugin at preScore and score in every profile.",
         _both_score,
     ),
     Rule(
         "idle-pre-score",
         Level.WARNING,
         "The plugin prepares scores and gives none.",
-        "preScore walks over the existing pods for each pod: the cost that the extender is to "
-        "save.",
+        "It still walks over the existing pods for each pod.",
         "Disable the plugin at preScore as well.",
         _idle,
     ),
@@ -128,8 +124,8 @@ RULES: Final = (
         "node-affinity-pre-filter-off",
         Level.WARNING,
         "NodeAffinity is off at preFilter.",
-        "preFilter narrows a pod that names its node, as each pod of a DaemonSet does, to that "
-        "node. Without it the scheduler tries a sample of all nodes.",
+        "For a pod that names its node, as those of DaemonSets do, the scheduler then tries a "
+        "sample of all nodes.",
         "Disable NodeAffinity at filter, preScore and score only.",
         _every_node_tried,
     ),

@@ -40,8 +40,7 @@ OF_CONFIG: Final = (
         "resolvable-refusals",
         Level.WARNING,
         "Refusals are reported as resolvable to a scheduler that retries them in a loop.",
-        "Up to 1.37 the scheduler tries such a pod again at once: 1,107 filter calls in ten "
-        "seconds were seen for one pod.",
+        "Up to 1.37 the scheduler tries such a pod again at once, a hundred times a second.",
         "Leave filter.resolvable out.",
         _spinning,
     ),
@@ -66,8 +65,7 @@ OF_CONFIG: Final = (
         "preemption-off",
         Level.WARNING,
         "In mode replace, nobody preempts for affinity rules.",
-        "The scheduler cannot preempt for rules that only an extender knows. Important pods wait "
-        "behind less important ones.",
+        "Important pods wait behind less important ones.",
         "Leave preemption.enabled at true.",
         _no_preemption,
     ),
@@ -98,7 +96,7 @@ OF_RIGHTS: Final = (
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
         "Apply the component of manifests/components that has it: bind, preemption, eviction, "
-        "quota, or annotations for rules in annotations.",
+        "quota or annotations.",
         _missing,
     ),
 )
@@ -107,7 +105,7 @@ OF_ROLE: Final = (
         "right-too-wide",
         Level.WARNING,
         "A role of the extender has a wildcard.",
-        "Whoever gets hold of its token can do far more than read some kinds of objects.",
+        "Whoever gets hold of its token can do far more than it needs.",
         "Name groups, resources and verbs, as manifests/base/rbac.yaml does.",
         _wide,
     ),
@@ -115,10 +113,9 @@ OF_ROLE: Final = (
         "right-without-use",
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
-        "The right to bind is the power to place any pod anywhere, that to delete or evict pods "
-        "needs no explanation. Only mode replace binds, preempts and reads disruption budgets, "
-        "only requiredDuringExecution evicts, and only the quota plugin and rules in annotations "
-        "need quotas.",
+        "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
+        "budgets, only requiredDuringExecution evicts, only the quota plugin and annotations need "
+        "quotas.",
         "Leave out the components bind and preemption, eviction, quota or annotations.",
         _idle,
     ),

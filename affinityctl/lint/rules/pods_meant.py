@@ -150,18 +150,16 @@ RULES: Final = (
         "label-keys-without-selector",
         Level.ERROR,
         "A term has label keys and no labelSelector.",
-        "The API server refuses the pod, or the workload: must not be specified when "
-        "labelSelector is not set.",
-        "Add the labelSelector that the keys are to narrow; labelSelector: {} for all pods with "
-        "the same value.",
+        "The API server refuses the pod, or the workload.",
+        "Add the labelSelector that the keys narrow; labelSelector: {} for all pods with the same "
+        "value.",
         _no_selector,
     ),
     Rule(
         "label-key-in-both",
         Level.ERROR,
         "A label key is in matchLabelKeys and in mismatchLabelKeys.",
-        "The API server refuses the pod, or the workload: no pod has both the same value and "
-        "another one.",
+        "The API server refuses the pod, or the workload.",
         "Remove it from one of the two.",
         _both,
     ),
@@ -169,26 +167,24 @@ RULES: Final = (
         "label-key-already-selected",
         Level.ERROR,
         "A key of matchLabelKeys is in the labelSelector as well.",
-        "The API server refuses the pods. A workload is accepted all the same and makes none.",
+        "The API server refuses the pods: a workload is accepted and makes none.",
         "Remove it from one of the two.",
         _selected,
     ),
     Rule(
         "label-key-absent",
         Level.WARNING,
-        "A label key names a label that the pods do not have.",
-        "The key is skipped without a word, and the term is about more pods than was meant. "
-        "pod-template-hash is a label of a Deployment's pods; a StatefulSet's and a DaemonSet's "
-        "have controller-revision-hash.",
-        "Add the label to the template, or use a key that the pods have.",
+        "The pods do not have the label of a label key.",
+        "The key is skipped: the term is about more pods than was meant. Deployments' pods have "
+        "pod-template-hash, those of StatefulSets and DaemonSets controller-revision-hash.",
+        "Add the label to the template, or use one that the pods have.",
         _absent_key,
     ),
     Rule(
         "selector-missing",
         Level.ERROR,
         "A term has no labelSelector.",
-        "A missing selector matches no pod, unlike an empty one. Required affinity can never be "
-        "met, and any other term does nothing.",
+        "It matches no pod: required affinity can never be met, any other term does nothing.",
         "Add the labelSelector; labelSelector: {} matches every pod.",
         _missing,
     ),
@@ -196,9 +192,8 @@ RULES: Final = (
         "selector-empty",
         Level.WARNING,
         "A term is about every pod of its namespace, or of the cluster.",
-        "Anti-affinity to every pod keeps the pod off each domain with any other pod, and any "
-        "other pod off its own; agents of DaemonSets are pods as well. Affinity to every pod asks "
-        "for nothing.",
+        "Anti-affinity then keeps the pod off each domain with any other pod, those of DaemonSets "
+        "included, and others off its own. Affinity asks for nothing.",
         "Select the pods that are meant, or narrow the term by matchLabelKeys.",
         _empty,
     ),
@@ -206,7 +201,7 @@ RULES: Final = (
         "selector-contradictory",
         Level.ERROR,
         "A labelSelector contradicts itself.",
-        "It matches no pod. Required affinity can never be met, and any other term does nothing.",
+        "It matches no pod: required affinity can never be met, any other term does nothing.",
         "Values of one In are alternatives; requirements on the same key must all hold.",
         _contradictory,
     ),
@@ -214,8 +209,7 @@ RULES: Final = (
         "affinity-terms-exclude-each-other",
         Level.ERROR,
         "No single pod can meet all required affinity terms.",
-        "A pod counts for required affinity only if it meets all terms, not one of them. If none "
-        "can, no node will do and the pod waits for ever.",
+        "The pod waits for ever: only a pod that meets all terms counts for any.",
         "Use one term with alternatives (operator In), or prefer instead of require.",
         _no_common_pod,
     ),
@@ -223,42 +217,31 @@ RULES: Final = (
         "affinity-against-anti-affinity",
         Level.ERROR,
         "Required anti-affinity excludes what required affinity asks for.",
-        "Wherever affinity holds, anti-affinity refuses the node: the pod waits for ever.",
-        "Remove one of the two, or give them topology keys that can hold together: affinity by "
-        "zone with anti-affinity by hostname.",
+        "The pod waits for ever.",
+        "Remove one of the two, or ask for affinity by zone and anti-affinity by hostname.",
         _against_itself,
     ),
     Rule(
         "affinity-matches-no-pod",
         Level.ERROR,
         "Required affinity is about pods that do not exist.",
-        "No node will do, and the pod waits until such a pod comes. Often a label is misspelt, or "
-        "the pods are in another namespace: without namespaces, a term is about its own.",
-        "Correct the selector or the namespaces.",
+        "The pod waits until such a pod comes.",
+        "Correct the selector or the namespaces; without any, a term is about its own namespace.",
         _no_pod,
     ),
     Rule(
         "node-affinity-contradictory",
         Level.ERROR,
-        "Node selector and required node affinity ask for two values of one label: two zones, say.",
-        "A node has one value of a label. No node will do, and the pod waits for ever.",
+        "Node selector and required node affinity ask for two values of one label.",
+        "No node has both: the pod waits for ever.",
         "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
         _two_at_once,
-        """\
-nodeSelector: {topology.kubernetes.io/zone: a}
-affinity:
-  nodeAffinity:
-    requiredDuringSchedulingIgnoredDuringExecution:
-      nodeSelectorTerms:
-        - matchExpressions:
-            - {key: topology.kubernetes.io/zone, operator: In, values: [b]}
-""",
     ),
     Rule(
         "no-node-matches",
         Level.ERROR,
-        "No node matches the node selector and the required node affinity, or taints keep the pods "
-        "off all that do.",
+        "No node matches node selector and required node affinity, or taints keep the pods off "
+        "all that do.",
         "The pod waits until such a node comes.",
         "Correct the labels, label a node, or tolerate the taint.",
         _no_node,

@@ -145,8 +145,8 @@ RULES: Final = (
         "ignorable-binder",
         Level.ERROR,
         "An extender that binds is ignorable.",
-        "While it cannot be reached, pods are placed without its rules. And when only the answer "
-        "to a bind is lost, the scheduler binds once more itself.",
+        "While it is down, pods are placed without its rules; when the answer to a bind is lost, "
+        "the scheduler binds again itself.",
         "Set ignorable: false.",
         _ignorable_binder,
     ),
@@ -154,16 +154,15 @@ RULES: Final = (
         "ignorable-rules",
         Level.ERROR,
         "Hard rules are the extender's alone, and it is ignorable.",
-        "While it cannot be reached, pods are placed against required affinity and anti-affinity, "
-        "without a trace.",
+        "While it is down, pods are placed against required rules, without a trace.",
         "Set ignorable: false in mode replace.",
         _ignorable_rules,
     ),
     Rule(
         "pods-wait-for-nothing",
         Level.WARNING,
-        "In mode shadow the extender is not ignorable, although it decides nothing.",
-        "While the extender cannot be reached, all pods wait, for rules that are checked anyway.",
+        "In mode shadow the extender is not ignorable.",
+        "While it is down, all pods wait, although it decides nothing.",
         "Set ignorable: true in mode shadow.",
         _pods_wait,
     ),
@@ -171,8 +170,8 @@ RULES: Final = (
         "timeout-too-short",
         Level.WARNING,
         "The scheduler gives up on the extender too early.",
-        "The extender answers a bind within 4 s. With a shorter httpTimeout the scheduler takes "
-        "binds for failed that are then carried out, and a busy moment fails whole pods.",
+        "The extender answers a bind within 4 s: binds that count as failed may still be carried "
+        "out.",
         "Set httpTimeout: 5s.",
         _short,
     ),
@@ -180,8 +179,7 @@ RULES: Final = (
         "timeout-too-long",
         Level.WARNING,
         "The scheduler waits very long for the extender.",
-        "It places one pod at a time and waits for each answer: one extender that hangs stops all "
-        "scheduling for as long as httpTimeout, for every pod.",
+        "An extender that hangs stops all scheduling for as long as httpTimeout, at each pod.",
         "Set httpTimeout: 5s.",
         _long,
     ),
@@ -189,17 +187,16 @@ RULES: Final = (
         "weight-missing",
         Level.ERROR,
         "An extender has a prioritizeVerb and no positive weight.",
-        "kube-scheduler refuses such a file and does not start.",
+        "kube-scheduler does not start.",
         "Set weight: 1.",
         _no_weight,
     ),
     Rule(
         "score-range",
         Level.WARNING,
-        "The extender's scores span another range than the plugin that they replace.",
-        "The scheduler adds score x weight x 10 to a node's total. With another range, preferred "
-        "affinity weighs more, or less, against all other plugins than before.",
-        "Set weight to 1 in the scheduler's file, and prioritize.maxScore to 20 in the extender's.",
+        "The extender's scores span another range than the plugin's.",
+        "Preferred affinity weighs more, or less, against all other plugins than before.",
+        "Set weight to 1 in the scheduler's file, prioritize.maxScore to 20 in the extender's.",
         _other_range,
     ),
     Rule(
@@ -213,10 +210,8 @@ RULES: Final = (
     Rule(
         "arguments-differ",
         Level.WARNING,
-        "InterPodAffinityArgs in the scheduler's file differ from interPodAffinity in the "
-        "extender's.",
-        "The extender scores by its own values. Pods are then ranked in another way than the "
-        "scheduler's file says.",
+        "InterPodAffinityArgs differ from the extender's interPodAffinity.",
+        "Pods are ranked by the extender's values.",
         "Use the same values in both files.",
         _other_arguments,
     ),
@@ -224,27 +219,25 @@ RULES: Final = (
         "every-node-scored",
         Level.WARNING,
         "The scheduler looks at every node for each pod.",
-        "All other plugins then filter and score every node: 14 to 32 ms more for each pod at "
-        "5,000 nodes, far more than the extender saves.",
-        "Leave percentageOfNodesToScore out. In mode replace, hints lead a pod to nodes outside "
-        "the sample.",
+        "All other plugins then take 14 to 32 ms more for each pod at 5,000 nodes, far more than "
+        "the extender saves.",
+        "Leave percentageOfNodesToScore out; in mode replace, hints find other nodes.",
         _every_node,
     ),
     Rule(
         "sample-without-hints",
         Level.WARNING,
         "In mode replace the scheduler samples nodes, and hints are off.",
-        "When every node of the sample breaks a rule, the pod waits until some other event wakes "
-        "it, although a node outside the sample would do.",
-        "Set hints.enabled to true in the extender's configuration.",
+        "When every node of the sample breaks a rule, the pod waits although another node would "
+        "do.",
+        "Set hints.enabled to true.",
         _no_hints,
     ),
     Rule(
         "slow-api-client",
         Level.WARNING,
         "The scheduler's limit of requests to the API server is at its default.",
-        "Each placement is a request, so the scheduler places 50 pods a second at most, however "
-        "fast it decides.",
+        "It places 50 pods a second at most, however fast it decides.",
         "Set clientConnection.qps: 200 and burst: 400.",
         _slow,
     ),

@@ -105,44 +105,26 @@ RULES: Final = (
         Level.WARNING,
         "Anti-affinity or a topology spread constraint that was to keep replicas apart is not "
         "about them.",
-        "Nothing keeps the replicas apart. A constraint is thought to be about the workload's own "
-        "pods always, anti-affinity where it is about no other pod either.",
+        "Nothing keeps the replicas apart.",
         "Ask for labels that the template has.",
         _misses,
-        """\
-topologySpreadConstraints:
-  - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: DoNotSchedule
-    labelSelector: {matchLabels: {app: shop}}
-""",
     ),
     Rule(
         "selector-almost-matches",
         Level.WARNING,
         "Anti-affinity, or preferred affinity, is about no pod, and would be but for a letter.",
-        "The term has no effect, and nothing says so.",
+        "The term has no effect.",
         "Correct the label.",
         _about_none,
-        """\
-affinity:
-  podAffinity:
-    preferredDuringSchedulingIgnoredDuringExecution:
-      - weight: 1
-        podAffinityTerm:
-          topologyKey: kubernetes.io/hostname
-          labelSelector: {matchLabels: {app: wbe}}
-""",
     ),
     Rule(
         "replicas-not-spread",
         Level.NOTE,
         "A workload has several replicas and nothing that spreads them.",
-        "One node that fails may take all of them along. The scheduler's defaults spread them as a "
-        "weak preference only, and not at all where defaultingType is List without constraints.",
-        "Add a topologySpreadConstraint by kubernetes.io/hostname with whenUnsatisfiable: "
-        "ScheduleAnyway, or preferred anti-affinity.",
+        "One node that fails may take all of them along: the scheduler's defaults are a weak "
+        "preference only.",
+        "Add a topologySpreadConstraint by kubernetes.io/hostname with ScheduleAnyway, or "
+        "preferred anti-affinity.",
         _not_spread,
-        "containers: [{name: web, image: web}]\n",
     ),
 )

@@ -93,7 +93,7 @@ def _absent(id_: str, level: Level, field: str, why: str) -> Rule[Setup]:
     return Rule(
         id_,
         level,
-        f"The mode needs {field}, and the scheduler's file has none.",
+        f"The mode needs {field}, which is missing.",
         why,
         f"Add {field}: {_PATHS[field]}.",
         _preempt_missing if field == "preemptVerb" else _missing(field),
@@ -105,16 +105,15 @@ RULES: Final = (
         "extender-missing",
         Level.ERROR,
         "The scheduler's file does not call the extender.",
-        "Nobody does what the extender is for. If InterPodAffinity is switched off as well, no "
-        "rule counts.",
-        "Take the entry under extenders from the file of your mode in scheduler-config/.",
+        "No rule of the extender counts, and none at all if InterPodAffinity is off.",
+        "Take the entry under extenders from your mode's file in scheduler-config/.",
         _no_extender,
     ),
     Rule(
         "two-binders",
         Level.ERROR,
         "More than one extender has a bindVerb.",
-        "kube-scheduler allows one and does not start.",
+        "kube-scheduler does not start.",
         "Leave bindVerb to this extender in mode replace, to the other one in assist or shadow.",
         _binders,
     ),
@@ -122,36 +121,34 @@ RULES: Final = (
         "filter-verb-missing",
         Level.ERROR,
         "filterVerb",
-        "The extender is never asked which nodes a pod may use. In mode replace no required rule "
-        "is checked before the bind. In mode assist no quota is enforced, and no required "
-        "rule in an annotation counts.",
+        "The extender is not asked which nodes a pod may use: in mode replace rules are first "
+        "checked at the bind, in assist quotas and required rules in annotations do not count.",
     ),
     _absent(
         "prioritize-verb-missing",
         Level.ERROR,
         "prioritizeVerb",
-        "Preferred affinity and anti-affinity do not count: the plugin's scoring is off, and the "
-        "extender is not asked.",
+        "Preferred rules do not count: the plugin's scoring is off.",
     ),
     _absent(
         "bind-verb-missing",
         Level.ERROR,
         "bindVerb",
-        "The scheduler decides about the next pod before the previous one is bound. Unless the "
-        "extender binds, two pods that exclude each other can be placed together.",
+        "The scheduler decides about the next pod before this one is bound: two pods that exclude "
+        "each other can meet.",
     ),
     _absent(
         "preempt-verb-missing",
         Level.ERROR,
         "preemptVerb",
-        "The scheduler does not ask extenders' filters before it evicts pods. Without preemptVerb "
-        "it can empty node after node for a pod that may not go there.",
+        "The scheduler can evict pods on node after node for a pod that the extender lets onto "
+        "none of them.",
     ),
     Rule(
         "verb-misspelt",
         Level.ERROR,
         "A verb is not the path that the extender serves.",
-        "The extender answers 404 to each such call, and the call fails.",
+        "Each such call fails with 404.",
         "Use filterVerb: filter, prioritizeVerb: prioritize, preemptVerb: preempt, bindVerb: bind.",
         _not_served,
     ),
@@ -159,8 +156,7 @@ RULES: Final = (
         "verb-without-use",
         Level.WARNING,
         "The scheduler calls for something that the mode does not do.",
-        "The extender has no such callback in this mode. It answers with 404, and pods wait, or "
-        "the call is wasted.",
+        "The extender answers 404, and pods wait, or the call is wasted.",
         "Remove the verb, or set the mode that the scheduler's file is for.",
         _useless,
     ),
@@ -168,8 +164,7 @@ RULES: Final = (
         "whole-nodes-sent",
         Level.WARNING,
         "The scheduler sends whole nodes instead of their names.",
-        "The extender watches nodes itself. Whole nodes make megabytes of each call: up to 50 MB "
-        "instead of 170 KB at 5,000 nodes.",
+        "At 5,000 nodes a call has up to 50 MB instead of 170 KB.",
         "Set nodeCacheCapable: true.",
         _whole_nodes,
     ),
@@ -177,8 +172,7 @@ RULES: Final = (
         "managed-resources",
         Level.ERROR,
         "The extender is called for some pods only.",
-        "With managedResources the scheduler passes the extender over for every pod that does not "
-        "ask for one of these resources, and the pod's rules do not count.",
+        "The rules of pods that ask for none of the managedResources do not count.",
         "Remove managedResources.",
         _some_pods,
     ),

@@ -196,7 +196,7 @@ RULES: Final = (
         "affinity-unreadable",
         Level.ERROR,
         "Affinity is not what the API takes: a missing topologyKey, an unknown operator, a wrong "
-        "type, a value that is no label, an empty nodeSelectorTerms.",
+        "type, say.",
         "The API server refuses the pod, or the workload.",
         "Correct the field; kubectl explain pod.spec.affinity has the shape.",
         _unreadable,
@@ -204,10 +204,10 @@ RULES: Final = (
     Rule(
         "affinity-field-unknown",
         Level.ERROR,
-        "Affinity has a field that the API does not know.",
-        "The API server drops it, with a warning at most: the rule does not exist. The best known "
-        "one is requiredDuringSchedulingRequiredDuringExecution, which was never added.",
-        "Correct the name. For rules that also hold during execution, use the annotation "
+        "Affinity has a field that the API does not know, such as "
+        "requiredDuringSchedulingRequiredDuringExecution.",
+        "The API server drops it, with a warning at most.",
+        "Correct the name. For rules during execution, use the annotation "
         "affinity-extender.io/affinity.",
         _unknown,
     ),
@@ -215,8 +215,7 @@ RULES: Final = (
         "comparison-without-number",
         Level.ERROR,
         "Node affinity compares a label, by Gt or Lt, with what is no whole number.",
-        "The API server takes it all the same. A required term with it matches no node, and with a "
-        "preferred one the scheduler cannot score nodes for the pod.",
+        "A required term with it matches no node; with a preferred one scoring fails for the pod.",
         "Compare with one whole number.",
         _never_met,
     ),
@@ -224,7 +223,7 @@ RULES: Final = (
         "affinity-astray",
         Level.ERROR,
         "Affinity, or a node selector, is outside the spec of the pods.",
-        "The API server drops it, with a warning at most: the rule does not exist.",
+        "The API server drops it, with a warning at most.",
         "Move it to the pods' spec; that of a Deployment is spec.template.spec.",
         _astray,
     ),
@@ -240,8 +239,8 @@ RULES: Final = (
         "too-many-terms",
         Level.WARNING,
         f"A pod has more than {MOST_COMPARED} affinity terms.",
-        "Each bind of such a pod holds other pods up for up to 20 ms, and in mode replace the "
-        "extender does not preempt for it.",
+        "Each of its binds holds other pods up for up to 20 ms, and in mode replace the extender "
+        "does not preempt for it.",
         "Give the pods that are meant a common label, and use one term.",
         _many,
     ),
@@ -249,27 +248,25 @@ RULES: Final = (
         "annotation-unreadable",
         Level.ERROR,
         "The rules in an annotation cannot be read.",
-        "In the modes assist and replace such a pod is not placed; the event says what is wrong.",
-        "Correct the field; docs/annotations.md has the format. The policy in "
-        "manifests/components/annotation-policy, a part of every overlay, refuses most of these "
-        "mistakes when pods are created.",
+        "In assist and replace such a pod is not placed.",
+        "Correct the field (docs/annotations.md); manifests/components/annotation-policy refuses "
+        "most of these mistakes when pods are created.",
         _broken,
     ),
     Rule(
         "annotation-for-spec",
         Level.NOTE,
-        "A rule in an annotation is one that the spec of a pod can have.",
+        "A rule in an annotation is one that the spec can have.",
         "Autoscalers, the descheduler and the kubelet see the spec alone.",
-        "Write it into the spec, if you can change that. Leave in the annotation what the API has "
-        "no field for: limits above 1, exclusive domains, and rules during execution.",
+        "Write it into the spec; only limits above 1, exclusive domains, and rules during "
+        "execution need the annotation.",
         _for_spec,
     ),
     Rule(
         "annotation-misplaced",
         Level.ERROR,
         "A workload has the annotation with rules, and its pods do not.",
-        "The extender reads annotations of pods. On a Deployment or another workload the rules "
-        "have no effect.",
+        "The extender reads annotations of pods: the rules have no effect.",
         "Move the annotation to the metadata of the template.",
         _misplaced,
     ),

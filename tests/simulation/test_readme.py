@@ -1,4 +1,4 @@
-"""docs/development/protocol.md knows the invariants by the names under which they break."""
+"""simulation/README.md knows the invariants by the names under which they break."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import simulation
 
 SOURCES = sorted(Path(simulation.__file__).parent.rglob("*.py"))
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "development" / "protocol.md"
+PAGE = Path(simulation.__file__).with_name("README.md")
 
 
 def broken_names() -> set[str]:
@@ -25,7 +25,7 @@ def broken_names() -> set[str]:
 
 
 def documented_names() -> set[str]:
-    rows = PAGE.read_text().partition("## Invariants")[2].partition("\n## ")[0]
+    rows = PAGE.read_text().partition("## What is checked")[2].partition("\n## ")[0]
     cells = [row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")]
     return {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
 
