@@ -99,6 +99,8 @@ CONTRACT = {
     "affinity_extender_preemptions": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_evictions_leader": set(),
+    "affinity_extender_repairs": {"result"},
+    "affinity_extender_repairable_controllers": set(),
     "affinity_extender_evictions_paused": set(),
     "affinity_extender_evictions_paused_namespaces": set(),
     "affinity_extender_execution_violating_pods": {"outcome"},

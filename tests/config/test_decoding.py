@@ -111,6 +111,13 @@ def test_defaults() -> None:
             "leaseNamespace": "kube-system",
             "leaseName": "affinity-extender",
         },
+        "preferredDuringExecution": {
+            "enabled": False,
+            "dryRun": True,
+            "minGain": 1,
+            "settleSeconds": 300,
+            "restSeconds": 60,
+        },
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,
