@@ -165,8 +165,8 @@ def fill(rig: Rig, app: str, nodes: Sequence[str]) -> None:
 async def test_a_pod_moves_once_its_better_place_has_been_there_for_a_while() -> None:
     rig = with_zones()
     fill(rig, "web", ["a0", "a1"])
-    await rig.after(60)
-    assert (rig.mover.evicted, rig.outcomes()) == ([], {"web": "standby"})
+    await rig.after(SETTLE)
+    assert (rig.mover.evicted, rig.outcomes()) == ([], {"web": "grace"})
     await rig.after(2)
     (gone,) = rig.mover.evicted
     assert rig.zones("web") == [1, 1]
@@ -185,7 +185,7 @@ async def test_a_zone_that_comes_back_is_filled_with_the_fewest_moves_then_there
     apps = [f"app-{number}" for number in range(10)]
     for app in apps:
         fill(rig, app, [f"{zone}{number % 3}" for zone in "ab" for number in range(15)])
-    await rig.after(60 + 10 * (REST + 4))
+    await rig.after(SETTLE + 10 * (REST + 4))
     assert [rig.zones(app) for app in apps] == [[10, 10, 10]] * 10
     assert len(rig.mover.evicted) == 100
     await rig.after(3600)
@@ -208,7 +208,7 @@ async def test_what_passes_before_it_has_settled_moves_nobody() -> None:
 async def test_one_of_a_controller_at_a_time_and_then_it_rests() -> None:
     rig = with_zones()
     fill(rig, "web", ["a0"] * 9)
-    await rig.after(62)
+    await rig.after(SETTLE + 2)
     assert len(rig.mover.evicted) == 1
     await rig.after(REST - 1)
     assert len(rig.mover.evicted) == 1
@@ -223,7 +223,7 @@ async def test_a_successor_that_goes_back_costs_a_longer_rest_each_time() -> Non
     rig.places = lambda _: "a0"
     fill(rig, "web", ["a0", "a0"])
     fill(rig, "others", ["a0", "b0", "c0"] * 5)
-    await rig.after(62 + 3600)
+    await rig.after(SETTLE + 2 + 3600)
     assert rig.repaired("landed") == 0
     # 10 s, then 40, 160, 640, 2,560 after the first, second ... move.
     assert len(rig.mover.evicted) == 5
@@ -233,7 +233,7 @@ async def test_who_is_not_replaced_waits_for_nobody_for_ever() -> None:
     rig = with_zones()
     rig.replaces = False
     fill(rig, "web", ["a0", "a0", "a0"])
-    await rig.after(62)
+    await rig.after(SETTLE + 2)
     assert (len(rig.mover.evicted), rig.outcomes()) == (1, {"web": "ownerBusy"})
     await rig.after(70)
     assert rig.repaired("missed") == 1
@@ -253,7 +253,7 @@ async def test_a_budget_that_refuses_is_asked_less_and_less_often() -> None:
     rig = with_zones()
     rig.mover.answer = lambda _: Eviction(Evicted.REFUSED, "a budget", 20.0)
     fill(rig, "web", ["a0", "a1"])
-    await rig.after(70)
+    await rig.after(SETTLE + 2)
     assert rig.outcomes() == {"web": "budget"}
     await rig.after(3600)
     assert rig.mover.evicted == []
@@ -265,7 +265,7 @@ async def test_a_fault_of_the_api_server_evicts_nobody_twice(status: int) -> Non
     rig = with_zones()
     rig.mover.answer = lambda _: ApiError(status, "Nope", "no")
     fill(rig, "web", ["a0", "a1"])
-    await rig.after(62 + REST - 3)
+    await rig.after(SETTLE + 2 + REST - 3)
     assert len(rig.mover.tried) == 1
     assert rig.outcomes() == {"web": "failed" if status == 403 else "ownerBusy"}
 
@@ -282,7 +282,7 @@ async def test_half_of_the_evictions_in_a_minute_are_left_for_required_rules() -
     rig = with_zones(per_minute=6)
     for number in range(9):
         fill(rig, f"app-{number}", ["a0", "a0"])
-    await rig.after(63)
+    await rig.after(SETTLE + 3)
     assert len(rig.mover.evicted) == 3
     assert "waitsForTurn" in rig.outcomes().values()
 
@@ -294,7 +294,7 @@ async def test_whose_scores_a_move_changes_waits_for_it() -> None:
     rig.put(avoids.owned_by("ReplicaSet/one"))
     other = {**avoids, "metadata": {**avoids["metadata"], "name": "two", "uid": "two"}}
     rig.put(Pod(other).owned_by("ReplicaSet/two"))
-    await rig.after(62)
+    await rig.after(SETTLE + 2)
     assert len(rig.mover.evicted) == 1
     await rig.after(600)
     assert len(rig.mover.evicted) == 1
@@ -307,7 +307,7 @@ async def test_without_the_lead_nobody_is_moved_and_with_it_all_waiting_begins_a
     await rig.after(600)
     assert (rig.mover.tried, rig.outcomes()) == ([], {"web": "standby"})
     rig.leader.leads = True
-    await rig.after(59)
+    await rig.after(SETTLE)
     assert rig.mover.tried == []
     await rig.after(3)
     assert len(rig.mover.evicted) == 1
@@ -318,7 +318,7 @@ async def test_a_pod_that_is_not_as_the_watch_has_shown_it_stays() -> None:
     fill(rig, "web", ["a0", "a1"])
     for name in ("a0", "a1"):
         rig.mover.objects.other[f"nodes/{name}"] = model_node(node(name, {HOST: name, ZONE: "b"}))
-    await rig.after(62)
+    await rig.after(SETTLE + 2)
     assert rig.mover.tried == []
     assert rig.outcomes() == {"web": "unconfirmed"}
     assert rig.counted("unconfirmed") == 1
@@ -330,5 +330,5 @@ async def test_one_namespace_does_not_take_all_the_turns() -> None:
         raw = pod(f"x{number}", "greedy").labels(app="web").avoids(100, term(ZONE, WEB))
         rig.put(raw.owned_by(f"ReplicaSet/g{number}").on("a0"))
     fill(rig, "modest", ["a0", "a0"])
-    await rig.after(60 + 3 * 61)
+    await rig.after(SETTLE + 3 * 61)
     assert any(uid.startswith("modest") for uid in rig.mover.evicted)

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
-from extender.controllers.eviction.owner_locks import WINDOW_SECONDS, Turns
+from extender.controllers.eviction.owner_locks import Turns
 from extender.controllers.history import HOUR, Kind
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
@@ -102,7 +102,7 @@ class RepairController:
         self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
         self._hour: deque[float] = deque()
         self._served: dict[str, float] = {}
-        self._led_since: float | None = None
+        self._led = False
         self._throttle = LogThrottle(_log)
         self._metrics.evictions.begin((REASON,), MOVES)
 
@@ -168,13 +168,13 @@ class RepairController:
 
     def _look_at_lead(self) -> None:
         """Begin to wait anew with the lead: nobody knows whom the last leader has moved."""
-        now = self._clock()
-        if not self._leadership.leads:
-            self._led_since = None
-        elif self._led_since is None:
-            self._led_since = now
+        leads = self._leadership.leads
+        if leads and not self._led:
+            if self._turns.window.recent < self._leadership.inherited:
+                self._turns.window.fill(self._leadership.inherited)
             for each in self._candidates.values():
-                each.since = now
+                each.since = self._clock()
+        self._led = leads
 
     # What became of moves
 
@@ -228,8 +228,8 @@ class RepairController:
 
     def _whether(self, owner: Controller, known: Candidate, found: Improvement) -> Outcome:
         """Say whether a pod goes now, and why not."""
-        now, led = self._clock(), self._led_since
-        if not self._leadership.leads or led is None or now - led < WINDOW_SECONDS:
+        now = self._clock()
+        if not (self._led and self._leadership.leads):
             return Outcome.STANDBY
         if now - known.since < self._limits.settle_seconds:
             return Outcome.GRACE
@@ -362,6 +362,7 @@ class RepairController:
 
     def _publish(self) -> None:
         self._metrics.repairable.set(len(self.candidates))
+        self._metrics.evictions_leader.set(self._leadership.leads)
 
 
 def said(move: Improvement) -> str:
