@@ -264,4 +264,9 @@ def test_the_mix_is_that_of_the_docs() -> None:
     required = [rule for rule in rules if rule.weight is None]
     assert {rule.key for rule in required} == {HOST}
     assert all(rule.apart for rule in rules)
-    assert mix(own) in DOCS.read_text()
+    counted, _, _, _, *rows = mix(own).splitlines()
+    text = " ".join(DOCS.read_text().split())
+    assert counted in text
+    for row in rows[:3]:
+        *_, share, charts, _ = row.split(" |")
+        assert f"({share.strip()}, {charts.strip()} charts)" in text

