@@ -127,6 +127,10 @@ planted: $(STAMP) ## every bug that is planted to see whether the tests find it 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py tests/e2e/test_verdict_differential.py -v --releases all --questions 25000
 
+.PHONY: repair
+repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on a real control plane (a quarter of an hour), into bench/results/repair.md
+	@$(BIN)/python -m pytest tests/e2e/test_repair.py -v -k "zone_that_is_back and replace" --apps 10 --replicas 30 --record
+
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream

@@ -12,33 +12,32 @@ prefer counts against a place, never for a move.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import add
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.pod_sets import matched_by
-from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
 from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import HARD
-from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import LimitedTerm, Term, WeightedTerm
+from extender.model.objects import Pod
 from extender.model.workload import JOB
 from extender.verbs.evicting import Outcome, kept
-from extender.verbs.inter_pod_affinity import InterPodAffinity, scores
-from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 from extender.verbs.prioritizing import Scored
+from extender.verbs.worth import (
+    own_tables,
+    own_worth,
+    term_of,
+    terms_for_moves,
+    to_itself,
+    total_worth,
+)
 
-PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
-"""Required affinity adds to a score as well, but no move makes or breaks it."""
-NODES: Final = NodeAffinityPlugin()
 COMPARISONS: Final = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
 MOST_COMPARED: Final = 20_000
@@ -47,7 +46,8 @@ milliseconds. With more, each of these pods is judged by itself."""
 
 
 UNBOUNDED: Final = 1 << 62
-NODES_AT_ONCE: Final = 10
+NODES_AT_ONCE: Final = 20
+TAKERS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,11 @@ def improvements(
     None is yielded wherever everybody else may have a turn; the state may change meanwhile. Pods of
     a class on one node are alike, save for their preferred node affinity.
     """
-    for pods in _alike(state, placed):
-        yield from (None for _ in _counting(state, placed.pod_class) if pods)
-        for _, pod in _suspects(state, chooser, pods, margin) if pods else ():
+    for pods in (yield from _alike(state, placed)):
+        yield None
+        for _, pod in (yield from _suspects(state, chooser, pods, margin)):
             yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
             yield improvement(state, chooser, pod, margin)
-        yield None
 
 
 def best_improvement(
@@ -91,9 +90,9 @@ def best_improvement(
     Whoever moves first where it is the most crowded needs the fewest moves.
     """
     best: Improvement | None = None
-    for pods in _alike(state, placed):
-        yield from (None for _ in _counting(state, placed.pod_class) if pods)
-        for bound, pod in _suspects(state, chooser, pods, margin) if pods else ():
+    for pods in (yield from _alike(state, placed)):
+        yield None
+        for bound, pod in (yield from _suspects(state, chooser, pods, margin)):
             if best is not None and bound <= best.own:
                 break
             yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
@@ -134,7 +133,7 @@ def steered(state: ClusterState, pod: Pod, asked: NodeList, max_score: int) -> S
     if not asked.numbers:
         return Scored()
     with state.without(pod.key, pod.uid):
-        total = _total_worth(state, pod, asked)
+        total = total_worth(state, pod, asked)
     best = max(total)
     final = {each: max_score if each == best else 0 for each in {*total}}
     return Scored(asked.numbers, total, final) if len(final) > 1 else Scored()
@@ -161,17 +160,18 @@ def stays(pod: Pod) -> str | None:
 
 # The pods of a class
 
+Domains: TypeAlias = tuple[int, ...]
 Alike: TypeAlias = Mapping[str, Pod]
 """Pods with the same preferences, one for each node."""
 
 
-def _alike(state: ClusterState, placed: PlacedClass) -> Iterator[Alike | None]:
-    """Yield the pods of a class that prefer anything and may be moved; O(pods on their nodes).
+def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, list[Alike]]:
+    """Return the pods of a class that prefer anything and may be moved; O(pods on their nodes).
 
-    None for every few nodes before. Whether pods of a class prefer nodes, the first one tells.
+    In steps of a few nodes; what weighing them needs is counted.
     """
     pod_class, names = placed.pod_class, state.nodes.names
-    prefers_pods = any(True for _ in _terms_for_moves(state.class_in_force(pod_class)))
+    terms = [term_of(each) for each in terms_for_moves(state.class_in_force(pod_class))]
     found: dict[NodeAffinity | None, dict[str, Pod]] = {}
     for count, name in enumerate([names[number] for number in placed.on_nodes]):
         for pod in state.pods_on(name) if name in state.nodes else ():
@@ -179,50 +179,13 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Iterator[Alike | None]:
                 continue
             asks = state.in_force(pod).node_affinity
             prefers_nodes = asks is not None and any(asks.preferred_rules)
-            if not (prefers_pods or prefers_nodes):
-                return
-            if stays(pod) is None:
+            if (terms or prefers_nodes) and stays(pod) is None:
                 found.setdefault(asks if prefers_nodes else None, {})[name] = pod
         if count % NODES_AT_ONCE == 0:
-            yield None
-    yield from found.values()
-
-
-def _terms_for_moves(pod_class: PodClass) -> Iterator[WeightedTerm | LimitedTerm]:
-    """Yield the preferred terms of a class that look into no other namespace."""
-    affinity, home = pod_class.affinity, {pod_class.namespace}
-
-    def is_at_home(term: Term) -> bool:
-        return term.pods.namespace_selector is None and term.pods.namespaces == home
-
-    yield from (each for each in affinity.preferred if is_at_home(each.term))
-    yield from (each for each in affinity.limits if each.limit.weight and is_at_home(each))
-
-
-def _counting(state: ClusterState, pod_class: PodClass) -> Iterator[int]:
-    """Count what `_own_tables` needs, in steps."""
-    terms = [
-        each.term if isinstance(each, WeightedTerm) else each
-        for each in _terms_for_moves(state.class_in_force(pod_class))
-    ]
-    yield from state.counting_matching([matched_by(each) for each in terms], COMPARISONS)
-
-
-def _own_tables(state: ClusterState, pod: Pod) -> Iterator[tuple[DomainTable, int]]:
-    """Yield what the own terms of a pod add to the worth of domains, each with its weight."""
-    pod_class = state.class_of(pod)
-    for each in _terms_for_moves(pod_class):
-        term = each.term if isinstance(each, WeightedTerm) else each
-        tables = (
-            state.matching([matched_by(term)]) if state.nodes.has_key(term.topology_key) else ()
-        )
-        for table in tables or ():
-            if isinstance(each, WeightedTerm):
-                yield table, each.weight
-            else:
-                limit = DomainLimit(each, table, None, int(state.is_about(each, pod_class)))
-                limit.allow(state.allowed(each, pod))
-                yield limit.penalties(), 1
+            yield
+    for _ in state.counting_matching([matched_by(each) for each in terms], COMPARISONS):
+        yield
+    return [*found.values()]
 
 
 # What a place is worth
@@ -235,7 +198,7 @@ def _gains(
     if pod.node is None or pod.node not in state.nodes:
         return {}
     with state.without(pod.key, pod.uid):
-        own, total = _own_worth(state, pod, asked), _total_worth(state, pod, asked)
+        own, total = own_worth(state, pod, asked), total_worth(state, pod, asked)
     here = asked.names.index(pod.node)
     return {
         name: (mine - own[here], all_in_all - total[here])
@@ -244,109 +207,90 @@ def _gains(
     }
 
 
-def _own_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
-    mine, nodes = scores(_own_tables(state, pod)), _worth_of_nodes(state, pod, asked)
-    return nodes if mine is None else list(map(add, mine.raw(asked), nodes))
-
-
-def _total_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
-    every, nodes = PODS.prepare(state, pod), _worth_of_nodes(state, pod, asked)
-    return nodes if every is None else list(map(add, every.raw(asked), nodes))
-
-
-def _worth_of_nodes(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
-    try:
-        scorer = NODES.prepare(state, pod)
-    except ObjectError:
-        scorer = None  # As in the scheduler, such a pod has no preferences.
-    return [0] * len(asked.names) if scorer is None else scorer.raw(asked)
-
-
 # Who may sit worse than he has to
 
 
 def _suspects(
     state: ClusterState, chooser: Chooser, pods: Alike, margin: int
-) -> Sequence[tuple[int, Pod]]:
+) -> Generator[None, None, Sequence[tuple[int, Pod]]]:
     """Return the pods that may gain the margin somewhere, each with what it gains at most.
 
     A superset, at little cost for each, those that may gain most first.
     """
     some = next(iter(pods.values()))
-    itself = _to_itself(state, state.class_of(some))
+    itself = to_itself(state, state.class_of(some))
     if itself is None:
         return [(UNBOUNDED, each) for each in pods.values()]
     asked = chooser.everywhere()
-    worth = dict(zip(asked.names, _own_worth(state, some, asked), strict=True))
-    bound = _Bound(state, worth, itself)
-    found = bound.may_gain(pods, worth, margin)
+    tables = list(own_tables(state, some))
+    topologies = {table.topology.key: table.topology for table, _ in tables}
+    bound = _Bound(asked, own_worth(state, some, asked), itself, topologies)
+    found = bound.may_gain(pods, asked.names, margin)
     if not found:
         return ()
+    yield
     # Nodes that take none of them are no better place. They are left out only now: of most classes
     # nobody is left.
-    takers = {name: worth[name] for name in chooser.takers(some)}
+    takers = []
+    for name in chooser.takers(some):
+        takers.append(name)
+        if len(takers) % TAKERS_AT_ONCE == 0:
+            yield
     found = bound.may_gain({each.node or "": each for _, each in found}, takers, margin)
     return sorted(found, key=lambda each: each[0], reverse=True)
 
 
-def _to_itself(state: ClusterState, pod_class: PodClass) -> Mapping[str, int] | None:
-    """Return by topology key what a pod of a class adds to the worth of its own domain.
-
-    None where that is no sum: with limits.
-    """
-    found: dict[str, int] = {}
-    for each in _terms_for_moves(pod_class):
-        if isinstance(each, LimitedTerm):
-            return None
-        if state.is_about(each.term, pod_class):
-            key = each.term.topology_key
-            found[key] = found.get(key, 0) + each.weight
-    return found
-
-
-@dataclass(frozen=True, slots=True)
 class _Bound:
     """What pods gain at most, while all of them count; what one adds to its domain goes with it."""
 
-    state: ClusterState
-    worth: Mapping[str, int]
-    """By node."""
-    itself: Mapping[str, int]
+    def __init__(
+        self,
+        asked: NodeList,
+        worth: Sequence[int],
+        itself: Mapping[str, int],
+        topologies: Mapping[str, Topology],
+    ) -> None:
+        """`worth` is that of the nodes asked about, by position."""
+        self._worth = worth
+        self._at = dict(zip(asked.names, range(len(asked.names)), strict=True))
+        own, by_name = topologies.get(HOSTNAME), itself.get(HOSTNAME, 0)
+        self._by_name = by_name if own is not None else 0
+        self._named = asked.domains(own) if own is not None else ()
+        keys = [key for key in itself if key != HOSTNAME and key in topologies]
+        self._adds = [itself[key] for key in keys]
+        domains = [asked.domains(topologies[key]) for key in keys]
+        self._kinds = [*zip(*domains, strict=True)] if keys else [()] * len(worth)
+        """The domains of each node but that of its hostname, which is another one for each: nodes
+        in the same ones are alike to a pod that comes from elsewhere."""
 
-    def may_gain(
-        self, pods: Alike, places: Mapping[str, int], margin: int
-    ) -> list[tuple[int, Pod]]:
+    def may_gain(self, pods: Alike, places: Iterable[str], margin: int) -> list[tuple[int, Pod]]:
         """Return the pods to which one of some places may be worth more, by the margin."""
-        best: dict[tuple[str | None, ...], int] = {}
-        for name, each in places.items():
-            kind = self._kind(name)
-            best[kind] = max(each, best.get(kind, each))
+        best: dict[Domains, int] = {}
+        for name in places:
+            at = self._at[name]
+            kind, each = self._kinds[at], self._worth[at]
+            if best.get(kind, -UNBOUNDED) < each:
+                best[kind] = each
         if len(best) * len(pods) > MOST_COMPARED:
             return [(UNBOUNDED, each) for each in pods.values()]
-        gains = [(self._gain(name, best), pod) for name, pod in pods.items()]
+        # Nodes come and go between two steps.
+        gains = [
+            (self._gain(self._at[name], best), each)
+            for name, each in pods.items()
+            if name in self._at
+        ]
         return [each for each in gains if each[0] >= margin]
 
-    def _gain(self, name: str, best: Mapping[tuple[str | None, ...], int]) -> int:
-        here, keys = self._kind(name), [self.itself[key] for key in self._keys]
-        is_named = HOSTNAME in self.state.nodes.labels(name)
-        lost = self.itself.get(HOSTNAME, 0) if is_named else 0
+    def _gain(self, at: int, best: Mapping[Domains, int]) -> int:
+        here, worth = self._kinds[at], self._worth[at]
+        lost = self._by_name if self._named and self._named[at] != NO_DOMAIN else 0
         elsewhere = (
             each
             + sum(
                 adds
-                for adds, one, other in zip(keys, here, there, strict=True)
-                if one is not None and one != other
+                for adds, one, other in zip(self._adds, here, there, strict=True)
+                if one not in {NO_DOMAIN, other}
             )
             for there, each in best.items()
         )
-        return max(elsewhere, default=self.worth[name]) - self.worth[name] + lost
-
-    @property
-    def _keys(self) -> list[str]:
-        # By its hostname, each other node is another domain.
-        return [key for key in self.itself if key != HOSTNAME]
-
-    def _kind(self, name: str) -> tuple[str | None, ...]:
-        """Return the domains of a node: nodes in the same ones are alike to all pods."""
-        labels = self.state.nodes.labels(name)
-        return tuple([labels.get(key) for key in self._keys])
+        return max(elsewhere, default=worth) - worth + lost

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
+from random import Random
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -332,3 +333,33 @@ async def test_one_namespace_does_not_take_all_the_turns() -> None:
     fill(rig, "modest", ["a0", "a0"])
     await rig.after(SETTLE + 3 * 61)
     assert any(uid.startswith("modest") for uid in rig.mover.evicted)
+
+
+@pytest.mark.thorough
+async def test_churn_in_a_balanced_cluster_moves_nobody() -> None:
+    """Rolling updates and scaling pass before they have settled: an hour, 200 events a second."""
+    rig, random, crowded = with_zones(per_minute=6000), Random(7), 0
+    apps = [f"app-{number}" for number in range(10)]
+    for app in apps:
+        fill(rig, app, [f"{zone}{number % 3}" for zone in "abc" for number in range(10)])
+    for _ in range(360):
+        # Ten seconds' events in one: pods are replaced, and mostly land where it is best.
+        for _ in range(1_000):
+            old = random.choice([*rig.state.pods.values()])
+            rig.state.remove_pod(old.key, old.uid)
+            key = key_of(old.pod_class.namespace, f"{old.pod_class.namespace}-{next(rig.numbers)}")
+            made = replace(old, key=key, uid=f"{key}-uid", node=None)
+            takers = rig.state.nodes.asked([*rig.state.nodes])
+            scored = steered(rig.state, made, takers, 20)
+            best = [
+                rig.state.nodes.names[number]
+                for number, raw in zip(scored.numbers, scored.raw, strict=True)
+                if scored.final[raw]
+            ]
+            lucky = best if best and random.randrange(20) else [*takers.names]
+            rig.state.upsert_pod(replace(made, node=random.choice(lucky)))
+        await rig.after(1)
+        rig.now += 9
+        crowded += len(rig.outcomes())
+    assert crowded > 100
+    assert rig.mover.tried == []

@@ -1,0 +1,90 @@
+"""What a node is worth to a pod by preferred terms, and by which of them it may be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import add
+from typing import Final
+
+from extender.cluster.counts.domain_limits import DomainLimit
+from extender.cluster.counts.nodes import NodeList
+from extender.cluster.counts.pod_sets import matched_by
+from extender.cluster.counts.topology import DomainTable
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import LimitedTerm, Term, WeightedTerm
+from extender.verbs.inter_pod_affinity import InterPodAffinity, scores
+from extender.verbs.node_affinity import NodeAffinityPlugin
+
+PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
+"""Required affinity adds to a score as well, but no move makes or breaks it."""
+NODES: Final = NodeAffinityPlugin()
+
+
+def terms_for_moves(pod_class: PodClass) -> Iterator[WeightedTerm | LimitedTerm]:
+    """Yield the preferred terms of a class that look into no other namespace."""
+    affinity, home = pod_class.affinity, {pod_class.namespace}
+
+    def is_at_home(term: Term) -> bool:
+        return term.pods.namespace_selector is None and term.pods.namespaces == home
+
+    yield from (each for each in affinity.preferred if is_at_home(each.term))
+    yield from (each for each in affinity.limits if each.limit.weight and is_at_home(each))
+
+
+def term_of(each: WeightedTerm | LimitedTerm) -> Term:
+    """Return a preferred term without its weight."""
+    return each.term if isinstance(each, WeightedTerm) else each
+
+
+def own_tables(state: ClusterState, pod: Pod) -> Iterator[tuple[DomainTable, int]]:
+    """Yield what the own terms of a pod add to the worth of domains, each with its weight."""
+    pod_class = state.class_of(pod)
+    for each in terms_for_moves(pod_class):
+        term = term_of(each)
+        tables = (
+            state.matching([matched_by(term)]) if state.nodes.has_key(term.topology_key) else ()
+        )
+        for table in tables or ():
+            if isinstance(each, WeightedTerm):
+                yield table, each.weight
+            else:
+                limit = DomainLimit(each, table, None, int(state.is_about(each, pod_class)))
+                limit.allow(state.allowed(each, pod))
+                yield limit.penalties(), 1
+
+
+def own_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
+    """Return the worth of nodes, by position, by those terms for which a pod may be moved."""
+    mine, nodes = scores(own_tables(state, pod)), _worth_of_nodes(state, pod, asked)
+    return nodes if mine is None else list(map(add, mine.raw(asked), nodes))
+
+
+def total_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
+    """Return the worth of nodes, by position, by all preferred terms, those of placed pods too."""
+    every, nodes = PODS.prepare(state, pod), _worth_of_nodes(state, pod, asked)
+    return nodes if every is None else list(map(add, every.raw(asked), nodes))
+
+
+def _worth_of_nodes(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
+    try:
+        scorer = NODES.prepare(state, pod)
+    except ObjectError:
+        scorer = None  # As in the scheduler, such a pod has no preferences.
+    return [0] * len(asked.names) if scorer is None else scorer.raw(asked)
+
+
+def to_itself(state: ClusterState, pod_class: PodClass) -> Mapping[str, int] | None:
+    """Return by topology key what a pod of a class adds to the worth of its own domain.
+
+    None where that is no sum: with limits.
+    """
+    found: dict[str, int] = {}
+    for each in terms_for_moves(pod_class):
+        if isinstance(each, LimitedTerm):
+            return None
+        if state.is_about(each.term, pod_class):
+            key = each.term.topology_key
+            found[key] = found.get(key, 0) + each.weight
+    return found
