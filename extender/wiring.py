@@ -27,7 +27,7 @@ from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter, Turns
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.repair import RepairController, RepairLimits
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
@@ -238,15 +238,14 @@ def build_evicting(context: Context) -> Evicting:
     if mover is None or leadership is None:
         return Evicting()
     clock = context.clocks.clock
-    locks = OwnerLocks(context.state, clock)
-    turns = Turns(locks, RateLimiter(settings.evictions_per_minute, clock))
+    turns = EvictionTurns.of(leadership, context.state, settings.evictions_per_minute, clock)
     limits = EvictionLimits(
         settings.evictions_per_minute,
         settings.grace_period_seconds,
         settings.share,
         settings.dry_run,
     )
-    shared = context.of_controllers, mover, leadership, turns
+    shared = context.of_controllers, mover, turns
     eviction = repair = None
     if settings.enabled:
         eviction = EvictionController(

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter, Turns
+from extender.controllers.eviction.owner_locks import EvictionTurns, OwnerLocks, RateLimiter
 from extender.controllers.eviction.repair import RepairController, RepairLimits
 from extender.controllers.history import History
 from extender.errors import ApiError
@@ -66,8 +66,9 @@ class Rig:
         self.controller = RepairController(
             context,
             self.mover,
-            self.leader,
-            Turns(OwnerLocks(self.state, clock), RateLimiter(per_minute, clock)),
+            EvictionTurns(
+                self.leader, OwnerLocks(self.state, clock), RateLimiter(per_minute, clock)
+            ),
             limits=RepairLimits(margin, SETTLE, REST),
             eviction=EvictionLimits(per_minute, 0, share, dry_run),
             unready=lambda: None,
@@ -138,7 +139,7 @@ class Rig:
         """Return what keeps each controller's move, by namespace."""
         return {
             each.found.pod.pod_class.namespace: each.outcome.value
-            for each in self.controller.candidates
+            for each in self.controller.prospects
             if each.found is not None
         }
 

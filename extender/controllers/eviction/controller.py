@@ -14,12 +14,12 @@ from typing import Final, NoReturn
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
 from extender.controllers.eviction.moving import REST_SECONDS, EvictionLimits, Mover
-from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker, Turns
+from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker, EvictionTurns
 from extender.controllers.eviction.record import BrokenRules, Record
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
-from extender.ports import Check, Leadership, PodMover
+from extender.ports import Check, PodMover
 from extender.verbs.evicting import Outcome, first_look
 
 MOST_A_SECOND: Final = 500
@@ -43,8 +43,7 @@ class EvictionController(Reconciler):
         self,
         context: ControllerContext,
         mover: PodMover,
-        leadership: Leadership,
-        turns: Turns,
+        turns: EvictionTurns,
         *,
         execution: Execution,
         limits: EvictionLimits,
@@ -53,7 +52,7 @@ class EvictionController(Reconciler):
         """While `unready` says why, or the state is stale, nobody is judged or evicted."""
         super().__init__(context, MOST_WAITING)
         state, clocks = context.state, context.clocks
-        self._leadership = leadership
+        self._leadership = turns.leadership
         self._execution = execution
         self._limits = limits
         self._sleep = clocks.sleep
@@ -64,9 +63,8 @@ class EvictionController(Reconciler):
         self._mover = Mover(
             context,
             mover,
-            leadership,
+            turns,
             self._recorder,
-            turns=turns,
             limits=limits,
             execution=execution,
             still=self._still,

@@ -8,13 +8,13 @@ from typing import Final
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
-from extender.controllers.eviction.owner_locks import Turns
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.record import Record
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
 from extender.model.execution import Execution
 from extender.model.objects import Controller, Pod
-from extender.ports import Evicted, Eviction, Leadership, PodMover
+from extender.ports import Evicted, Eviction, PodMover
 from extender.verbs.evicting import Assessment, EvictionCause, Outcome, second_look
 from extender.verbs.nominating import Chooser
 
@@ -44,10 +44,9 @@ class Mover:
         self,
         context: ControllerContext,
         port: PodMover,
-        leadership: Leadership,
+        turns: EvictionTurns,
         recorder: EventRecorder,
         *,
-        turns: Turns,
         limits: EvictionLimits,
         execution: Execution,
         still: Callable[[Record], bool],
@@ -56,7 +55,7 @@ class Mover:
         state, clock = context.state, context.clocks.clock
         self._state = state
         self._port = port
-        self._leadership = leadership
+        self._leadership = turns.leadership
         self._recorder = recorder
         self._chooser = Chooser(state, context.plugins)
         self._dry_run = limits.dry_run

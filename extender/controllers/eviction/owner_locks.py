@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.record import FIRST_PAUSE_SECONDS
 from extender.model.objects import Controller, Pod
+from extender.ports import Leadership
 from extender.timing import LONGEST_PAUSE_SECONDS, Pause
 from extender.verbs.nominating import ExpectedPlacement
 
@@ -148,11 +149,23 @@ class OwnerLocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class EvictionTurns:
     """What all who evict share."""
 
+    leadership: Leadership
     locks: OwnerLocks
     window: RateLimiter
+
+    @classmethod
+    def of(
+        cls,
+        leadership: Leadership,
+        state: ClusterState,
+        per_minute: int,
+        clock: Callable[[], float],
+    ) -> Self:
+        """Let nobody have a turn yet."""
+        return cls(leadership, OwnerLocks(state, clock), RateLimiter(per_minute, clock))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from typing import Final, NoReturn
 from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
-from extender.controllers.eviction.owner_locks import Turns
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.history import HOUR, Kind
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
 from extender.metrics.table import MOVES
 from extender.model.objects import Controller, Pod, PodClass
-from extender.ports import Check, Evicted, Eviction, Leadership, Occurrence, PodMover
+from extender.ports import Check, Evicted, Eviction, Occurrence, PodMover
 from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome
 from extender.verbs.interaction import prefer
@@ -58,7 +58,7 @@ class RepairLimits:
 
 
 @dataclass(slots=True, eq=False)
-class Candidate:
+class Prospect:
     """What is known of a controller of which a pod would sit better elsewhere."""
 
     since: float
@@ -78,8 +78,7 @@ class RepairController:
         self,
         context: ControllerContext,
         mover: PodMover,
-        leadership: Leadership,
-        turns: Turns,
+        turns: EvictionTurns,
         *,
         limits: RepairLimits,
         eviction: EvictionLimits,
@@ -92,14 +91,14 @@ class RepairController:
         self._metrics, self._history = context.metrics, context.history
         self._warm_up = context.warm_up
         self._port = mover
-        self._leadership = leadership
+        self._leadership = turns.leadership
         self._turns = turns
         self._limits, self._eviction = limits, eviction
         self._unready = unready
         # The scheduler keeps a successor to its hard constraints.
         self._chooser = Chooser(state, (*context.plugins, PodTopologySpread()))
         self._last_look = LastLook(state, mover.objects)
-        self._candidates: dict[Controller, Candidate] = {}
+        self._prospects: dict[Controller, Prospect] = {}
         self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
         self._hour: deque[float] = deque()
         self._served: dict[str, float] = {}
@@ -108,9 +107,9 @@ class RepairController:
         self._metrics.evictions.begin((REASON,), MOVES)
 
     @property
-    def candidates(self) -> list[Candidate]:
+    def prospects(self) -> list[Prospect]:
         """Return the controllers of which a pod would sit better elsewhere."""
-        return [each for each in self._candidates.values() if each.found is not None]
+        return [each for each in self._prospects.values() if each.found is not None]
 
     async def run(self) -> NoReturn:
         """Look, and move, for as long as the program runs."""
@@ -131,17 +130,17 @@ class RepairController:
         self._end_moves()
         found = await self._look()
         now = self._clock()
-        for owner, known in list(self._candidates.items()):
+        for owner, known in list(self._prospects.items()):
             known.found = found.get(owner)
             if known.found is None:
                 known.since = now
                 if known.rests_until <= now:
-                    del self._candidates[owner]
+                    del self._prospects[owner]
         for owner, best in found.items():
-            if owner in self._candidates or len(self._candidates) < MOST_CONTROLLERS:
-                self._candidates.setdefault(owner, Candidate(now)).found = best
+            if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
+                self._prospects.setdefault(owner, Prospect(now)).found = best
         for owner in self._in_turn():
-            await self._consider(owner, self._candidates[owner])
+            await self._consider(owner, self._prospects[owner])
         self._publish()
 
     async def _look(self) -> dict[Controller, Improvement]:
@@ -163,7 +162,7 @@ class RepairController:
 
     def _in_turn(self) -> list[Controller]:
         """Return whom to look at; first those whose namespace has had no move for the longest."""
-        due = [owner for owner, each in self._candidates.items() if each.found is not None]
+        due = [owner for owner, each in self._prospects.items() if each.found is not None]
         return sorted(due, key=lambda owner: self._served.get(owner.namespace, 0.0))
 
     def _is_sure(self) -> bool:
@@ -175,7 +174,7 @@ class RepairController:
         if leads and not self._led:
             if self._turns.window.recent < self._leadership.inherited:
                 self._turns.window.fill(self._leadership.inherited)
-            for each in self._candidates.values():
+            for each in self._prospects.values():
                 each.since = self._clock()
         self._led = leads
 
@@ -187,7 +186,7 @@ class RepairController:
                 continue
             del self._moves[owner]
             self._state.end_succession(owner)
-            known = self._candidates.setdefault(owner, Candidate(self._clock()))
+            known = self._prospects.setdefault(owner, Prospect(self._clock()))
             known.misses = 0 if self._has_landed(succession, move) else known.misses + 1
             result = "missed" if known.misses else "landed"
             self._metrics.repairs.count(result)
@@ -204,13 +203,13 @@ class RepairController:
         back = gain_on(self._state, self._chooser, known, move.pod.node or "")
         return back is None or back <= -self._limits.min_gain
 
-    def _rest(self, known: Candidate) -> None:
+    def _rest(self, known: Prospect) -> None:
         seconds = self._limits.rest_seconds * MISS**known.misses
         known.rests_until = self._clock() + min(seconds, LONGEST_REST_SECONDS)
 
     # One controller
 
-    async def _consider(self, owner: Controller, known: Candidate) -> None:
+    async def _consider(self, owner: Controller, known: Prospect) -> None:
         found = known.found
         if found is None:
             return
@@ -229,7 +228,7 @@ class RepairController:
             return
         await self._move(owner, known, again)
 
-    def _whether(self, owner: Controller, known: Candidate, found: Improvement) -> Outcome:
+    def _whether(self, owner: Controller, known: Prospect, found: Improvement) -> Outcome:
         """Say whether a pod goes now, and why not."""
         now = self._clock()
         if not (self._led and self._leadership.leads):
@@ -262,7 +261,7 @@ class RepairController:
             self._state, self._chooser, pod, self._limits.min_gain, placements=placements
         )
 
-    async def _move(self, owner: Controller, known: Candidate, move: Improvement) -> None:
+    async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:
         """Evict a pod; its turn is taken before anything is awaited, and given back if need be."""
         window, locks, pod = self._turns.window, self._turns.locks, move.pod
         window.take()
@@ -293,7 +292,7 @@ class RepairController:
         elif known.rests_until <= self._clock():
             self._rest(known)
 
-    async def _carry_out(self, owner: Controller, known: Candidate, move: Improvement) -> bool:
+    async def _carry_out(self, owner: Controller, known: Prospect, move: Improvement) -> bool:
         """Confirm the lead and what the API server has, and evict; False: certainly not done."""
         pod = move.pod
         if not await self._leadership.confirm(self._turns.window.recent):
@@ -325,7 +324,7 @@ class RepairController:
         return self._again(known) is not None
 
     async def _take_over(
-        self, owner: Controller, known: Candidate, move: Improvement, answer: Eviction
+        self, owner: Controller, known: Prospect, move: Improvement, answer: Eviction
     ) -> bool:
         """Note what the API server has said; return whether it has evicted, or would have."""
         match answer.became:
@@ -364,7 +363,7 @@ class RepairController:
         self._history.note(Kind.EVICTION, result, move.pod.key, move.pod.node, note)
 
     def _publish(self) -> None:
-        self._metrics.repairable.set(len(self.candidates))
+        self._metrics.repairable.set(len(self.prospects))
         self._metrics.evictions_leader.set(self._leadership.leads)
 
 
@@ -376,8 +375,8 @@ def said(move: Improvement) -> str:
     )
 
 
-def waiting_moves(controller: RepairController) -> Iterator[tuple[Improvement, Candidate]]:
+def waiting_moves(controller: RepairController) -> Iterator[tuple[Improvement, Prospect]]:
     """Yield what would be moved, and what keeps it."""
-    for each in controller.candidates:
+    for each in controller.prospects:
         if each.found is not None:
             yield each.found, each
