@@ -13,7 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns, OwnerLocks, RateLimiter
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
@@ -56,9 +56,7 @@ class Evicting:
         self._controller = EvictionController(
             ControllerContext(state, plugins, metrics, warm_up, History(), clocks),
             Agreeing(state),
-            EvictionTurns(
-                _Leader(), OwnerLocks(state, perf_counter), RateLimiter(6000, perf_counter)
-            ),
+            EvictionTurns.of(_Leader(), state, 6000, perf_counter),
             execution=EVERYWHERE,
             limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
             unready=lambda: None,

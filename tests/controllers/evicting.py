@@ -14,7 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns, OwnerLocks, RateLimiter
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
@@ -129,9 +129,7 @@ class Rig:
         self.controller = EvictionController(
             context,
             self.mover,
-            EvictionTurns(
-                self.leader, OwnerLocks(self.state, clock), RateLimiter(per_minute, clock)
-            ),
+            EvictionTurns.of(self.leader, self.state, per_minute, clock),
             execution=execution,
             limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
             unready=lambda: None,

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns, OwnerLocks, RateLimiter
+from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.repair import RepairController, RepairLimits
 from extender.controllers.history import History
 from extender.errors import ApiError
@@ -66,9 +66,7 @@ class Rig:
         self.controller = RepairController(
             context,
             self.mover,
-            EvictionTurns(
-                self.leader, OwnerLocks(self.state, clock), RateLimiter(per_minute, clock)
-            ),
+            EvictionTurns.of(self.leader, self.state, per_minute, clock),
             limits=RepairLimits(margin, SETTLE, REST),
             eviction=EvictionLimits(per_minute, 0, share, dry_run),
             unready=lambda: None,
