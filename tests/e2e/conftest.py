@@ -47,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--apps", type=int, default=1, help="in test_repair.py, and of so many pods")
     parser.addoption("--replicas", type=int, default=12)
+    parser.addoption("--descheduler", help="its program, to be compared with")
     parser.addoption("--release-in", type=Path, help="what make release has made, or it is")
     parser.addoption("--record", action="store_true", help="write what is recorded anew")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
