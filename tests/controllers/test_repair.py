@@ -272,10 +272,19 @@ async def test_a_fault_of_the_api_server_evicts_nobody_twice(status: int) -> Non
 
 async def test_of_all_pods_no_more_are_moved_in_an_hour_than_may_be_affected() -> None:
     rig = with_zones(share=0.1)
-    fill(rig, "web", ["a0"] * 30)
+    fill(rig, "web", ["a0"] * 15)
+    fill(rig, "more", ["a0"] * 15)
+    fill(rig, "even", ["a0", "b0", "c0"])
     await rig.after(3000)
     assert len(rig.mover.evicted) == 3
-    assert rig.outcomes() == {"web": "paused"}
+    assert rig.outcomes() == {"web": "paused", "more": "paused"}
+
+
+async def test_of_one_namespace_half_of_that_is_moved_at_most() -> None:
+    rig = with_zones(share=0.1)
+    fill(rig, "web", ["a0"] * 60)
+    await rig.after(3000)
+    assert len(rig.mover.evicted) == 3
 
 
 async def test_half_of_the_evictions_in_a_minute_are_left_for_required_rules() -> None:

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns
+from extender.controllers.eviction.owner_locks import EVERYBODY, EvictionTurns
 from extender.controllers.history import HOUR, Kind
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
@@ -100,8 +100,8 @@ class RepairController:
         self._last_look = LastLook(state, mover.objects)
         self._prospects: dict[Controller, Prospect] = {}
         self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
-        self._hour: deque[float] = deque()
-        self._served: dict[str, float] = {}
+        self._hour: deque[tuple[float, str]] = deque()
+        """When a pod was moved in the last hour, and in which namespace."""
         self._led = False
         self._throttle = LogThrottle(_log)
         self._metrics.evictions.begin((REASON,), MOVES)
@@ -163,7 +163,8 @@ class RepairController:
     def _in_turn(self) -> list[Controller]:
         """Return whom to look at; first those whose namespace has had no move for the longest."""
         due = [owner for owner, each in self._prospects.items() if each.found is not None]
-        return sorted(due, key=lambda owner: self._served.get(owner.namespace, 0.0))
+        served = {name: at for at, name in self._hour}
+        return sorted(due, key=lambda owner: served.get(owner.namespace, 0.0))
 
     def _is_sure(self) -> bool:
         return self._unready() is None and self._state.stale is None
@@ -247,13 +248,21 @@ class RepairController:
             return Outcome.BUDGET
         if self._turns.window.recent >= max(1, self._eviction.per_minute // 2):
             return Outcome.TURN
-        return Outcome.PAUSED if self._moved_enough() else Outcome.GOES
+        return Outcome.PAUSED if self._moved_enough(owner.namespace) else Outcome.GOES
 
-    def _moved_enough(self) -> bool:
-        while self._hour and self._hour[0] <= self._clock() - HOUR:
+    def _moved_enough(self, namespace: str) -> bool:
+        """Return whether in the last hour as many were moved as may be; half of it in one place.
+
+        So whoever owns some namespaces does not take the moves of all others.
+        """
+        while self._hour and self._hour[0][0] <= self._clock() - HOUR:
             self._hour.popleft()
-        most = max(1, int(self._eviction.max_affected * len(self._state.pods)))
-        return len(self._hour) >= most
+        share = self._eviction.max_affected
+        if share >= EVERYBODY:
+            return False
+        most = max(1, int(share * len(self._state.pods)))
+        own = sum(name == namespace for _, name in self._hour)
+        return len(self._hour) >= most or own >= (most + 1) // 2
 
     def _again(self, pod: Pod) -> Improvement | None:
         placements = self._turns.locks.placements()
@@ -279,11 +288,7 @@ class RepairController:
                 locks.end(owner)
                 self._state.end_succession(owner)
         if kept:
-            self._hour.append(self._clock())
-            self._served = {
-                name: at for name, at in self._served.items() if at > self._clock() - HOUR
-            }
-            self._served[owner.namespace] = self._clock()
+            self._hour.append((self._clock(), owner.namespace))
             if self._eviction.dry_run:
                 # What would be moved is told once a day, not once a rest.
                 known.rests_until = self._clock() + LONGEST_REST_SECONDS
