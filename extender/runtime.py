@@ -129,6 +129,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         annotations=config.annotations.selector,
         limited=config.cross_namespace_pod_affinity.limited_by_default,
         replaces=config.enforces_specs,
+        deletion_costs=config.gives_costs,
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)

@@ -102,7 +102,8 @@ def pod_reader(
         node_affinity=config.looks_at_node_affinity or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
-        owners=config.moves_pods,
+        owners=config.moves_pods or config.gives_costs,
+        deletion_costs=config.gives_costs,
         requirements=asked or config.moves_pods,
         most_entries=most_entries,
         stored=live,

@@ -117,7 +117,9 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         binder = context.source.binder
-        others["bind"] = Binds(requests, refusing, binder, in_flight, clock=clock)
+        others["bind"] = Binds(
+            requests, refusing, binder, in_flight, clock=clock, gives_costs=config.gives_costs
+        )
     elif refusing and config.takes_annotations:
         in_flight = _unseen_pods(state, clock, _interact_by_annotation(state), UNSEEN_HOLD_SECONDS)
         listeners = replace(listeners, in_flight=in_flight)

@@ -27,6 +27,7 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
+from extender.verbs.scale_down import with_cost
 from extender.warm_up import AT_MOST
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import BindingArgs, read_binding_args
@@ -84,13 +85,16 @@ class Binds:
         in_flight: InFlightPods,
         *,
         clock: Callable[[], float],
+        gives_costs: bool = False,
     ) -> None:
+        """With `gives_costs`, a bind says which pods a scale-down should take first."""
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
         self._binder = binder
         self._in_flight = in_flight
         self._clock = clock
+        self._gives_costs = gives_costs
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
@@ -147,7 +151,8 @@ class Binds:
         try:
             failed = await self._record(decided.reservation.pod)
             if failed is None:
-                bound = await self._binder.bind(pod, node, deadline - self._clock())
+                placed = decided.reservation.pod
+                bound = await self._binder.bind(placed, node, deadline - self._clock())
             else:
                 bound = Bound(BindOutcome.REFUSED, failed)
             self._note(pod, decided, bound)
@@ -254,6 +259,8 @@ class Binds:
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             deadline = self._clock() + RESERVATION_SECONDS
+            if self._gives_costs:
+                pod = with_cost(self._state, pod, node)
             decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:

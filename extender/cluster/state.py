@@ -183,6 +183,8 @@ class ClusterState(ClusterView):
         self._node_resources.use_ports(node, pod.ports, pods)
         if self.pod_ledger is not None:
             self.pod_ledger.use(pod, node, pods)
+        if self.replicas is not None:
+            self.replicas.count(pod, node, pods)
         if pod.charge is not None:
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)

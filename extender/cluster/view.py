@@ -31,6 +31,7 @@ from extender.cluster.ledgers.node_resources import NodeResources, NodeResources
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
+from extender.cluster.ledgers.replicas import Replicas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.cluster.ledgers.successors import SuccessorLedger, Successors
 from extender.model.annotation_rules import Standing
@@ -96,6 +97,8 @@ class ClusterView:
     """The waiting pods that are nominated to a node."""
     successors: Final[Successors]
     """The pods that are expected in place of those that were moved."""
+    replicas: Final[Replicas | None]
+    """The placed pods of each controller, where somebody asks for deletion costs."""
     rule_watch: Final[RuleWatch]
     """What is known of rules that hold during execution; empty when nobody asks."""
 
@@ -109,13 +112,15 @@ class ClusterView:
         annotations: Selector | None = None,
         limited: bool = False,
         replaces: bool = True,
+        deletion_costs: bool = False,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
         From how many terms on the rules of a placed pod are taken together changes no answer.
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
         For pods of other namespaces, with `limited`, only where a quota is about that. Without
-        `replaces`, somebody else enforces the rules of specs.
+        `replaces`, somebody else enforces the rules of specs. With `deletion_costs`, pods are known
+        by their controllers.
         """
         self.nodes = self._nodes = NodeRegistry()
         self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
@@ -162,6 +167,7 @@ class ClusterView:
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
         self.successors = self._successors = SuccessorLedger()
+        self.replicas = Replicas() if deletion_costs else None
         self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)
 
     def pod(self, key: str, uid: str) -> Pod | None:

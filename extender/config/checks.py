@@ -25,6 +25,7 @@ def faults(config: Config) -> Iterator[ConfigError]:
         *_quota(config),
         *_node_affinity(config),
         *_execution(config),
+        *_scale_down(config),
         *check_serving(config.serving),
     )
 
@@ -84,6 +85,11 @@ def _execution(config: Config) -> Iterator[ConfigError]:
             read()
         except ObjectError as error:
             yield ConfigError(error.path, error.message)
+
+
+def _scale_down(config: Config) -> Iterator[ConfigError]:
+    if config.gives_costs and config.mode is Mode.SHADOW:
+        yield ConfigError("scaleDown.enabled", "has no effect in mode shadow, which writes nothing")
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

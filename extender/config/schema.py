@@ -18,6 +18,7 @@ from extender.config.execution import (
     NodeAffinityTerms,
     PreferredDuringExecution,
     RequiredDuringExecution,
+    ScaleDown,
 )
 from extender.model.verdict import PluginName
 from extender.wire.affinity import Gates
@@ -194,6 +195,7 @@ class Config(Block, frozen=True, kw_only=True):
     annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     preferred_during_execution: PreferredDuringExecution = PreferredDuringExecution()
+    scale_down: ScaleDown = ScaleDown()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
     client_connection: ClientConnection = ClientConnection()
@@ -215,6 +217,11 @@ class Config(Block, frozen=True, kw_only=True):
         """Whether running pods are evicted for the sake of rules, or looked at as if."""
         settings = self.required_during_execution, self.preferred_during_execution
         return any(each.enabled for each in settings)
+
+    @property
+    def gives_costs(self) -> bool:
+        """Whether pods get deletion costs, by which a scale-down takes one before the other."""
+        return self.scale_down.enabled
 
     @property
     def looks_at_quotas(self) -> bool:

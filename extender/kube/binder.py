@@ -17,7 +17,7 @@ from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
-from extender.wire.placement import RULES_AT_PLACEMENT
+from extender.wire.placement import RULES_AT_PLACEMENT, cost_annotations
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
@@ -100,16 +100,20 @@ class Binder:
 
 
 def _binding(pod: Pod, node: str) -> bytes:
+    metadata: dict[str, object] = {
+        "namespace": namespace_of(pod.key),
+        "name": name_of(pod.key),
+        # With it, a pod that was re-created under the name is not bound by mistake.
+        "uid": pod.uid,
+    }
+    if pod.deletion_cost is not None and pod.deletion_cost.given:
+        # The API server adds them to the pod's own (setPodNodeAndMetadata).
+        metadata["annotations"] = cost_annotations(pod.deletion_cost)
     return msgspec.json.encode(
         {
             "apiVersion": "v1",
             "kind": "Binding",
-            # With the uid, a pod that was re-created under the name is not bound by mistake.
-            "metadata": {
-                "namespace": namespace_of(pod.key),
-                "name": name_of(pod.key),
-                "uid": pod.uid,
-            },
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
     )

@@ -27,7 +27,13 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
-from extender.model.workload import WORKLOAD, Identity, Owner, controller_by_name
+from extender.model.workload import (
+    WORKLOAD,
+    DeletionCost,
+    Identity,
+    Owner,
+    controller_by_name,
+)
 
 
 class Controller(NamedTuple):
@@ -276,6 +282,8 @@ class Pod:
     part of its class: each pod of a DaemonSet asks for another node."""
     owner: Owner | None = None
     """Who would replace it, should it be evicted; None when nobody asks for that."""
+    deletion_cost: DeletionCost | None = None
+    """None when it has none, which is as good as 0, or when nobody asks for that."""
     requirements: Requirements = NO_REQUIREMENTS
     """Of a pod that has its node, they are known only where somebody asks for that."""
     started: int | None = field(default=None, compare=False)

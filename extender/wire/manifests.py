@@ -106,6 +106,9 @@ AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
 EXCLUSIVE_ANNOTATION = "affinity-extender.io/exclusive"
 REVISIONS_ANNOTATION = "affinity-extender.io/revisions"
+COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
+GIVEN_COST_ANNOTATION = "affinity-extender.io/deletion-cost"
+"""The same value again tells that we gave it."""
 KEEP_ANNOTATIONS = {
     "safe_to_evict": "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "do_not_disrupt": "karpenter.sh/do-not-disrupt",
@@ -121,15 +124,19 @@ class PodAnnotations(
         "policy": POLICY_ANNOTATION,
         "exclusive": EXCLUSIVE_ANNOTATION,
         "revisions": REVISIONS_ANNOTATION,
+        "cost": COST_ANNOTATION,
+        "given_cost": GIVEN_COST_ANNOTATION,
         **KEEP_ANNOTATIONS,
     },
 ):
-    """Annotations of a pod that are about its rules, and about its eviction."""
+    """Annotations of a pod that are about its rules, and about who goes first."""
 
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
     exclusive: msgspec.Raw = NULL
     revisions: msgspec.Raw = NULL
+    cost: msgspec.Raw = NULL
+    given_cost: msgspec.Raw = NULL
     safe_to_evict: msgspec.Raw = NULL
     do_not_disrupt: msgspec.Raw = NULL
     prefer_no_eviction: msgspec.Raw = NULL

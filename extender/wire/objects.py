@@ -35,6 +35,7 @@ from extender.wire.placement import (
     RequirementsReader,
     VolumesReader,
     preemption_message,
+    read_deletion_cost,
     recorded_rules,
 )
 from extender.wire.pod_resources import RequestsReader
@@ -80,6 +81,8 @@ class PodReader:
     others nobody asks for that."""
     owners: bool = False
     """Say who would replace a pod."""
+    deletion_costs: bool = False
+    """Say what it costs to delete a pod."""
     requirements: bool = False
     """Say of pods that have a node, too, what else they ask of their placing."""
     read_volumes: VolumesReader | None = None
@@ -167,6 +170,7 @@ class PodReader:
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             owner=owner if self.owners or told else None,
+            deletion_cost=read_deletion_cost(metadata.annotations) if self.deletion_costs else None,
             requirements=(
                 self._requirements.read(spec, metadata.annotations)
                 if waits or self.requirements

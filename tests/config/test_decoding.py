@@ -118,6 +118,7 @@ def test_defaults() -> None:
             "settleSeconds": 300,
             "restSeconds": 60,
         },
+        "scaleDown": {"enabled": False, "settleSeconds": 60, "patchesPerMinute": 120},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,
@@ -517,6 +518,13 @@ def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object)
         "CrossNamespacePodAffinity is among the plugins or rules in annotations count "
         "(annotations.namespaceSelector)"
     )
+
+
+def test_costs_are_given_where_something_is_written() -> None:
+    fields = {"scaleDown": {"enabled": True, "settleSeconds": 5}}
+    assert load_fields({**fields, "mode": "assist"}).scale_down.settle_seconds == 5
+    with pytest.raises(ConfigError, match=re.escape("scaleDown.enabled: has no effect in mode")):
+        load_fields({**fields, "mode": "shadow"})
 
 
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}

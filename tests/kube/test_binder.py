@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from extender.kube.client import ApiClient
 from extender.kube.limits import RequestSeconds
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
+from extender.model.workload import DeletionCost
 from tests.builders import Pod, model_pod, pod
 from tests.hostile import hostile
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
@@ -101,6 +103,21 @@ async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) 
         }
     ]
     assert server.reads == 0
+
+
+async def test_a_binding_brings_the_cost_that_we_give_and_no_other(
+    server: Server, binder: Binder
+) -> None:
+    placed = model_pod(WEB)
+    for cost in (DeletionCost(-2001, given=True), DeletionCost(7, given=False)):
+        await binder.bind(replace(placed, deletion_cost=cost), "n", WITHIN)
+    assert [each["metadata"].get("annotations") for each in server.bindings] == [
+        {
+            "controller.kubernetes.io/pod-deletion-cost": "-2001",
+            "affinity-extender.io/deletion-cost": "-2001",
+        },
+        None,
+    ]
 
 
 CONFLICT = status(409, "Conflict", "pod web is already assigned to node")

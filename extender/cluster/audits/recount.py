@@ -8,7 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
-from extender.cluster.audits.ledgers import audit_columns, audit_quotas, nominated_mismatches
+from extender.cluster.audits.ledgers import (
+    audit_columns,
+    audit_quotas,
+    audit_replicas,
+    nominated_mismatches,
+)
 from extender.cluster.counts.annotation_scope import Kind, Scope
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
@@ -122,6 +127,8 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         yield None if sound else "pods by class and node"
     yield from audit_quotas(state)
     yield "nominated pods" if nominated_mismatches(state) else None
+    for key in audit_replicas(state):
+        yield None if key is None else f"{key} among the pods of its controller"
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)

@@ -1,0 +1,65 @@
+"""The placed pods of each controller, and the deletion costs that they have from us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from extender.model.keys import Key
+from extender.model.objects import Controller, Pod
+from extender.model.signed import shift
+from extender.model.workload import NOT_BY_COST
+
+
+class Replica(NamedTuple):
+    """A placed pod among those of its controller."""
+
+    key: Key
+    uid: str
+    node: str
+    cost: int | None
+    """None where it has none yet."""
+
+
+class Replicas:
+    """Pods with rules about other pods that are deleted by cost, by controller.
+
+    A controller is told as in `PodsByOwner`. Pods that are on their way out do not count, and
+    those with a cost of their user's own are none of ours. O(1) for each event; about 250 bytes a
+    pod.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[Controller, dict[Replica, int]] = {}
+        self._changed: dict[Controller, None] = {}
+
+    def __iter__(self) -> Iterator[Controller]:
+        return iter(self._of)
+
+    def of(self, controller: Controller) -> Mapping[Replica, int]:
+        """Return the pods of a controller; a reserved one for each node that it may turn up on."""
+        return self._of.get(controller, {})
+
+    def count(self, pod: Pod, node: str, amount: int) -> None:
+        """Count a pod that is placed (1), or is not as it was any more (-1)."""
+        replica, controller = replica_of(pod, node), pod.controller
+        if replica is not None and controller is not None:
+            replicas = self._of.setdefault(controller, {})
+            shift(replicas, replica, amount)
+            self._changed[controller] = None
+            if not replicas:
+                del self._of[controller], self._changed[controller]
+
+    def take_changed(self) -> Controller | None:
+        """Return a controller whose pods have changed since it was taken last, None for none."""
+        return self._changed.popitem()[0] if self._changed else None
+
+
+def replica_of(pod: Pod, node: str) -> Replica | None:
+    """Return how a pod counts on a node; None when it does not."""
+    owner, cost = pod.owner, pod.deletion_cost
+    if owner is None or owner.kind in NOT_BY_COST or pod.deleting or pod.terminal:
+        return None
+    if not len(pod.pod_class.affinity) or (cost is not None and not cost.given):
+        return None
+    return Replica(pod.key, pod.uid, node, None if cost is None else cost.value)

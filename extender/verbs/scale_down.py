@@ -1,0 +1,156 @@
+"""Which pods of a controller a scale-down should take first, so that the rest stays spread.
+
+A controller deletes pods of lower deletion cost first, once all are ready (ActivePodsWithRanks in
+pkg/controller/controller_utils.go). In each domain of a topology the pods of a controller have the
+ranks 1, 2, 3 ..., and a higher rank is a lower cost. So any scale-down takes the highest ranks
+everywhere, and leaves r or r + 1 pods in each domain that had so many.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import count
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from extender.cluster.ledgers.replicas import Replica, replica_of
+from extender.cluster.view import ClusterView
+from extender.model.keys import Identity
+from extender.model.labels import Labels
+from extender.model.objects import Controller, Pod, PodClass
+from extender.model.workload import DeletionCost
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+STEP: Final = 1000
+"""Of cost, from one rank in the first topology to the next; between there is the second's rank."""
+MOST_REPLICAS: Final = 5_000
+"""Of a controller, whose pods are gone through for each bind: about a millisecond."""
+MOST_TERMS: Final = 64
+"""Of a pod, which are compared with itself."""
+
+
+class Ranks(NamedTuple):
+    """Where a pod stands among those of its controller in its domains; 0 for nowhere."""
+
+    first: int
+    second: int = 0
+
+    @classmethod
+    def of(cls, cost: int | None) -> Ranks:
+        """Return what a cost says that we gave, or that somebody made up."""
+        return cls(*divmod(-cost, STEP)) if cost is not None and cost < 0 else cls(0)
+
+    @property
+    def cost(self) -> int:
+        """Return what it costs to delete the pod."""
+        return -(self.first * STEP + min(self.second, STEP - 1))
+
+
+class Correction(NamedTuple):
+    """A placed pod whose cost is out of order, and the one that puts it in order."""
+
+    pod: Identity
+    before: int | None
+    cost: int
+
+
+class _Place(NamedTuple):
+    """A replica in a domain of the first topology, and its domain of the second, if it has one."""
+
+    replica: Replica
+    ranks: Ranks
+    second: str | None
+    is_bound: bool
+
+
+def topologies(state: ClusterView, pod_class: PodClass, labels: Labels) -> tuple[str, ...]:
+    """Return over what pods of a class keep apart from each other, as far as a node has the labels.
+
+    Two at most: those of required terms and of high weights before others, but hostnames last.
+    """
+    affinity = pod_class.affinity
+    if len(affinity) > MOST_TERMS:
+        return ()
+    preferred = (each for each in affinity.preferred if each.weight < 0)
+    by_weight = sorted(preferred, key=attrgetter("weight"))
+    terms = (*affinity.required_anti, *affinity.limits, *(each.term for each in by_weight))
+    keys = dict.fromkeys(
+        term.topology_key
+        for term in terms
+        if term.topology_key in labels and state.is_about(term, pod_class)
+    )
+    return tuple(sorted(keys, key=HOSTNAME.__eq__))[:2]
+
+
+def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
+    """Return a pod with the cost that it should have on a node; one of its user's own stays.
+
+    O(pods of its controller).
+    """
+    controller, labels = pod.controller, state.nodes.labels(node)
+    if state.replicas is None or controller is None or replica_of(pod, node) is None:
+        return pod
+    replicas, keys = state.replicas.of(controller), topologies(state, pod.pod_class, labels)
+    if not keys or len(replicas) >= MOST_REPLICAS:
+        return pod
+    taken: list[set[int]] = [set() for _ in keys]
+    for each in replicas:
+        there = state.nodes.labels(each.node)
+        for part, key in enumerate(keys):
+            if each.uid != pod.uid and there.get(key) == labels[key]:
+                taken[part].add(Ranks.of(each.cost)[part])
+    ranks = Ranks(*map(_lowest_free, taken))
+    return replace(pod, deletion_cost=DeletionCost(ranks.cost, given=True))
+
+
+def corrections(state: ClusterView, controller: Controller) -> list[Correction]:
+    """Return what brings the ranks of a controller's pods in order, for as few pods as can be.
+
+    In a domain with n pods each of the ranks 1 ... n is to be there once: pods with a higher one,
+    with none, or with one that another has as well take those that are missing. O(its pods).
+    """
+    replicas = () if state.replicas is None else state.replicas.of(controller)
+    domains: defaultdict[tuple[str, str], list[_Place]] = defaultdict(list)
+    for replica in replicas if len(replicas) <= MOST_REPLICAS else ():
+        pod, labels = state.pod(replica.key, replica.uid), state.nodes.labels(replica.node)
+        keys = () if pod is None else topologies(state, state.in_force(pod).pod_class, labels)
+        if pod is not None and keys:
+            second = labels[keys[1]] if keys[1:] else None
+            is_bound = pod.node == replica.node
+            place = _Place(replica, Ranks.of(replica.cost), second, is_bound)
+            domains[keys[0], labels[keys[0]]].append(place)
+    return [each for places in domains.values() for each in _in_order(places)]
+
+
+def _in_order(places: list[_Place]) -> Iterator[Correction]:
+    """Yield the corrections of one domain."""
+    in_order: dict[int, _Place] = {}
+    others: list[_Place] = []
+    # Of two with the same rank, the one that cannot be changed yet keeps it.
+    for each in sorted(places, key=lambda each: (each.is_bound, each.replica.key)):
+        if 0 < each.ranks.first <= len(places) and each.ranks.first not in in_order:
+            in_order[each.ranks.first] = each
+        else:
+            others.append(each)
+    if not others:
+        return
+    taken: defaultdict[str | None, set[int]] = defaultdict(set)
+    for each in in_order.values():
+        taken[each.second].add(each.ranks.second)
+    moved: list[tuple[int, _Place]] = []
+    for each in sorted(others, key=lambda each: (each.ranks[::-1], each.replica.key)):
+        second = 0 if each.second is None else _lowest_free(taken[each.second])
+        taken[each.second].add(second)
+        moved.append((second, each))
+    free = (rank for rank in count(1) if rank not in in_order)
+    moved.sort(key=lambda each: (each[0], each[1].replica.key))
+    for (second, (replica, *_, is_bound)), first in zip(moved, free, strict=False):
+        if is_bound:
+            cost = Ranks(first, second).cost
+            yield Correction(Identity(replica.key, replica.uid), replica.cost, cost)
+
+
+def _lowest_free(taken: Collection[int]) -> int:
+    return next(number for number in count(1) if number not in taken)

@@ -1,0 +1,101 @@
+"""A bind says which pods a scale-down should take first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from typing import Any
+
+from extender.callbacks.binding import Binds
+from extender.callbacks.in_flight import InFlightPods
+from extender.cluster.audits.ledgers import replica_mismatches
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.model.objects import Pod as ModelPod
+from extender.model.verdict import BindOutcome, Bound
+from extender.ports import NoApiServer
+from extender.verbs.interaction import interact
+from extender.wire.objects import PodReader
+from tests.answering import requests_of
+from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
+from tests.callbacks.test_binding import binding
+from tests.verbs.judging import AFFINITY
+
+READER = PodReader(owners=True, deletion_costs=True)
+WEB = selector(app="web")
+
+
+class CostlyBinder(NoApiServer):
+    """Binds pods as it is told, and remembers what they cost."""
+
+    def __init__(self, *outcomes: BindOutcome) -> None:
+        self.outcomes = [*outcomes]
+        self.costs: list[int | None] = []
+
+    async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
+        """End a bind, after others had a turn."""
+        del node, within
+        self.costs.append(None if pod.deletion_cost is None else pod.deletion_cost.value)
+        await asyncio.sleep(0)
+        return Bound(self.outcomes.pop(0) if self.outcomes else BindOutcome.BOUND)
+
+
+def replica(name: str) -> Pod:
+    """Build a pod that prefers to be apart from its like."""
+    return pod(name).labels(app="web").owned_by("ReplicaSet/web").avoids(1, term(ZONE, WEB))
+
+
+def read(raw: Pod) -> ModelPod:
+    """Read a pod as the extender does where it gives costs."""
+    return READER.read(json.dumps(raw).encode())
+
+
+def rig(binder: CostlyBinder, *pods: Pod, enabled: bool = True) -> tuple[ClusterState, Binds]:
+    """Build what answers binds."""
+    state = ClusterState(deletion_costs=enabled)
+    for zone in "ab":
+        state.upsert_node(model_node(node(zone, {ZONE: zone})))
+    for raw in pods:
+        state.upsert_pod(read(raw))
+    in_flight = InFlightPods(partial(interact, state), hold=1.0)
+    requests = requests_of(state, Metrics(), unready=lambda: None)
+    clock = lambda: 0.0  # noqa: E731
+    return state, Binds(requests, AFFINITY, binder, in_flight, clock=clock, gives_costs=enabled)
+
+
+async def bind(binds: Binds, raw: Pod, name: str) -> Any:
+    """Bind a pod; return the error."""
+    return json.loads(await binds.answer(json.dumps(binding(raw, name)).encode()))["Error"]
+
+
+PODS = [replica(f"p{number}") for number in range(4)]
+
+
+async def test_binds_that_run_side_by_side_get_different_ranks() -> None:
+    state, binds = rig(binder := CostlyBinder(), *PODS)
+    places = zip(PODS, "aaba", strict=True)
+    assert await asyncio.gather(*(bind(binds, *each) for each in places)) == [""] * 4
+    assert binder.costs == [-1000, -2000, -1000, -3000]
+    assert replica_mismatches(state) == []
+
+
+async def test_a_rank_is_free_again_when_its_bind_was_refused() -> None:
+    state, binds = rig(binder := CostlyBinder(BindOutcome.REFUSED), *PODS)
+    for each in PODS[:2]:
+        await bind(binds, each, "a")
+    assert binder.costs == [-1000, -1000]
+    assert replica_mismatches(state) == []
+
+
+async def test_a_pod_that_is_bound_again_keeps_its_rank() -> None:
+    _, binds = rig(binder := CostlyBinder(BindOutcome.INDETERMINATE), *PODS)
+    for each in (PODS[0], PODS[1], PODS[0]):
+        await bind(binds, each, "a")
+    assert binder.costs == [-1000, -2000, -1000]
+
+
+async def test_nothing_is_said_of_costs_where_nobody_asks() -> None:
+    _, binds = rig(binder := CostlyBinder(), *PODS, enabled=False)
+    await bind(binds, PODS[0], "a")
+    assert binder.costs == [None]

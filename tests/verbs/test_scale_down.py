@@ -1,0 +1,330 @@
+"""Which pods a scale-down takes first: ranks as pods are bound, and what puts them in order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.labels import EVERYTHING
+from extender.model.objects import Pod as ModelPod
+from extender.model.workload import DeletionCost
+from extender.verbs.scale_down import (
+    MOST_REPLICAS,
+    MOST_TERMS,
+    Correction,
+    corrections,
+    topologies,
+    with_cost,
+)
+from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.wire.objects import PodReader
+from tests.annotating import REQUIRED, annotated
+from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
+
+RACK = "example.com/rack"
+WEB = selector(app="web")
+ZONES = "abc"
+PER_ZONE = 3
+NODES = {
+    f"{zone}{number}": node(f"{zone}{number}", {ZONE: zone, HOST: f"{zone}{number}", RACK: zone})
+    for zone in ZONES
+    for number in range(PER_ZONE)
+}
+READER = PodReader(owners=True, deletion_costs=True)
+
+
+def spread(name: str) -> Pod:
+    """Build a replica that prefers to be apart in zones, and less so on hosts."""
+    made = pod(name).labels(app="web").owned_by("ReplicaSet/web-1")
+    return made.avoids(90, term(ZONE, WEB)).avoids(10, term(HOST, WEB))
+
+
+def costing(raw: Pod, cost: int | str, *, given: bool = True) -> Pod:
+    """Give a pod a cost."""
+    costs = raw.annotated(COST_ANNOTATION, str(cost))
+    return costs.annotated(GIVEN_COST_ANNOTATION, str(cost)) if given else costs
+
+
+def read(raw: Pod) -> ModelPod:
+    """Read a pod as the extender does where it gives costs."""
+    return READER.read(json.dumps(raw).encode())
+
+
+def state_with(*pods: Pod) -> ClusterState:
+    """Build a state that knows the nodes and some pods."""
+    state = ClusterState(annotations=EVERYTHING, deletion_costs=True)
+    for each in NODES.values():
+        state.upsert_node(model_node(each))
+    for raw in pods:
+        state.upsert_pod(read(raw))
+    return state
+
+
+def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
+    """Return the cost that a pod gets on a node."""
+    cost = with_cost(state, state.in_force(read(raw)), node_name).deletion_cost
+    return None if cost is None else cost.value
+
+
+@pytest.mark.parametrize(
+    ("raw", "keys"),
+    [
+        pytest.param(spread("p"), (ZONE, HOST), id="preferred"),
+        pytest.param(
+            pod("p").labels(app="web").anti_affinity(term(HOST, WEB), term(ZONE, WEB)),
+            (ZONE, HOST),
+            id="required; hostnames come last",
+        ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(1, term(ZONE, WEB)).avoids(2, term(RACK, WEB)),
+            (RACK, ZONE),
+            id="by weight",
+        ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(100, term(ZONE, WEB)).anti_affinity(term(RACK, WEB)),
+            (RACK, ZONE),
+            id="required before preferred",
+        ),
+        pytest.param(pod("p").labels(app="web").avoids(1, term(HOST, WEB)), (HOST,), id="one"),
+        pytest.param(
+            annotated(
+                pod("p").labels(app="web"),
+                {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}},
+            ),
+            (ZONE,),
+            id="a limit in an annotation",
+        ),
+        pytest.param(
+            pod("p").labels(app="db").anti_affinity(term(ZONE, WEB)), (), id="from other pods"
+        ),
+        pytest.param(
+            pod("p").labels(app="web").prefers(1, term(ZONE, WEB)).affinity(term(HOST, WEB)),
+            (),
+            id="near each other",
+        ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(1, term("example.com/row", WEB), term(HOST, WEB)),
+            (HOST,),
+            id="a label that the node lacks",
+        ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(1, *[term(ZONE, WEB)] * (MOST_TERMS + 1)),
+            (),
+            id="too many terms",
+        ),
+    ],
+)
+def test_topologies_are_those_over_which_a_pod_keeps_from_its_like(
+    raw: Pod, keys: tuple[str, ...]
+) -> None:
+    state = state_with()
+    pod_class = state.in_force(read(raw)).pod_class
+    assert topologies(state, pod_class, state.nodes.labels("a0")) == keys
+
+
+def test_each_bind_takes_the_lowest_rank_that_is_free() -> None:
+    state, costs = state_with(), []
+    for number, name in enumerate(["a0", "a1", "b0", "a0", "a0"]):
+        placed = with_cost(state, read(spread(f"p{number}")), name)
+        # No watch shows it in time for the next one.
+        state.reserve(placed, name, 10.0)
+        costs.append(placed.deletion_cost)
+    assert costs == [
+        DeletionCost(value, given=True) for value in (-1001, -2001, -1001, -3002, -4003)
+    ]
+    state.upsert_pod(read(costing(spread("p0"), -1001).on("a0").being_deleted()))
+    assert cost_on(state, spread("late"), "a2") == -1001, "who is on his way out holds no rank"
+
+
+def test_pods_without_zones_are_ranked_on_hosts() -> None:
+    state = state_with(costing(spread("p0"), -1000).on("bare"))
+    state.upsert_node(model_node(node("bare", {HOST: "bare"})))
+    assert cost_on(state, spread("p1"), "bare") == -2000
+
+
+@pytest.mark.parametrize(
+    ("raw", "cost"),
+    [
+        pytest.param(costing(spread("p"), 7, given=False), 7, id="its user's own"),
+        pytest.param(costing(spread("p"), "x", given=False), 0, id="its user's own, and no number"),
+        pytest.param(costing(spread("p"), -9000), -1001, id="given to the pod it was copied from"),
+        pytest.param(spread("p").owned_by("StatefulSet/web"), None, id="deleted by number"),
+        pytest.param(spread("p").owned_by("CloneSet/web"), -1001, id="of another controller"),
+        pytest.param(
+            pod("p").labels(app="web").anti_affinity(term(ZONE, WEB)), None, id="without an owner"
+        ),
+        pytest.param(
+            pod("p").labels(app="web").owned_by("ReplicaSet/web-1"), None, id="without a rule"
+        ),
+        pytest.param(
+            pod("p").owned_by("ReplicaSet/web-1").anti_affinity(term(ZONE, WEB)),
+            None,
+            id="apart from others only",
+        ),
+    ],
+)
+def test_who_gets_a_cost(raw: Pod, cost: int | None) -> None:
+    assert cost_on(state_with(), raw, "a0") == cost
+
+
+def test_whoever_names_the_controller_of_another_namespace_takes_no_rank_there() -> None:
+    forged = costing(spread("p"), -1001)
+    forged["metadata"]["namespace"] = "tenant"
+    state = state_with(forged.on("a0"))
+    assert cost_on(state, spread("mine"), "a0") == -1001
+
+
+def test_pods_of_very_many_get_none() -> None:
+    state = state_with()
+    first = read(costing(spread("p"), -1001).on("a0"))
+    for number in range(MOST_REPLICAS + 1):
+        state.upsert_pod(replace(first, key=Key(f"default/p{number}"), uid=f"{number}"))
+    assert cost_on(state, spread("last"), "a0") is None
+    assert state.replicas is not None
+    assert corrections(state, next(iter(state.replicas))) == []
+
+
+def test_where_nobody_asks_for_costs_there_are_none() -> None:
+    state = ClusterState()
+    assert with_cost(state, read(spread("p")), "a0") == read(spread("p"))
+    assert PodReader().read(json.dumps(costing(spread("p"), 1)).encode()).deletion_cost is None
+
+
+def corrected(*pods: Pod) -> dict[str, int]:
+    """Return the pods that get another cost, with it."""
+    state = state_with(*pods)
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    return {key.partition("/")[2]: cost for (key, _), _, cost in corrections(state, owner)}
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [
+        pytest.param([-1001, -2001, -3001], {}, id="in order"),
+        pytest.param([-2001, -3001, -1001], {}, id="in order, whoever came first"),
+        pytest.param([-1001, -3001, -4001], {"p2": -2001}, id="the highest fills the gap"),
+        pytest.param([-3001, -4001, -5001], {"p1": -1001, "p2": -2001}, id="two gaps"),
+        pytest.param([-1001, -1001, -3001], {"p1": -2001}, id="one rank twice"),
+        pytest.param([-1001, None, -3001], {"p1": -2001}, id="without a cost"),
+        pytest.param([-1001, 5, -2001], {"p1": -3001}, id="a cost that nobody gave"),
+        pytest.param([-1001, -2147483648, -2001], {"p1": -3001}, id="beyond all ranks"),
+    ],
+)
+def test_as_few_pods_as_can_be_are_put_in_order(
+    costs: list[int | None], expected: dict[str, int]
+) -> None:
+    pods = [
+        (spread(f"p{number}") if cost is None else costing(spread(f"p{number}"), cost)).on(name)
+        for number, (cost, name) in enumerate(zip(costs, ["a0", "a1", "a2"], strict=True))
+    ]
+    assert corrected(*pods) == expected
+
+
+def test_those_that_are_not_alone_on_their_host_get_the_higher_ranks() -> None:
+    pods = [spread(f"p{number}").on(name) for number, name in enumerate(["a0", "a0", "a1"])]
+    assert corrected(*pods) == {"p0": -1001, "p2": -2001, "p1": -3002}
+
+
+def test_what_its_user_has_written_is_left_alone() -> None:
+    own = costing(spread("own"), -1001, given=False).on("a0")
+    assert corrected(own, costing(spread("p0"), -2001).on("a1")) == {"p0": -1001}
+
+
+def test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank() -> None:
+    state = state_with(costing(spread("bound"), -2001).on("a0"), spread("asked"))
+    placed = with_cost(state, read(spread("asked")), "a1")
+    state.reserve(placed, "a1", 10.0)
+    state.upsert_pod(read(costing(spread("late"), -1001).on("a2")))
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    changed = corrections(state, owner)
+    assert [each.pod.key for each in changed] == ["default/late"]
+    assert changed[0].cost == -3001
+
+
+def scaled_down(placed: dict[str, tuple[str, int]], number: int) -> Counter[str]:
+    """Return how many pods each zone keeps when the controller has taken all but so many."""
+    left = sorted(placed.values(), key=lambda each: -each[1])[:number]
+    return Counter(name[0] for name, _ in left)
+
+
+def is_even(left: Counter[str], before: Counter[str]) -> bool:
+    """Return whether zones differ by one at most, save for those that never had as many."""
+    most = max(left.values(), default=0)
+    return all(left[zone] >= min(most - 1, before[zone]) for zone in ZONES)
+
+
+def bind_all(state: ClusterState, names: Iterable[str]) -> None:
+    """Place pods one by one, and have the watch show each."""
+    for number, name in enumerate(names, len(state.pods)):
+        raw = spread(f"p{number}")
+        state.upsert_pod(replace(with_cost(state, read(raw), name), node=name))
+
+
+def costs_in(state: ClusterState) -> dict[str, tuple[str, int]]:
+    return {
+        pod.key: (pod.node, pod.deletion_cost.value)
+        for pod in state.pods.values()
+        if pod.node is not None and pod.deletion_cost is not None
+    }
+
+
+names = st.sampled_from(sorted(NODES))
+
+
+@given(st.lists(names, min_size=1, max_size=24))
+def test_any_scale_down_leaves_zones_even(placed: Sequence[str]) -> None:
+    state = state_with()
+    bind_all(state, placed)
+    costs = costs_in(state)
+    assert len(costs) == len(placed)
+    before = Counter(name[0] for name in placed)
+    for number in range(len(placed)):
+        assert is_even(scaled_down(costs, number), before), number
+
+
+@given(
+    st.lists(names, min_size=1, max_size=24),
+    st.sets(st.integers(0, 23)),
+    st.lists(names, max_size=8),
+)
+def test_corrections_make_that_so_again(
+    placed: Sequence[str], lost: set[int], more: Sequence[str]
+) -> None:
+    state = state_with()
+    bind_all(state, placed)
+    gone = [each for number, each in enumerate(state.pods.values()) if number in lost]
+    for each in gone:
+        state.remove_pod(each.key, each.uid)
+    for number, name in enumerate(more):
+        # Bound by somebody else, without a cost.
+        state.upsert_pod(read(spread(f"more{number}").on(name)))
+    assert state.replicas is not None
+    for owner in list(state.replicas):
+        changed = corrections(state, owner)
+        assert len(changed) <= len(more) + len(gone)
+        for change in changed:
+            carry_out(state, change)
+        assert corrections(state, owner) == []
+    costs = costs_in(state)
+    assert len(costs) == len(state.pods)
+    before = Counter(name[0] for name, _ in costs.values())
+    for number in range(len(costs)):
+        assert is_even(scaled_down(costs, number), before), number
+
+
+def carry_out(state: ClusterState, change: Correction) -> None:
+    """Give a pod its new cost, as the watch shows it after the patch."""
+    known = state.pod(*change.pod)
+    assert known is not None
+    assert (known.deletion_cost and known.deletion_cost.value) == change.before
+    state.upsert_pod(replace(known, deletion_cost=DeletionCost(change.cost, given=True)))
