@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
 
-from extender.model.keys import Key
+from extender.model.keys import Identity, Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
@@ -134,6 +134,13 @@ class PodMover(Protocol):
 
     async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
         """Write an Event about a pod, or without one about the Lease."""
+
+
+class CostWriter(Protocol):
+    """Writes deletion costs."""
+
+    async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
+        """Give a pod a cost in place of one that we gave; False when it is as it was no more."""
 
 
 class Leadership(Protocol):

@@ -45,6 +45,7 @@ from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     Context,
     build_callbacks,
+    build_costs,
     build_evicting,
     build_explain,
     build_helpers,
@@ -154,10 +155,14 @@ async def running(config: Config) -> AsyncIterator[Running]:
             _keep_running("nomination", helpers.nomination.run(), parts)
         if helpers.preemption is not None:
             _keep_running("preemption", helpers.preemption.run(), parts)
-        evicting = build_evicting(context)
+        evicting, costs = build_evicting(context), build_costs(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
-        for name, each in (("eviction", evicting.eviction), ("repair", evicting.repair)):
+        for name, each in (
+            ("eviction", evicting.eviction),
+            ("repair", evicting.repair),
+            ("deletion costs", costs),
+        ):
             if each is not None:
                 _keep_running(name, each.run(), parts)
         callbacks = build_callbacks(context, helpers)

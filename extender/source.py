@@ -16,7 +16,15 @@ from extender.config import Config
 from extender.metrics import Metrics
 from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
-from extender.ports import Evictor, Leadership, NoApiServer, Nominator, PodBinder, PodMover
+from extender.ports import (
+    CostWriter,
+    Evictor,
+    Leadership,
+    NoApiServer,
+    Nominator,
+    PodBinder,
+    PodMover,
+)
 from extender.resources import needed, object_counts
 from extender.wire.objects import PodReader
 
@@ -70,7 +78,8 @@ class Source:
     evictor: Evictor | None = None
     mover: PodMover | None = None
     leadership: Leadership | None = None
-    """Which of several replicas evicts; None where nobody asks."""
+    """Which of several replicas evicts, and corrects costs; None where nobody asks."""
+    costs: CostWriter | None = None
 
 
 async def open_source(
@@ -162,6 +171,7 @@ async def mirror(
 ) -> Source:
     """Keep the state equal to what an API server has until the stack unwinds."""
     from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
+    from extender.kube.deletion_costs import ApiCostWriter  # noqa: PLC0415
     from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import EventType, Skip  # noqa: PLC0415
@@ -189,16 +199,24 @@ async def mirror(
     if leadership is not None:
         parts.push_async_callback(leadership.close)
     binder, nominator = Binder(client, pods), ApiNominator(client)
-    evictor = ApiEvictor(client, ObjectReader(client, pods), key)
+    objects = ObjectReader(client, pods)
+    evictor = ApiEvictor(client, objects, key)
     return Source(
-        client.host, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
+        client.host,
+        watchers,
+        binder,
+        nominator,
+        evictor,
+        mover=evictor,
+        leadership=leadership,
+        costs=ApiCostWriter(client, objects),
     )
 
 
 def lease_key(config: Config) -> Key | None:
-    """Return the Lease by which one of several replicas evicts, None where none does."""
+    """Return the Lease by which one of several replicas acts, None where none does."""
     settings = config.required_during_execution
-    if not config.moves_pods:
+    if not (config.moves_pods or config.gives_costs):
         return None
     return key_of(settings.lease_namespace, settings.lease_name)
 

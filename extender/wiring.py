@@ -32,6 +32,7 @@ from extender.controllers.eviction.repair import RepairController, RepairLimits
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
+from extender.controllers.scale_down import CostController, CostLimits
 from extender.enabled import enforced, explained, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import Pod, PodClass
@@ -263,6 +264,20 @@ def build_evicting(context: Context) -> Evicting:
             unready=context.unsynced,
         )
     return Evicting(eviction, repair)
+
+
+def build_costs(context: Context) -> CostController | None:
+    """Build what gives pods the costs that they lack, where that is wanted and can be written."""
+    source, settings = context.source, context.config.scale_down
+    if source.costs is None or source.leadership is None or not settings.enabled:
+        return None
+    return CostController(
+        context.of_controllers,
+        source.costs,
+        source.leadership,
+        CostLimits(settings.settle_seconds, settings.patches_per_minute),
+        unready=context.unsynced,
+    )
 
 
 def build_ops(

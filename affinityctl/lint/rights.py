@@ -132,10 +132,14 @@ class Granted:
             used.update(_TO_PATCH_STATUS)
         if self.config.moves_pods:
             used.update(_TO_EVICT)
+        if self.config.gives_costs:
+            used.update(_TO_GIVE_COSTS)
         for index, rule in enumerate(self.rules):
             # To read what a wildcard stands for is found by itself.
             read = () if rule.is_wide else _to_read(RESOURCES)
-            for right in dict.fromkeys((*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
+            for right in dict.fromkeys(
+                (*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT, *_TO_GIVE_COSTS)
+            ):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
 
@@ -164,6 +168,7 @@ _TO_EVICT: Final = (
     *_TO_LOOK,
     Right("events.k8s.io", "events", "create"),
 )
+_TO_GIVE_COSTS: Final = (Right("", "pods", "patch"), Right("", "pods", "get"))
 _WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
 
 
@@ -177,4 +182,5 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     watched += _TO_PATCH_STATUS if config.records_rules else ()
     if config.moves_pods and not config.required_during_execution.dry_run:
         watched += _TO_EVICT
+    watched += _TO_GIVE_COSTS if config.gives_costs else ()
     return tuple(dict.fromkeys(watched))

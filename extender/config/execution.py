@@ -134,7 +134,7 @@ class ScaleDown(Block, frozen=True, kw_only=True):
     enabled: bool = False
     """True gives pods with anti-affinity between themselves the annotation
     controller.kubernetes.io/pod-deletion-cost: in mode replace as they are bound, in assist by a
-    patch."""
+    patch. Needs the rights of manifests/components/scale-down."""
 
     settle_seconds: Annotated[float, Meta(ge=1, le=3600)] = 60
     """Seconds from a change of a controller's pods until costs that are missing, or out of order,

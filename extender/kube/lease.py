@@ -136,7 +136,7 @@ class Lease:
             # What was written before holds until its time is over, but nothing is confirmed.
             return False
         if held is not led:
-            _log.info("%s the lead over evictions (%s)", "took" if held else "lost", self.identity)
+            _log.info("%s the lead (%s)", "took" if held else "lost", self.identity)
         return held
 
     async def _renew_or_take(self) -> bool:

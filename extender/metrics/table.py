@@ -32,6 +32,7 @@ PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "use
 EVICTIONS: Final = ("evicted", "gone", "failed")
 MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""
+COST_PATCHES: Final = ("written", "changed", "failed")
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
@@ -125,6 +126,11 @@ class Metrics(ObserverMetrics):
         )
         self.evictions = make.counters(
             "evictions", "Pods evicted by the extender, by result.", "plugin", "result"
+        )
+        self.cost_patches = make.counters(
+            "deletion_cost_patches",
+            "Pods whose deletion cost was missing or out of order, by what came of writing it.",
+            result=COST_PATCHES,
         )
         self.violating_pods = make.gauges(
             "execution_violating_pods",

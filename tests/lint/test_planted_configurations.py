@@ -186,6 +186,7 @@ def reading_budgets() -> list[dict[str, Any]]:
 
 
 REPLACING = ("components/bind", "components/preemption")
+COSTS = {"enabled": True}
 ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base", "components/preemption"), {}),
@@ -193,10 +194,12 @@ RIGHTS: list[Any] = [
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
     ("right-without-use", "assist", roles("base", "components/eviction"), {}),
+    ("right-without-use", "assist", roles("base", "components/scale-down"), {}),
     ("right-without-use", "replace", roles("base", *REPLACING, "components/quota"), {}),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
+    ("right-missing", "assist", roles("base"), {"scaleDown": COSTS}),
     ("right-missing", "assist", roles("base", "components/quota"), ANNOTATED),
     ("right-without-use", "assist", roles("base", "components/annotations"), {}),
 ]
@@ -216,7 +219,7 @@ def test_a_fault_in_rights_is_found(
 def test_the_fix_names_every_component_with_rights(rule: str) -> None:
     components = {file.parent.name for file in MANIFESTS.glob("components/*/rbac.yaml")}
     assert components
-    assert components <= {*re.findall(r"\w+", BY_ID[rule].fix)}
+    assert components <= {*re.findall(r"[\w-]+", BY_ID[rule].fix)}
 
 
 def test_a_role_that_is_not_there_may_have_what_is_missing() -> None:
@@ -246,6 +249,11 @@ def test_the_rights_for_annotations_are_enough(mode: str) -> None:
 
 def test_where_annotations_count_filter_has_to_be_asked() -> None:
     assert found(linted(shipped("assist"), ours("assist", **ANNOTATED))) == ["filter-verb-missing"]
+
+
+def test_the_rights_to_give_costs_are_enough() -> None:
+    manifests = roles("base", "components/scale-down")
+    assert found(linted(*manifests, ours("assist", scaleDown=COSTS))) == []
 
 
 def test_the_rights_to_evict_are_enough() -> None:

@@ -96,7 +96,7 @@ OF_RIGHTS: Final = (
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
         "Apply the component of manifests/components that has it: bind, preemption, eviction, "
-        "quota or annotations.",
+        "scale-down, quota or annotations.",
         _missing,
     ),
 )
@@ -114,9 +114,9 @@ OF_ROLE: Final = (
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
         "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
-        "budgets, only requiredDuringExecution evicts, only the quota plugin and annotations need "
-        "quotas.",
-        "Leave out the components bind and preemption, eviction, quota or annotations.",
+        "budgets, only requiredDuringExecution evicts, only scaleDown patches pods, only the quota "
+        "plugin and annotations need quotas.",
+        "Leave out the components bind and preemption, eviction, scale-down, quota or annotations.",
         _idle,
     ),
 )

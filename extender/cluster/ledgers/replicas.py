@@ -50,9 +50,14 @@ class Replicas:
             if not replicas:
                 del self._of[controller], self._changed[controller]
 
-    def take_changed(self) -> Controller | None:
-        """Return a controller whose pods have changed since it was taken last, None for none."""
-        return self._changed.popitem()[0] if self._changed else None
+    def take_changed(self) -> Iterator[Controller]:
+        """Take the controllers whose pods have changed since they were taken last."""
+        while self._changed:
+            yield self._changed.popitem()[0]
+
+    def note_all(self) -> None:
+        """Take the pods of every controller for changed."""
+        self._changed = dict.fromkeys(self._of)
 
 
 def replica_of(pod: Pod, node: str) -> Replica | None:

@@ -1,0 +1,144 @@
+"""Gives pods the deletion costs that they lack, and puts ranks in order that have gaps.
+
+Gaps come when pods go by something else than a scale-down: with their node, by eviction. In
+`assist` every new pod lacks a cost. A controller's pods are looked at a while after a change.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NoReturn
+
+from extender.controllers.context import ControllerContext
+from extender.controllers.eviction.owner_locks import RateLimiter
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
+from extender.errors import ExtenderError
+from extender.model.objects import Controller
+from extender.ports import Check, CostWriter, Leadership
+from extender.verbs.scale_down import Correction, corrections
+
+MOST_WAITING: Final = 1_000_000
+"""Controllers that are looked at later; there are no more than pods."""
+MOST_AT_ONCE: Final = 1_000
+"""Controllers that have changed, taken between two turns for everybody else."""
+MOST_A_SECOND: Final = 200
+"""Controllers that are looked at again, on average."""
+MOST_A_TURN: Final = 20
+"""Pods of one controller, before others have their turn."""
+REST_SECONDS: Final = 5.0
+"""Until the watch has shown what was written, or what somebody else has changed."""
+FAILED_SECONDS: Final = 60.0
+"""After which is tried again what the API server has refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostLimits:
+    """How much may be written, and how soon."""
+
+    settle_seconds: float
+    per_minute: int
+    """In all. Of one namespace half as many: whoever makes pods come and go there keeps the others
+    waiting no longer than that."""
+
+
+class CostController(Reconciler):
+    """Looks after the pods of one controller at a time; of several replicas one does."""
+
+    too_costly = "the costs of a controller's pods stay as they are"
+    failed = "the costs of a controller's pods could not be put in order"
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        writer: CostWriter,
+        leadership: Leadership,
+        limits: CostLimits,
+        *,
+        unready: Check,
+    ) -> None:
+        """While `unready` says why, or the state is stale, nothing is written."""
+        super().__init__(context, MOST_WAITING)
+        self._writer = writer
+        self._leadership = leadership
+        self._limits = limits
+        self._unready = unready
+        self._patches = context.metrics.cost_patches
+        self._window = RateLimiter(limits.per_minute, self._clock)
+        self._windows: dict[str, RateLimiter] = {}
+        """By namespace, of those with patches in the last minute."""
+        self._led = False
+
+    async def run(self) -> NoReturn:
+        """Look after pods for as long as the program runs."""
+        await self._work()
+
+    def _resync(self) -> float:
+        """Note whose pods have changed, and all of them when this replica takes the lead."""
+        replicas, led, self._led = self._state.replicas, self._led, self._leadership.leads
+        if replicas is None or not self._led:
+            return LOOK_SECONDS
+        if not led:
+            replicas.note_all()
+        for owner in islice(replicas.take_changed(), MOST_AT_ONCE):
+            self._queue.add_after(f"{owner.namespace}/{owner.uid}", self._limits.settle_seconds)
+        return LOOK_SECONDS
+
+    async def reconcile(self, uid: str) -> float | None:
+        """Put the costs of a controller's pods in order; return when to look at them again.
+
+        Of very many controllers, each is looked at less often.
+        """
+        namespace, _, owner = uid.partition("/")
+        after = await self._reconcile(Controller(namespace, owner))
+        return None if after is None else max(after, len(self._queue) / MOST_A_SECOND)
+
+    async def _reconcile(self, owner: Controller) -> float | None:
+        if not self._leadership.leads:
+            return None
+        if self._unready() is not None or self._state.stale is not None:
+            return REST_SECONDS
+        if (rest := self._rest(owner.namespace)) > 0:
+            return rest
+        return await self._correct(owner.namespace, corrections(self._state, owner))
+
+    async def _correct(self, namespace: str, wrong: Sequence[Correction]) -> float | None:
+        for each in wrong[:MOST_A_TURN]:
+            if not self._leadership.leads:
+                return None
+            if (rest := self._rest(namespace)) > 0:
+                return rest
+            if not await self._write(namespace, each):
+                return FAILED_SECONDS
+        # What was written the watch will show, and with it the rest is looked at again.
+        return REST_SECONDS if len(wrong) > MOST_A_TURN else None
+
+    def _rest(self, namespace: str) -> float:
+        """Return the seconds until there may be a patch in a namespace."""
+        window = self._windows.get(namespace)
+        return max(self._window.rest(), 0.0 if window is None else window.rest())
+
+    async def _write(self, namespace: str, change: Correction) -> bool:
+        """Give a pod its cost; False when that failed."""
+        self._take(namespace)
+        try:
+            written = await self._writer.write(*change)
+        except ExtenderError as error:
+            self._patches.count("failed")
+            says = "the deletion cost of %s could not be written: %s"
+            self._throttle.log(logging.WARNING, "write", says, change.pod.key, error)
+            return False
+        self._patches.count("written" if written else "changed")
+        return True
+
+    def _take(self, namespace: str) -> None:
+        if namespace not in self._windows:
+            recent = {name: each for name, each in self._windows.items() if each.recent}
+            self._windows = {
+                **recent,
+                namespace: RateLimiter(self._limits.per_minute // 2, self._clock),
+            }
+        for each in (self._window, self._windows[namespace]):
+            each.take()

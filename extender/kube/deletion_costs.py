@@ -1,0 +1,52 @@
+"""Writes deletion costs into pods, each exactly the one that was seen, and never over a user's."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from extender.errors import ApiError
+from extender.kube.calls import STRATEGIC_MERGE, pod_path
+from extender.kube.client import ApiClient
+from extender.kube.limits import WITHIN
+from extender.model.keys import Identity
+from extender.model.workload import DeletionCost
+from extender.ports import ClusterReader
+from extender.wire.placement import cost_annotations
+
+_OVERTAKEN: Final = frozenset((HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
+
+
+class ApiCostWriter:
+    """Patches the annotations of pods."""
+
+    def __init__(self, client: ApiClient, objects: ClusterReader) -> None:
+        self._client = client
+        self._objects = objects
+
+    async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
+        """Give a pod a cost in place of the one that we gave before, None for none.
+
+        False when the pod is gone or going, or anybody has changed it meanwhile. ExtenderError
+        when that fails, or may have been done for all we know.
+        """
+        seen = await self._objects.pod(pod.key)
+        if seen is None or seen.pod.uid != pod.uid or seen.pod.deleting:
+            return False
+        known = seen.pod.deletion_cost
+        if known != (None if before is None else DeletionCost(before, given=True)):
+            return False
+        annotations = cost_annotations(DeletionCost(cost, given=True))
+        metadata = {"uid": pod.uid, "resourceVersion": seen.version, "annotations": annotations}
+        body = msgspec.json.encode({"metadata": metadata})
+        try:
+            await self._client.patch(
+                pod_path(pod.key), body, STRATEGIC_MERGE, within=WITHIN.nomination
+            )
+        except ApiError as error:
+            if error.status in _OVERTAKEN:
+                return False
+            raise
+        return True

@@ -1,0 +1,223 @@
+"""Deletion costs that are missing or out of order, and who puts them right, and when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.state import ClusterState
+from extender.controllers import scale_down
+from extender.controllers.context import Clocks, ControllerContext
+from extender.controllers.history import History
+from extender.controllers.reconciling import LOOK_SECONDS
+from extender.controllers.scale_down import (
+    FAILED_SECONDS,
+    REST_SECONDS,
+    CostController,
+    CostLimits,
+)
+from extender.errors import ApiError
+from extender.metrics import Metrics
+from extender.model.keys import Identity
+from extender.model.workload import DeletionCost
+from extender.warm_up import WarmUp
+from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.wire.objects import PodReader
+from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
+from tests.controllers.evicting import Leader
+
+SETTLE = 60.0
+READER = PodReader(owners=True, deletion_costs=True)
+WEB = selector(app="web")
+
+
+def replica(
+    name: str, cost: int | None = None, *, namespace: str = "default", owner: str = "web"
+) -> Pod:
+    """Build a placed replica, with a cost that we gave."""
+    made = pod(name, namespace).labels(app="web").avoids(1, term(ZONE, WEB)).on("a")
+    made = made.owned_by(f"ReplicaSet/{owner}")
+    if cost is None:
+        return made
+    return made.annotated(COST_ANNOTATION, f"{cost}").annotated(GIVEN_COST_ANNOTATION, f"{cost}")
+
+
+class Costs:
+    """Writes costs as the API server would, and misbehaves on request."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.written: list[tuple[str, int | None, int]] = []
+        self.answer: Callable[[], bool | Exception] = lambda: True
+
+    async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
+        """Give a pod a cost, and have the watch show it."""
+        answer = self.answer()
+        if isinstance(answer, Exception):
+            raise answer
+        known = self.state.pod(*pod)
+        if not answer or known is None:
+            return False
+        self.written.append((pod.key, before, cost))
+        self.state.upsert_pod(replace(known, deletion_cost=DeletionCost(cost, given=True)))
+        return True
+
+
+class Rig:
+    """A controller, and all that it acts on."""
+
+    def __init__(self, *pods: Pod, per_minute: int = 100) -> None:
+        self.now = 1000.0
+        self.state = ClusterState(deletion_costs=True)
+        self.state.upsert_node(model_node(node("a", {ZONE: "a"})))
+        self.show(*pods)
+        self.costs, self.leader, self.unready = Costs(self.state), Leader(), ""
+        self.registry = CollectorRegistry()
+        metrics = Metrics(self.registry)
+        context = ControllerContext(
+            self.state,
+            (),
+            metrics,
+            WarmUp(self.state, metrics),
+            History(),
+            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
+        )
+        self.controller = CostController(
+            context,
+            self.costs,
+            self.leader,
+            CostLimits(SETTLE, per_minute),
+            unready=lambda: self.unready or None,
+        )
+
+    def show(self, *pods: Pod) -> None:
+        """Show pods as the watch does."""
+        for each in pods:
+            self.state.upsert_pod(READER.read(json.dumps(each).encode()))
+
+    async def after(self, seconds: float) -> list[tuple[str, int | None, int]]:
+        """Let time pass, and return what is written at its end."""
+        while await self.controller.process_next():
+            pass
+        self.now += seconds
+        before = len(self.costs.written)
+        for _ in range(100):
+            if not await self.controller.process_next():
+                break
+        return self.costs.written[before:]
+
+    def count(self, result: str) -> float | None:
+        """Return how many patches ended so."""
+        name = "affinity_extender_deletion_cost_patches_total"
+        return self.registry.get_sample_value(name, {"result": result})
+
+
+IN_ORDER = [replica("p1", -1000), replica("p2", -2000), replica("p3", -3000)]
+FILLED = ("default/p3", -3000, -1000)
+
+
+async def test_a_gap_is_filled_when_things_have_settled() -> None:
+    rig = Rig(*IN_ORDER)
+    assert await rig.after(LOOK_SECONDS) == []
+    assert await rig.after(SETTLE) == []
+    rig.state.remove_pod("default/p1", "default-p1")
+    assert await rig.after(LOOK_SECONDS) == []
+    assert await rig.after(SETTLE - LOOK_SECONDS) == []
+    assert await rig.after(LOOK_SECONDS) == [FILLED]
+    assert rig.count("written") == 1
+    assert await rig.after(2 * SETTLE) == []
+
+
+async def test_new_pods_get_their_first_cost() -> None:
+    rig = Rig(replica("p1"), replica("p2"))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [
+        ("default/p1", None, -1000),
+        ("default/p2", None, -2000),
+    ]
+
+
+async def test_only_the_leader_writes_and_who_takes_the_lead_looks_at_all() -> None:
+    rig = Rig(*IN_ORDER[1:])
+    rig.leader.leads = False
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(2 * SETTLE) == []
+    rig.leader.leads = True
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [FILLED]
+
+
+async def test_who_loses_the_lead_stops_at_once() -> None:
+    rig = Rig(replica("p1"), replica("p2"))
+
+    def lose() -> bool:
+        rig.leader.leads = False
+        return True
+
+    rig.costs.answer = lose
+    await rig.after(LOOK_SECONDS)
+    assert len(await rig.after(SETTLE)) == 1
+
+
+async def test_nothing_is_written_by_a_picture_that_is_not_whole() -> None:
+    rig = Rig(*IN_ORDER[1:])
+    rig.unready = "pods not synced yet"
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    rig.unready, rig.state.stale = "", "too old"
+    assert await rig.after(REST_SECONDS) == []
+    rig.state.stale = None
+    assert await rig.after(REST_SECONDS) == [FILLED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "after"),
+    [
+        pytest.param(ApiError(403, "Forbidden", "no"), "failed", FAILED_SECONDS, id="no right"),
+        pytest.param(False, "changed", None, id="somebody else has changed it"),
+    ],
+)
+async def test_what_was_not_written(
+    answer: Exception | bool, result: str, after: float | None
+) -> None:
+    rig = Rig(*IN_ORDER[1:])
+    rig.costs.answer = lambda: answer
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    assert rig.count(result) == 1
+    rig.costs.answer = lambda: True
+    if after is None:
+        assert await rig.after(10 * SETTLE) == [], "the watch tells of the change"
+        rig.show(replica("p2"))
+        await rig.after(LOOK_SECONDS)
+        after = SETTLE
+    assert len(await rig.after(after)) >= 1
+
+
+async def test_so_many_in_a_minute_and_half_of_them_in_one_namespace() -> None:
+    pods = [
+        replica(f"p{number}", namespace=namespace, owner=f"web-{number}")
+        for namespace in ("one", "two", "three")
+        for number in range(4)
+    ]
+    rig = Rig(*pods, per_minute=6)
+    await rig.after(LOOK_SECONDS)
+    minutes = [[key.partition("/")[0] for key, *_ in await rig.after(SETTLE)] for _ in range(4)]
+    of_one = [each.count(name) for each in minutes for name in ("one", "two", "three")]
+    assert max(map(len, minutes)) == len(minutes[0]) == 6
+    assert max(of_one) == 3
+    assert sum(of_one) == len(pods)
+
+
+async def test_one_controller_with_many_pods_lets_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scale_down, "MOST_A_TURN", 2)
+    rig = Rig(*(replica(f"p{number}") for number in range(3)), replica("q", owner="other"))
+    await rig.after(LOOK_SECONDS)
+    assert len(await rig.after(SETTLE)) == 3
+    assert len(await rig.after(REST_SECONDS)) == 1
