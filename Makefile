@@ -9,7 +9,7 @@ DIST   := dist
 RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test thorough fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory preemption-compare performance reference lint format types lock clean
+.PHONY: help deps run test thorough fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory preemption-compare scale-down performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -134,6 +134,10 @@ repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
+
+ROUNDS ?= 20
+scale-down: $(STAMP) ## which pods a scale-down takes, with the extender and without it (ROUNDS=20, three minutes)
+	@$(BIN)/python -m pytest tests/e2e/test_scale_down.py -v --record --rounds $(ROUNDS)
 
 matrix: $(STAMP) ## the core of e2e on each Kubernetes release that is supported (an hour), or on one (RELEASE=1.37.2)
 	@$(BIN)/python -m tests.e2e.matrix $(if $(RELEASE),--releases $(RELEASE))

@@ -20,7 +20,7 @@ _SHIPPED = tuple(
     _MANIFESTS / folder / "rbac.yaml"
     for folder in (
         *("base", "components/bind", "components/quota", "components/preemption"),
-        "components/eviction",
+        *("components/eviction", "components/scale-down"),
     )
 )
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -47,7 +47,7 @@ async def grant_shipped_role(api: Api, user: User) -> None:
         # The authorizer follows the objects by a watch of its own that nobody can await.
         for verb, resource in (
             *(("watch", "pods"), ("delete", "pods"), ("watch", "resourcequotas")),
-            ("create", "pods/eviction"),
+            *(("create", "pods/eviction"), ("patch", "pods")),
         ):
             while not await is_allowed(api, user, verb, resource):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -58,6 +58,7 @@ VALUES: dict[str, JSON] = {
 }
 COMPONENTS: dict[str, JSON] = {
     "eviction": {"eviction": {"enabled": True}},
+    "scale-down": {"scaleDown": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
     "namespace-opt-in": OPT_IN,
     "monitoring,servicemonitor": {"monitoring": {"enabled": True, "kind": "ServiceMonitor"}},
