@@ -97,7 +97,8 @@ def add_changes(of: Parser) -> None:
         "--scale",
         metavar="KIND/NAME=N",
         action=_Begin,
-        help="bring a workload of the cluster to so many pods, such as deployment/web=12",
+        help="bring a workload of the cluster to so many pods, such as deployment/web=12; when "
+        "that is fewer, say which go and how the rest is spread",
     )
     group.add_argument(
         "--roll",

@@ -48,6 +48,12 @@ def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
         told["full"] = _told_pending(state, step.full)
     if step.update is not None:
         told["update"] = _told_update(step.update)
+    if step.scaled is not None:
+        told["scaledDown"] = {
+            "left": step.scaled.left,
+            "leftWithCosts": step.scaled.with_costs,
+            "wouldGoWithCosts": step.scaled.would_go,
+        }
     if step.trials is not None:
         told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
     return told

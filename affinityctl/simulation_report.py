@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import indent
 from typing import Final
 
@@ -20,11 +20,12 @@ from affinityctl.whatif.outcome import (
     Update,
     UpdateStep,
 )
+from affinityctl.whatif.scaling import ScaledDown
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
 from extender.model.node_resources import VOLUMES
-from extender.model.wording import plural, some
+from extender.model.wording import MOST_SAID, plural, short, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
 from extender.verbs.explaining.waiting import Bottleneck
@@ -61,6 +62,9 @@ def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
     if step.full is not None:
         lines.append(wrapped(f"{step.full.pods[0]} is the first that finds no node:", INDENT))
         lines += _why(state, step.full)
+    if step.scaled is not None:
+        gone = [each.pod for each in step.removed]
+        lines += [wrapped(each, INDENT) for each in _scaled(step.scaled, gone, wide=wide)]
     if step.update is not None:
         lines += _update(step.update, wide=wide)
     lines += [wrapped(f"Note: {each}", INDENT) for each in step.notes]
@@ -172,6 +176,26 @@ def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
         for name, count in sorted(nodes.items(), key=lambda each: (-each[1], each[0]))
     ]
     yield f"on {plural(len(names), 'node')}: {_who(names)}"
+
+
+def _scaled(scaled: ScaledDown, gone: Sequence[str], *, wide: bool) -> Iterator[str]:
+    """Say who went and how the rest is spread, and the same with costs that the extender gives."""
+    listed = ", ".join if wide else _who
+    yield f"deleted: {listed(gone)}"
+    differs = {*gone} != {*scaled.would_go}
+    if differs and wide:
+        yield f"with costs by scaleDown: {listed(scaled.would_go)}"
+    for key, counts in scaled.left.items():
+        would = f"; with costs by scaleDown: {_domains(scaled.with_costs[key])}" if differs else ""
+        if counts:
+            yield f"left by {short(key)}: {_domains(counts)}{would}"
+
+
+def _domains(counts: Mapping[str, int]) -> str:
+    if len(counts) <= MOST_SAID:
+        return ", ".join(f"{domain} {number:,}" for domain, number in counts.items())
+    least, most = min(counts.values()), max(counts.values())
+    return f"{least:,} to {most:,} in each of {len(counts):,}"
 
 
 def _update(update: Update, *, wide: bool) -> Iterator[str]:

@@ -18,6 +18,7 @@ import yaml
 from affinityctl import cli
 from affinityctl.progress import Progress
 from extender.config import API_VERSION, KIND
+from extender.wire.manifests import COST_ANNOTATION
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 
@@ -284,6 +285,54 @@ def test_no_replica_is_told_to_make_room_for_another(simulate: Simulate) -> None
     other = called("o", APART).owned_by("ReplicaSet/other-7c").on("b1")
     _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING[:2], other)
     assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o was not there"}
+
+
+def spread_over_zones(number: int, name: str, cost: str = "") -> Pod:
+    made = pod("t").labels({"app": "web", "pod-template-hash": "5d"})
+    made = made.avoids(1, term(ZONE, WEB)).avoids(1, term(HOST, WEB))
+    made = called(f"web-5d-{number}", made.owned_by("ReplicaSet/web-5d")).uid(f"u{number}")
+    return (made.annotated(COST_ANNOTATION, cost) if cost else made).on(name)
+
+
+SKEWED = [spread_over_zones(*each) for each in enumerate(("a1", "a1", "a2", "b1", "b1", "b1"))]
+
+
+def test_a_scale_down_says_who_goes_and_how_the_rest_is_spread(simulate: Simulate) -> None:
+    code, said = simulate("--scale deploy/web=2", *SKEWED)
+    assert (code, said.splitlines()[:4]) == (
+        0,
+        [
+            "Scale deployment default/web from 6 to 2 pods: 4 pods deleted",
+            "  deleted: default/web-5d-3, default/web-5d-4, default/web-5d-5 and 1 more",
+            "  left by zone: a 2, b 0; with costs by scaleDown: a 1, b 1",
+            "  left by hostname: a1 1, a2 1, b1 0; with costs by scaleDown: a1 1, a2 0, b1 1",
+        ],
+    )
+    _, wide = simulate("--scale deploy/web=2 -o wide", *SKEWED)
+    assert "  with costs by scaleDown: default/web-5d-5, default/web-5d-1," in wide
+    (step,) = json.loads(simulate("--scale deploy/web=2 -o json", *SKEWED)[1])["steps"]
+    assert step["scaledDown"]["leftWithCosts"][ZONE] == {"a": 1, "b": 1}
+    assert len(step["scaledDown"]["wouldGoWithCosts"]) == len(step["removed"]) == 4
+
+
+def test_costs_that_pods_have_count_as_they_are(simulate: Simulate) -> None:
+    priced = [
+        spread_over_zones(number, name, cost)
+        for number, (name, cost) in enumerate((("a1", "5"), ("a1", "9"), ("b1", "-1")))
+    ]
+    _, said = simulate("--scale deploy/web=1", *priced)
+    assert said.splitlines()[1:3] == [
+        "  deleted: default/web-5d-2, default/web-5d-0",
+        "  left by zone: a 1, b 0",
+    ]
+
+
+def test_more_pods_or_none_of_a_stateful_set_are_not_compared(simulate: Simulate) -> None:
+    assert "deleted: " not in simulate("--scale deploy/web=7", *SKEWED)[1]
+    db = [called(f"db-{number}", APART).owned_by("StatefulSet/db") for number in range(2)]
+    _, said = simulate("--scale sts/db=1", *(each.on("a1") for each in db))
+    assert "1 pod deleted" in said
+    assert "left by" not in said
 
 
 def test_a_trial_says_who_suffers_from_what(simulate: Simulate) -> None:

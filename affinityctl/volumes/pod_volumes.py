@@ -155,6 +155,7 @@ class WholePodReader(PodReader):
             node_affinity=True,
             waiting=True,
             owners=True,
+            deletion_costs=True,
             requirements=True,
             read_volumes=read_pod_volumes,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
+from affinityctl.whatif.scaling import ScaledDown
 from affinityctl.whatif.scheduling import (
     BY_DEFAULT,
     Mark,
@@ -197,6 +198,7 @@ class Step:
     full: PendingPods | None = None
     """The first pod that found no node any more, of those that were placed until then."""
     update: Update | None = None
+    scaled: ScaledDown | None = None
     trials: Sequence[Trial] | None = None
     notes: list[str] = field(default_factory=list)
 

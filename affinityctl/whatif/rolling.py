@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import (
@@ -20,10 +21,14 @@ from affinityctl.whatif.outcome import (
     explain,
 )
 from affinityctl.whatif.placing import MakePod, replicas
+from affinityctl.whatif.scaling import given_costs, scaled_down
 from affinityctl.whatif.scheduling import Scheduler
+from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.wording import plural, some
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
+
+NO_COSTS: Final[Mapping[Key, int]] = MappingProxyType({})
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
@@ -33,8 +38,12 @@ def scale(scheduler: Scheduler, what: str, old: Sequence[Pod], wanted: int, make
     """Bring the pods of a workload to a number."""
     step = Step(f"scale {what} from {len(old):,} to {plural(wanted, 'pod')}")
     since = scheduler.mark
-    for pod in expendable(scheduler, old)[: max(0, len(old) - wanted)]:
-        step.removed.append(remove(scheduler, pod))
+    fewer = max(0, len(old) - wanted)
+    gone = expendable(scheduler, old)[:fewer]
+    if gone and not _by_ordinal(old):
+        would_go = expendable(scheduler, old, costs=given_costs(scheduler.state, old))[:fewer]
+        step.scaled = scaled_down(scheduler.state, old, gone, would_go)
+    step.removed += [remove(scheduler, pod) for pod in gone]
     new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
     for pod in new:
         scheduler.add(pod)
@@ -48,26 +57,37 @@ def remove(scheduler: Scheduler, pod: Pod) -> Removal:
     return Removal(pod.key, pod.node, After.REPLACED)
 
 
-def expendable(scheduler: Scheduler, pods: Sequence[Pod], beside: Iterable[Pod] = ()) -> list[Pod]:
+def expendable(
+    scheduler: Scheduler,
+    pods: Sequence[Pod],
+    beside: Iterable[Pod] = (),
+    costs: Mapping[Key, int] = NO_COSTS,
+) -> list[Pod]:
     """Sort pods, those first that a controller would delete first.
 
-    A StatefulSet starts with the highest ordinal. A ReplicaSet with pods that wait, then those on
-    nodes with most pods of the workload, then the youngest (ActivePodsWithRanks); `beside` are its
-    pods of other versions.
+    A StatefulSet starts with the highest ordinal. A ReplicaSet with pods that wait, then those of
+    the lowest deletion cost, on nodes with most pods of the workload, then the youngest
+    (ActivePodsWithRanks); `beside` are its pods of other versions. `costs` are in place of those
+    that some pods have.
     """
-    owner = pods[0].owner if pods else None
-    if owner is not None and owner.kind == STATEFUL_SET:
+    if _by_ordinal(pods):
         return sorted(pods, key=lambda pod: -ordinal(pod))
     together = Counter(pod.node for pod in (*pods, *beside) if not scheduler.waits(pod.key))
     return sorted(
         pods,
         key=lambda pod: (
             not scheduler.waits(pod.key),
+            costs.get(pod.key, 0 if pod.deletion_cost is None else pod.deletion_cost.value),
             -together[pod.node],
             -(pod.started or 0),
             pod.key,
         ),
     )
+
+
+def _by_ordinal(pods: Sequence[Pod]) -> bool:
+    owner = pods[0].owner if pods else None
+    return owner is not None and owner.kind == STATEFUL_SET
 
 
 def ordinal(pod: Pod) -> int:

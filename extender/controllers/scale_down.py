@@ -102,7 +102,8 @@ class CostController(Reconciler):
             return REST_SECONDS
         if (rest := self._rest(owner.namespace)) > 0:
             return rest
-        return await self._correct(owner.namespace, corrections(self._state, owner))
+        replicas = () if self._state.replicas is None else self._state.replicas.of(owner)
+        return await self._correct(owner.namespace, corrections(self._state, replicas))
 
     async def _correct(self, namespace: str, wrong: Sequence[Correction]) -> float | None:
         for each in wrong[:MOST_A_TURN]:

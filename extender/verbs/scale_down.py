@@ -9,7 +9,7 @@ everywhere, and leaves r or r + 1 pods in each domain that had so many.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 from operator import attrgetter
@@ -19,14 +19,15 @@ from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.view import ClusterView
 from extender.model.keys import Identity
 from extender.model.labels import Labels
-from extender.model.objects import Controller, Pod, PodClass
+from extender.model.objects import Pod, PodClass
 from extender.model.workload import DeletionCost
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 STEP: Final = 1000
 """Of cost, from one rank in the first topology to the next; between there is the second's rank."""
-MOST_REPLICAS: Final = 5_000
-"""Of a controller, whose pods are gone through for each bind: about a millisecond."""
+MOST_REPLICAS: Final = 2_000
+"""Of a controller, whose pods are gone through for each bind, in a millisecond, and in one step of
+some 10 ms when they are put in order."""
 MOST_TERMS: Final = 64
 """Of a pod, which are compared with itself."""
 
@@ -65,23 +66,24 @@ class _Place(NamedTuple):
     is_bound: bool
 
 
-def topologies(state: ClusterView, pod_class: PodClass, labels: Labels) -> tuple[str, ...]:
-    """Return over what pods of a class keep apart from each other, as far as a node has the labels.
+def topologies(state: ClusterView, pod_class: PodClass) -> list[str]:
+    """Return over what pods of a class keep apart from each other.
 
-    Two at most: those of required terms and of high weights before others, but hostnames last.
+    Topology keys of required terms and of high weights come before others, but hostnames last.
     """
     affinity = pod_class.affinity
     if len(affinity) > MOST_TERMS:
-        return ()
+        return []
     preferred = (each for each in affinity.preferred if each.weight < 0)
     by_weight = sorted(preferred, key=attrgetter("weight"))
     terms = (*affinity.required_anti, *affinity.limits, *(each.term for each in by_weight))
-    keys = dict.fromkeys(
-        term.topology_key
-        for term in terms
-        if term.topology_key in labels and state.is_about(term, pod_class)
-    )
-    return tuple(sorted(keys, key=HOSTNAME.__eq__))[:2]
+    keys = dict.fromkeys(term.topology_key for term in terms if state.is_about(term, pod_class))
+    return sorted(keys, key=HOSTNAME.__eq__)
+
+
+def domains(keys: Iterable[str], labels: Labels) -> list[tuple[str, str]]:
+    """Return the first two topologies of which a node is in a domain, with the domain."""
+    return [(key, labels[key]) for key in keys if key in labels][:2]
 
 
 def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
@@ -92,36 +94,43 @@ def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
     controller, labels = pod.controller, state.nodes.labels(node)
     if state.replicas is None or controller is None or replica_of(pod, node) is None:
         return pod
-    replicas, keys = state.replicas.of(controller), topologies(state, pod.pod_class, labels)
-    if not keys or len(replicas) >= MOST_REPLICAS:
+    replicas = state.replicas.of(controller)
+    mine = domains(topologies(state, pod.pod_class), labels)
+    if not mine or len(replicas) >= MOST_REPLICAS:
         return pod
-    taken: list[set[int]] = [set() for _ in keys]
+    (key, domain), (second_key, second) = mine[0], mine[-1]
+    taken, second_taken = set[int](), set[int]()
     for each in replicas:
-        there = state.nodes.labels(each.node)
-        for part, key in enumerate(keys):
-            if each.uid != pod.uid and there.get(key) == labels[key]:
-                taken[part].add(Ranks.of(each.cost)[part])
-    ranks = Ranks(*map(_lowest_free, taken))
+        ranks, there = Ranks.of(each.cost), state.nodes.labels(each.node)
+        if each.uid != pod.uid and there.get(key) == domain:
+            taken.add(ranks.first)
+            if there.get(second_key) == second:
+                second_taken.add(ranks.second)
+    ranks = Ranks(next(_free(taken)), next(_free(second_taken)) if mine[1:] else 0)
     return replace(pod, deletion_cost=DeletionCost(ranks.cost, given=True))
 
 
-def corrections(state: ClusterView, controller: Controller) -> list[Correction]:
+def corrections(state: ClusterView, replicas: Collection[Replica]) -> list[Correction]:
     """Return what brings the ranks of a controller's pods in order, for as few pods as can be.
 
     In a domain with n pods each of the ranks 1 ... n is to be there once: pods with a higher one,
     with none, or with one that another has as well take those that are missing. O(its pods).
     """
-    replicas = () if state.replicas is None else state.replicas.of(controller)
-    domains: defaultdict[tuple[str, str], list[_Place]] = defaultdict(list)
+    places: defaultdict[tuple[str, str], list[_Place]] = defaultdict(list)
+    keys_of: dict[PodClass, list[str]] = {}
     for replica in replicas if len(replicas) <= MOST_REPLICAS else ():
-        pod, labels = state.pod(replica.key, replica.uid), state.nodes.labels(replica.node)
-        keys = () if pod is None else topologies(state, state.in_force(pod).pod_class, labels)
-        if pod is not None and keys:
-            second = labels[keys[1]] if keys[1:] else None
+        pod = state.pod(replica.key, replica.uid)
+        if pod is None:
+            continue
+        keys = keys_of.get(pod.pod_class)
+        if keys is None:
+            keys = keys_of[pod.pod_class] = topologies(state, state.in_force(pod).pod_class)
+        there = domains(keys, state.nodes.labels(replica.node))
+        if there:
+            second = there[1][1] if there[1:] else None
             is_bound = pod.node == replica.node
-            place = _Place(replica, Ranks.of(replica.cost), second, is_bound)
-            domains[keys[0], labels[keys[0]]].append(place)
-    return [each for places in domains.values() for each in _in_order(places)]
+            places[there[0]].append(_Place(replica, Ranks.of(replica.cost), second, is_bound))
+    return [each for of_domain in places.values() for each in _in_order(of_domain)]
 
 
 def _in_order(places: list[_Place]) -> Iterator[Correction]:
@@ -139,18 +148,16 @@ def _in_order(places: list[_Place]) -> Iterator[Correction]:
     taken: defaultdict[str | None, set[int]] = defaultdict(set)
     for each in in_order.values():
         taken[each.second].add(each.ranks.second)
-    moved: list[tuple[int, _Place]] = []
-    for each in sorted(others, key=lambda each: (each.ranks[::-1], each.replica.key)):
-        second = 0 if each.second is None else _lowest_free(taken[each.second])
-        taken[each.second].add(second)
-        moved.append((second, each))
-    free = (rank for rank in count(1) if rank not in in_order)
+    seconds = {each.second: _free(taken[each.second]) for each in others}
+    others.sort(key=lambda each: (each.ranks[::-1], each.replica.key))
+    moved = [(0 if each.second is None else next(seconds[each.second]), each) for each in others]
     moved.sort(key=lambda each: (each[0], each[1].replica.key))
-    for (second, (replica, *_, is_bound)), first in zip(moved, free, strict=False):
+    for (second, (replica, *_, is_bound)), first in zip(moved, _free(in_order), strict=False):
         if is_bound:
             cost = Ranks(first, second).cost
             yield Correction(Identity(replica.key, replica.uid), replica.cost, cost)
 
 
-def _lowest_free(taken: Collection[int]) -> int:
-    return next(number for number in count(1) if number not in taken)
+def _free(taken: Collection[int]) -> Iterator[int]:
+    """Yield the ranks that nobody has, the lowest first."""
+    return (rank for rank in count(1) if rank not in taken)

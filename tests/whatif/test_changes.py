@@ -17,6 +17,7 @@ from extender.model.keys import Key
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.model.workload import MARKS
+from extender.wire.manifests import COST_ANNOTATION
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of
@@ -172,6 +173,15 @@ def members(scheduler: Scheduler) -> list[ModelPod]:
             ],
             {"w1"},
             id="else the youngest",
+        ),
+        pytest.param(
+            [
+                web("w0").on("a1").annotated(COST_ANNOTATION, "3"),
+                web("w1").on("a2").annotated(COST_ANNOTATION, "-3"),
+                web("w2").on("a1"),
+            ],
+            {"w1"},
+            id="the lowest cost before all that",
         ),
         pytest.param(
             [web(f"w-{number}", "StatefulSet/w").on("a1") for number in (2, 10, 1)],

@@ -25,7 +25,7 @@ class Replicas:
     """Pods with rules about other pods that are deleted by cost, by controller.
 
     A controller is told as in `PodsByOwner`. Pods that are on their way out do not count, and
-    those with a cost of their user's own are none of ours. O(1) for each event; about 250 bytes a
+    those with a cost of their user's own are none of ours. O(1) for each event; some 150 bytes a
     pod.
     """
 
