@@ -452,4 +452,32 @@ BUGS = (
         "return matched.add_up() + (asking is not None)",
         "verbs/test_max_matching_pods.py::test_nodes_are_refused",
     ),
+    Bug(
+        "a cost that somebody has written meanwhile is written over",
+        "kube.deletion_costs",
+        "if known != (None if before is None else DeletionCost(before, given=True)):",
+        "if known is not None and known.value not in (before, cost):",
+        "kube/test_deletion_costs.py::test_a_pod_that_is_not_as_it_was_is_left_alone",
+    ),
+    Bug(
+        "a pod on its way out keeps its rank",
+        "cluster.ledgers.replicas",
+        "or pod.deleting or pod.terminal:",
+        "or pod.terminal:",
+        "verbs/test_scale_down.py::test_each_bind_takes_the_lowest_rank_that_is_free",
+    ),
+    Bug(
+        "one namespace takes all patches of deletion costs",
+        "controllers.scale_down",
+        "0.0 if window is None else window.rest()",
+        "0.0",
+        "controllers/test_scale_down.py::test_so_many_in_a_minute_and_half_of_them_in_one_namespace",
+    ),
+    Bug(
+        "of two pods with one rank, a bind under way is corrected",
+        "verbs.scale_down",
+        "key=lambda each: (each.is_bound, each.replica.key)",
+        "key=lambda each: (not each.is_bound, each.replica.key)",
+        "verbs/test_scale_down.py::test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank",
+    ),
 )
