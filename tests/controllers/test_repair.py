@@ -28,7 +28,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import steered
-from extender.warm_up import WarmUp
+from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.controllers.evicting import Leader, Mover
@@ -227,6 +227,36 @@ async def test_a_successor_that_goes_back_costs_a_longer_rest_each_time() -> Non
     assert rig.repaired("landed") == 0
     # 10 s, then 40, 160, 640, 2,560 after the first, second ... move.
     assert len(rig.mover.evicted) == 5
+
+
+async def test_misses_are_remembered_while_the_successor_waits() -> None:
+    rig = with_zones()
+    waiting: list[ModelPod] = []
+    rig.places = waiting.append
+    fill(rig, "web", ["a0", "a0"])
+    fill(rig, "others", ["a0", "b0", "c0"] * 5)
+    for _ in range(3600):
+        await rig.after(1)
+        if waiting and rig.now % 8 == 0:
+            rig.state.upsert_pod(replace(waiting.pop(), node="a0"))
+    assert len(rig.mover.evicted) == 5
+
+
+async def test_a_pod_whose_rules_take_too_long_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = with_zones()
+
+    async def prepare(_: WarmUp, pod: ModelPod) -> None:
+        if pod.pod_class.namespace == "costly":
+            raise OverBudgetError("too many comparisons")
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    fill(rig, "costly", ["a0", "a0"])
+    fill(rig, "web", ["a0", "a0"])
+    await rig.after(SETTLE + 3)
+    assert [uid.partition("-")[0] for uid in rig.mover.evicted] == ["web"]
+    assert rig.outcomes() == {"costly": "failed"}
 
 
 async def test_who_is_not_replaced_waits_for_nobody_for_ever() -> None:

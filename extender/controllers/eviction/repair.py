@@ -30,6 +30,7 @@ from extender.verbs.interaction import prefer
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, best_improvement, gain_on, improvement
 from extender.verbs.topology_spread import PodTopologySpread
+from extender.warm_up import OverBudgetError
 
 REASON: Final = "PreferredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
@@ -134,7 +135,9 @@ class RepairController:
             known.found = found.get(owner)
             if known.found is None:
                 known.since = now
-                if known.rests_until <= now:
+                # Who has missed is remembered: while it is replaced there is nothing to be found.
+                kept = LONGEST_REST_SECONDS if known.misses else 0.0
+                if owner not in self._moves and known.rests_until + kept <= now:
                     del self._prospects[owner]
         for owner, best in found.items():
             if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
@@ -221,7 +224,12 @@ class RepairController:
         known.outcome, known.why = outcome, ""
         if outcome is not Outcome.GOES:
             return
-        await self._warm_up.prepare(found.pod)
+        try:
+            await self._warm_up.prepare(found.pod)
+        except OverBudgetError as error:
+            known.outcome, known.why = Outcome.FAILED, str(error)
+            self._rest(known)
+            return
         # Of all that has passed meanwhile, the moves of others among it.
         again = self._again(found.pod)
         if again is None:
