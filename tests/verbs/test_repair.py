@@ -98,6 +98,14 @@ def moves(pods: Sequence[Json], nodes: Sequence[Json] = NODES, margin: int = 1) 
         ),
         pytest.param(
             [
+                web("1").on("a1"),
+                web("2").prefers_nodes(5, node_term(requirement(ZONE, "In", "c"))).on("a1"),
+            ],
+            {"2": "c"},
+            id="of two with the same labels the one that prefers nodes",
+        ),
+        pytest.param(
+            [
                 web("1").prefers(5, term(ZONE, selector(app="db"))).on("a1"),
                 DB.on("c1"),
             ],
