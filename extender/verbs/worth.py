@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.pod_sets import matched_by
+from extender.cluster.counts.pod_sets import MANY_TERMS, matched_by
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
@@ -22,15 +22,20 @@ PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
 NODES: Final = NodeAffinityPlugin()
 
 
-def terms_for_moves(pod_class: PodClass) -> Iterator[WeightedTerm | LimitedTerm]:
-    """Yield the preferred terms of a class that look into no other namespace."""
+def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm | LimitedTerm]:
+    """Return the preferred terms of a class that look into no other namespace.
+
+    None of a class with very many: each is looked up for each pod that is judged.
+    """
     affinity, home = pod_class.affinity, {pod_class.namespace}
+    if len(affinity.preferred) > MANY_TERMS:
+        return ()
 
     def is_at_home(term: Term) -> bool:
         return term.pods.namespace_selector is None and term.pods.namespaces == home
 
-    yield from (each for each in affinity.preferred if is_at_home(each.term))
-    yield from (each for each in affinity.limits if each.limit.weight and is_at_home(each))
+    limits = (each for each in affinity.limits if each.limit.weight and is_at_home(each))
+    return (*(each for each in affinity.preferred if is_at_home(each.term)), *limits)
 
 
 def term_of(each: WeightedTerm | LimitedTerm) -> Term:

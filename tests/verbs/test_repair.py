@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.cluster.counts.pod_sets import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
@@ -149,6 +150,14 @@ def test_pods_of_other_namespaces_move_nobody() -> None:
     hostile = pod("hostile", "other").owned_by("ReplicaSet/h").avoids(100, about_mine)
     state = state_of(NODES, [], [mine, theirs, hostile.on("a1")])
     assert [each.pod.key for each in found_in(state)] == []
+
+
+@pytest.mark.parametrize(("number", "moves_it"), [(MANY_TERMS, True), (MANY_TERMS + 1, False)])
+def test_a_pod_with_very_many_terms_stays(number: int, moves_it: bool) -> None:
+    """Each is looked up for each pod, with everybody else waiting."""
+    raw = web("1").avoids(1, *(term(HOST, selector(app=f"a{each}")) for each in range(number)))
+    state = state_of([at("a1"), at("b1")], [], [raw.on("a1"), pod("0").labels(app="a0").on("a1")])
+    assert bool(found_in(state)) is moves_it
 
 
 def test_what_others_prefer_counts_against_a_place() -> None:
