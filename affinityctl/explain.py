@@ -78,7 +78,8 @@ def run(flags: argparse.Namespace) -> int:
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
     def explained(pod: Pod, scoring: ScorePlugins) -> Explanation:
-        question = Question(pod, names, by.profile.filters, scoring, by.max_score)
+        filters, most = by.profile.filters, by.max_score
+        question = Question(pod, names, filters, scoring, most, knows_owners=True)
         return at_once(explaining(state, question))
 
     if not (given or named):

@@ -180,6 +180,7 @@ def build_explain(context: Context) -> Explain:
         scoring=score_plugins(config),
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
+        knows_owners=config.moves_pods,
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
     return Explain(context.state, question, pods, context.unsynced)

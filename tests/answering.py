@@ -39,6 +39,7 @@ def explaining(
     pods: PodReader | None = None,
     *,
     names_all: bool = False,
+    knows_owners: bool = False,
 ) -> Explain:
     """Build what answers /explain as the program does without arguments of plugins."""
     pods = pods or PodReader(node_affinity=True, requirements=True)
@@ -48,6 +49,7 @@ def explaining(
         scoring=AFFINITY,
         max_score=max_score,
         names_all=names_all,
+        knows_owners=knows_owners,
     )
     return Explain(state, question, pods, lambda: unready)
 

@@ -118,10 +118,10 @@ def improvement(
     known = state.pod(pod.key, pod.uid)
     if known is None or known.deleting:
         return None
-    gains = _gains(state, known, chooser.everywhere(), margin)
-    best = sorted(gains, key=lambda name: gains[name][1], reverse=True)
+    found = gains(state, known, chooser.everywhere(), margin)
+    best = sorted(found, key=lambda name: found[name][1], reverse=True)
     target = chooser.choose(known, avoid=(), placements=placements, among=best) if best else None
-    return None if target is None else Improvement(known, target, *gains[target])
+    return None if target is None else Improvement(known, target, *found[target])
 
 
 def steered(state: ClusterState, pod: Pod, asked: NodeList, max_score: int) -> Scored:
@@ -144,7 +144,7 @@ def gain_on(state: ClusterState, chooser: Chooser, pod: Pod, node: str) -> int |
     if not {node, pod.node} <= state.nodes.keys():
         return None
     asked = chooser.everywhere().only([pod.node or "", node])
-    return _gains(state, pod, asked, -UNBOUNDED)[node][1]
+    return gains(state, pod, asked, -UNBOUNDED)[node][1]
 
 
 def stays(pod: Pod) -> str | None:
@@ -191,7 +191,7 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, li
 # What a place is worth
 
 
-def _gains(
+def gains(
     state: ClusterState, pod: Pod, asked: NodeList, margin: int
 ) -> dict[str, tuple[int, int]]:
     """Return what a placed pod gains, by its own terms and by all, where each is the margin."""

@@ -187,6 +187,7 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
         "notes": notes,
         **_preemption(explanation),
+        **_improvement(explanation),
     }
 
 
@@ -196,6 +197,18 @@ def _preemption(explanation: Explanation) -> Mapping[str, Any]:
         return {}
     victims = [pod.key for pod in found.victims]
     return {"preemption": {"node": found.node, "victims": victims, "violations": found.violations}}
+
+
+def _improvement(explanation: Explanation) -> Mapping[str, Any]:
+    """Write which node suits a placed pod better, null if none does; nothing of others."""
+    sits = explanation.sitting
+    if sits is None:
+        return {}
+    better = sits.better
+    if better is None:
+        return {"improvement": None}
+    told = {"node": better.target, "gain": better.own, "totalGain": better.total}
+    return {"improvement": told | {"stays": sits.stays}}
 
 
 def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from extender.cluster.counts.pod_sets import MANY_TERMS
 from extender.cluster.state import ClusterState
+from extender.model.stepping import at_once
+from extender.verbs.explaining.sitting import sitting
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
 from tests import oracle
@@ -263,6 +265,9 @@ def test_as_by_the_oracle(pods: list[Json], margin: int) -> None:
         known = state.pods[key]
         found = improvement(state, chooser, known, margin)
         assert (found is None) is (not gains)
+        if margin == 1:
+            sits = at_once(sitting(state, known, [*chooser.takers(known)]))
+            assert found == (None if sits is None else sits.better)
         if found is not None:
             assert found.total == gains[found.target] == max(gains.values())
             expected.add((id(known.pod_class), known.node))

@@ -29,6 +29,7 @@ from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term, workload
 from tests.hostile import hostile
 from tests.reading import Reading
+from tests.web.showing import app_of, shown
 
 DB = selector(app="db")
 APART = term(ZONE, DB)
@@ -167,6 +168,31 @@ async def test_a_manifest_of_a_pod_that_runs_is_not_its_own_neighbour(start: Any
     client = await start()
     told = await (await client.post("/explain", json=DB_0.uid(None))).json()
     assert told["fitting"] == 3
+
+
+SPREAD = pod("web-0").labels(app="web").owned_by("ReplicaSet/web")
+SPREAD = SPREAD.avoids(7, term(ZONE, selector(app="web"))).on("a1")
+
+
+@pytest.mark.parametrize("knows_owners", [True, False])
+async def test_whether_a_placed_pod_sits_as_well_as_it_can(
+    knows_owners: bool,
+    aiohttp_client: Any,
+) -> None:
+    """Where the pods of the cluster are known well enough."""
+    beside = pod("web-1").labels(app="web").on("a2")
+    state = state_of(NODES, [], [SPREAD, beside])
+    app = app_of(shown(state, explain=explaining(state, knows_owners=knows_owners)))
+    client = await aiohttp_client(app)
+    told = await (await client.get("/explain?pod=web-0")).json()
+    better = {"node": "b1", "gain": 7, "totalGain": 7, "stays": None}
+    assert told.get("improvement") == (better if knows_owners else None)
+    kinds = [each["kind"] for each in told["notes"]]
+    assert kinds == ["placed", *(["sitsWorse"] if knows_owners else [])]
+    page = await (await client.get("/page/explain?pod=web-0")).text()
+    assert ("node b1 would suit it better, by 7" in page) is knows_owners
+    indifferent = await (await client.get("/explain?pod=web-1")).json()
+    assert "improvement" not in indifferent
 
 
 @pytest.mark.parametrize(

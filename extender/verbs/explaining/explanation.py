@@ -10,6 +10,7 @@ from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason, Verdict
 from extender.model.wording import plural
+from extender.verbs.explaining.sitting import Sitting
 from extender.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.verbs.victims import Candidate
@@ -32,6 +33,8 @@ class Question:
     max_score: int = 100
     names_all: bool = True
     """False: pods of other namespaces than the pod's own are counted, and not named."""
+    knows_owners: bool = False
+    """It is known of placed pods who made them, and all that they ask of their placing."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]
@@ -160,6 +163,8 @@ class Explanation:
     """Why filter answers with an error instead of a verdict, if it does."""
     preemption: Candidate | None = None
     """Who would be evicted for a pod that fits nowhere, where somebody has looked for that."""
+    sitting: Sitting | None = None
+    """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
     changed: bool = False

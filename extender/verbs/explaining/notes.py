@@ -56,6 +56,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(state, explanation),
+        *_sitting(explanation),
         *_annotations(state, explanation),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
@@ -88,6 +89,26 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("changed", "the cluster changed meanwhile, so some numbers may not add up")
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _sitting(explanation: Explanation) -> Iterator[Note]:
+    """Say whether a placed pod sits as well as it can."""
+    sits = explanation.sitting
+    better = None if sits is None else sits.better
+    if sits is not None and better is not None:
+        stays = "" if sits.stays is None else f"; it would not be moved for that: {sits.stays}"
+        yield Note(
+            "sitsWorse",
+            f"it sits worse than it has to by preferred rules: node {better.target} would suit it "
+            f"better, by {better.own} in the weights of its own terms ({better.total} with those "
+            f"of other pods){stays}",
+        )
+    elif sits is not None and len(explanation.names) > 1:
+        yield Note(
+            "sitsWell",
+            "it sits as well as it can by preferred rules: no node that would take it suits it "
+            "better",
+        )
 
 
 def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
