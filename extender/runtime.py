@@ -179,6 +179,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             unsynced,
             status,
             eviction=evicting.eviction,
+            repair=evicting.repair,
             refused=helpers.refused,
             quotas_limited=(
                 config.cross_namespace_pod_affinity.limited_by_default

@@ -294,7 +294,7 @@ def build_ops(
         explain=shown.explain,
         hosts=config.serving.allowed_hosts,
     )
-    broken = Violations(state, shown.watch, shown.eviction, unready, turns)
+    broken = Violations(state, shown.watch, shown.eviction, unready, turns, repair=shown.repair)
     ops.router.add_get("/violations", broken.get)
     Pages(shown, readiness).add_to(ops)
     return ops

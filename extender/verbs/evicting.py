@@ -67,6 +67,10 @@ class Outcome(Enum):
         self._value_, self.words, self.stays = value, words, stays
         return self
 
+    def because(self, why: str) -> str:
+        """Say what becomes of a pod, and why if that is known."""
+        return self.words + (f": {why}" if why else "")
+
 
 @dataclass(frozen=True, slots=True)
 class EvictionCause:

@@ -40,7 +40,7 @@ class Finding:
     @property
     def becomes(self) -> str:
         """Say what becomes of it, and why."""
-        return self.outcome.words + (f": {self.why}" if self.why else "")
+        return self.outcome.because(self.why)
 
 
 def survey(state: ClusterState, execution: Execution, plugins: Plugins) -> list[Finding]:

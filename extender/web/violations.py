@@ -1,4 +1,4 @@
-"""/violations: which placed pods break required rules, since when, and what becomes of them."""
+"""/violations: which placed pods break required rules, or would sit better elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from extender.cluster.audits.violations import Violation, Watch, Witnesses
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.repair import Prospect, RepairController
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
+from extender.verbs.repair import Improvement
 from extender.verbs.violation_survey import Finding
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
-from extender.wire.violations import write_finding
+from extender.wire.violations import write_finding, write_improvement
 
 LIMIT: Final = 1_000
 MOST: Final = 10_000
@@ -32,7 +34,9 @@ class Violations:
 
     `rules` has each required rule of pods that is broken in a topology domain, with two of the pods
     that show it. `pods` has the pods that break a rule which holds during execution, with what
-    becomes of each; only where requiredDuringExecution is enabled.
+    becomes of each; only where requiredDuringExecution is enabled. `improvable` has one pod of each
+    controller of which one would sit better elsewhere by preferred rules, and what keeps it; only
+    where preferredDuringExecution is.
     """
 
     def __init__(
@@ -42,10 +46,13 @@ class Violations:
         eviction: EvictionController | None,
         unready: Check,
         turns: Turns,
+        *,
+        repair: RepairController | None = None,
     ) -> None:
         self._state = state
         self._watch = watch
         self._eviction = eviction
+        self._repair = repair
         self._unready = unready
         self._turns = turns
 
@@ -70,6 +77,10 @@ class Violations:
             records = list(eviction.broken.records.values())
             yield "pods", map(write_finding, islice(findings(self._state, records), limit))
             yield "podsCount", len(eviction.broken)
+        if self._repair is not None:
+            prospects = self._repair.prospects
+            yield "improvable", (_improvable(*each) for each in islice(prospects, limit))
+            yield "improvableCount", len(prospects)
 
 
 def findings(state: ClusterState, records: Iterable[Record]) -> Iterator[Finding]:
@@ -88,6 +99,10 @@ def _rule(violation: Violation, shown: Witnesses) -> dict[str, Any]:
         "owner": shown.owner,
         "other": shown.other,
     }
+
+
+def _improvable(found: Improvement, known: Prospect) -> dict[str, Any]:
+    return write_improvement(found, known.outcome, known.why)
 
 
 def _limit(text: str) -> int | None:

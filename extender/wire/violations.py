@@ -7,6 +7,8 @@ from typing import Any
 
 from extender.cluster.audits.breaches import Breach
 from extender.model.objects import Pod
+from extender.verbs.evicting import Outcome
+from extender.verbs.repair import Improvement
 from extender.verbs.violation_survey import Finding
 from extender.wire.affinity import write_term
 
@@ -25,6 +27,20 @@ def write_finding(found: Finding) -> dict[str, Any]:
         "rules": [_breach(each) for each in found.breaches],
         "inTheWay": [] if cause is None else list(cause.others),
         "inTheWayCount": 0 if cause is None else cause.count,
+    }
+
+
+def write_improvement(found: Improvement, outcome: Outcome, why: str) -> dict[str, Any]:
+    """Write a pod that would sit better elsewhere, and what keeps it."""
+    return {
+        "pod": found.pod.key,
+        "uid": found.pod.uid,
+        "node": found.pod.node,
+        "betterNode": found.target,
+        "gain": found.own,
+        "totalGain": found.total,
+        "outcome": outcome.value,
+        "why": outcome.because(why),
     }
 
 

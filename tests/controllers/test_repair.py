@@ -136,9 +136,8 @@ class Rig:
     def outcomes(self) -> dict[str, str]:
         """Return what keeps each controller's move, by namespace."""
         return {
-            each.found.pod.pod_class.namespace: each.outcome.value
-            for each in self.controller.prospects
-            if each.found is not None
+            found.pod.pod_class.namespace: each.outcome.value
+            for found, each in self.controller.prospects
         }
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
+from extender.controllers.eviction.repair import Prospect
 from extender.controllers.history import History, Kind
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
 from extender.model.verdict import Reason
+from extender.verbs.evicting import Outcome
+from extender.verbs.repair import Improvement
 from extender.web.page.activity import RESULTS
 from extender.web.page.status import ResourceStatus, Shown
 from tests.builders import (
@@ -77,6 +82,24 @@ def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
     return seen
 
 
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What is to be moved, as a RepairController has it."""
+
+    prospects: Sequence[tuple[Improvement, Prospect]]
+
+
+def moves(state: ClusterState, whys: Sequence[str] = ("",)) -> Any:
+    """Return moves of all pods that have a node, each to the node of the next one."""
+    placed = [each for each in state.pods.values() if each.node is not None]
+    found = []
+    for number, (each, target) in enumerate(zip(placed, placed[1:] + placed[:1], strict=True)):
+        known = Prospect(0.0, outcome=Outcome.UNCONFIRMED, why=whys[number % len(whys)])
+        move = Improvement(each, target.node or "", number % 1000, number % 2000)
+        found.append((move, known))
+    return Moves(found)
+
+
 def _of(
     state: ClusterState, waiting: dict[str, list[str]], source: str = "https://10.0.0.1:6443"
 ) -> Shown:
@@ -108,5 +131,6 @@ def _of(
         refused=refused,
         watch=watch,
         history=History(),
+        repair=moves(state, (source, "")),
         quotas_limited=True,
     )

@@ -84,6 +84,7 @@ LARGE_PAGES: Final = {
     "an explanation": "/page/explain?namespace=team-1&pod=waits-7&page=3",
     "rules": "/page/domains?sort=carriers&page=2",
     "a topology": _query("/page/domains", key=HOST, page="25"),
+    "violations": "/page/violations?page=2",
     "activity": "/page/activity?page=3",
 }
 

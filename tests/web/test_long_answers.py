@@ -20,6 +20,7 @@ from extender.web.limits import MOST, Seconds
 from extender.web.violations import Violations
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
+from tests.web.clusters import moves
 from tests.web.showing import app_of, shown
 
 APPS = 600
@@ -71,7 +72,7 @@ def seen() -> Any:
         placed.append(apart.prefers(3, term(ZONE, labels)).on(f"n{number % NODES}"))
         placed.append(pod(f"q{number}").labels(app=f"a{number}").on(f"n{number % NODES}"))
     state = state_of(nodes, [], placed)
-    found = shown(state, explain=explaining(state, knows_owners=True))
+    found = shown(state, explain=explaining(state, knows_owners=True), repair=moves(state))
     for step in patrol(found.state, 1000):
         list(found.watch.take(step))
     assert len(found.watch.known) == APPS
@@ -146,7 +147,8 @@ async def test_no_step_of_an_answer_is_long(
     # Every step is a turn of the loop: what is measured then is the longest step.
     monkeypatch.setattr(turns, "WITHIN", Seconds(slice=0.0))
     app = app_of(seen)
-    listed = Violations(seen.state, seen.watch, None, lambda: None, seen.explain.turns)
+    turn, repair = seen.explain.turns, seen.repair
+    listed = Violations(seen.state, seen.watch, None, lambda: None, turn, repair=repair)
     app.router.add_get("/violations", listed.get)
     client = await aiohttp_client(app)
     with measured() as longest:

@@ -32,6 +32,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.controllers.test_repair import fill, with_zones
 from tests.web.reading import Reader
 from tests.web.showing import app_of, shown, status
 
@@ -175,6 +176,23 @@ async def test_violations(read: Read) -> None:
     assert "1 rule " in text
     assert f"{ZONE}=a antiAffinity pods with app in (db) in namespace default default/db-" in text
     assert "None." in await read(shown(state, watch=watch), "/page/violations?q=elsewhere")
+
+
+async def test_who_would_sit_better_elsewhere(read: Read) -> None:
+    rig = with_zones(hosts=1)
+    seen = shown(rig.state, repair=rig.controller)
+    title = "Pods that would sit better elsewhere"
+    assert f"{title} None, by preferred rules." in await read(seen, "/page/violations")
+    fill(rig, "shop", ["a0", "a0", "b0"])
+    fill(rig, "office", ["b0", "b0", "b0"])
+    await rig.after(2)
+    text = await read(seen, "/page/violations")
+    assert f"{title} 2 pods, one of each controller, that which gains most first" in text
+    assert " a0 c0 100 200 its grace period is not over" in text
+    assert text.index("office/") < text.index("shop/")
+    only = await read(seen, "/page/violations?q=shop/")
+    assert ("office/" in only, " 1 pod, " in only) == (False, True)
+    assert title not in await read(shown(rig.state), "/page/violations")
 
 
 async def test_a_rule_that_is_broken_in_many_domains_has_one_row(read: Read) -> None:

@@ -8,22 +8,31 @@ import pytest
 from aiohttp import web
 
 from extender.cluster.audits.violations import Watch, patrol
+from extender.controllers.eviction.repair import RepairController
 from extender.web.turns import Turns
 from extender.web.violations import Violations
 from tests.builders import HOST, pod, selector, term
 from tests.controllers.evicting import GRACE, ON_SSD, Rig
+from tests.controllers.test_repair import fill, with_zones
 
 SOLO = pod("solo").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
 
 
-async def served(aiohttp_client: Any, rig: Rig, *, evicts: bool, unready: str | None = None) -> Any:
+async def served(
+    aiohttp_client: Any,
+    rig: Rig,
+    *,
+    evicts: bool,
+    unready: str | None = None,
+    repair: RepairController | None = None,
+) -> Any:
     """Serve the page of a cluster."""
     watch = Watch(rig.state)
     for found in patrol(rig.state, 1000):
         list(watch.take(found))
     eviction = rig.controller if evicts else None
     app = web.Application()
-    broken = Violations(rig.state, watch, eviction, lambda: unready, Turns())
+    broken = Violations(rig.state, watch, eviction, lambda: unready, Turns(), repair=repair)
     app.router.add_get("/violations", broken.get)
     return await aiohttp_client(app)
 
@@ -58,6 +67,26 @@ async def test_where_nobody_is_evicted_there_are_rules_alone(aiohttp_client: Any
     client = await served(aiohttp_client, await broken(), evicts=False)
     answer = await (await client.get("/violations")).json()
     assert answer.keys() == {"rules", "rulesCount"}
+
+
+async def test_who_would_sit_better_elsewhere_is_told_with_what_keeps_him(
+    aiohttp_client: Any,
+) -> None:
+    rig = with_zones(hosts=1)
+    fill(rig, "shop", ["a0", "a0", "b0"])
+    fill(rig, "office", ["b0", "b0"])
+    fill(rig, "apart", ["a0", "b0"])
+    await rig.after(2)
+    client = await served(aiohttp_client, Rig(), evicts=False, repair=rig.controller)
+    answer = await (await client.get("/violations")).json()
+    assert answer["improvableCount"] == 2
+    told = {each.pop("pod").partition("/")[0]: each for each in answer["improvable"]}
+    why = "its grace period is not over"
+    rest = {"gain": 100, "totalGain": 200, "outcome": "grace", "why": why}
+    assert told.keys() == {"shop", "office"}
+    assert told["shop"].items() >= ({"node": "a0", "betterNode": "c0"} | rest).items()
+    cut = await (await client.get("/violations?limit=1")).json()
+    assert (len(cut["improvable"]), cut["improvableCount"]) == (1, 2)
 
 
 async def test_an_answer_has_an_end(aiohttp_client: Any) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -108,9 +107,10 @@ class RepairController:
         self._metrics.evictions.begin((REASON,), MOVES)
 
     @property
-    def prospects(self) -> list[Prospect]:
-        """Return the controllers of which a pod would sit better elsewhere."""
-        return [each for each in self._prospects.values() if each.found is not None]
+    def prospects(self) -> list[tuple[Improvement, Prospect]]:
+        """Return for which pod of each controller another node is better, and what keeps it."""
+        known = self._prospects.values()
+        return [(each.found, each) for each in known if each.found is not None]
 
     async def run(self) -> NoReturn:
         """Look, and move, for as long as the program runs."""
@@ -386,10 +386,3 @@ def said(move: Improvement) -> str:
         f"its preferred rules are met better on another node, by {move.own} in their weights "
         f"({move.total} with those of other pods)"
     )
-
-
-def waiting_moves(controller: RepairController) -> Iterator[tuple[Improvement, Prospect]]:
-    """Yield what would be moved, and what keeps it."""
-    for each in controller.prospects:
-        if each.found is not None:
-            yield each.found, each

@@ -15,6 +15,7 @@ from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.repair import RepairController
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.metrics.latencies import NO_CALLS, Calls
@@ -122,6 +123,7 @@ class Shown:
     unready: Check
     status: Callable[[], Status]
     eviction: EvictionController | None = None
+    repair: RepairController | None = None
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
     quotas_limited: bool | None = None

@@ -206,7 +206,7 @@ def paged(
     if page.number < page.last:
         after = asked.link(page=str(page.number + 1))
         parts.append(element("a", "Next", rel="next", href=after))
-    yield element("nav", *parts, class_="pages", aria_label="Parts of the table")
+    yield element("nav", *parts, class_="pages", aria_label=f"Parts of the table: {name}")
 
 
 def search(asked: Asked, label: str, *keep: str) -> Html:

@@ -1,4 +1,4 @@
-"""Which required rules placed pods break, and what becomes of the pods."""
+"""Which placed pods break required rules, which would sit better elsewhere, and what keeps them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.repair import Prospect, RepairController
 from extender.controllers.violations import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
+from extender.verbs.repair import Improvement
 from extender.verbs.violation_survey import Finding
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Page, Steps, choosing, paged, search, texts
+from extender.web.page.tables import (
+    Asked,
+    Column,
+    Page,
+    Steps,
+    choosing,
+    numbers,
+    paged,
+    search,
+    texts,
+)
 from extender.web.violations import findings
 
 PATH: Final = "/page/violations"
@@ -29,7 +41,11 @@ BROKEN: Final = (
     *texts("About", "Carried by", "Broken by"),
 )
 PODS: Final = tuple(texts("Pod", "Node", "Broken", "Since", "What becomes of it"))
-
+IMPROVABLE: Final = (
+    *texts("Pod", "Node", "Better node"),
+    *numbers("Gain by its own rules", "By all rules"),
+    *texts("What keeps it"),
+)
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
@@ -41,6 +57,12 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     state, eviction = shown.known, shown.eviction
     if eviction is not None:
         yield from _pods(state, eviction, asked)
+    yield from _rules(shown, asked)
+    if shown.repair is not None:
+        yield from _improvable(shown.repair, asked)
+
+
+def _rules(shown: Shown, asked: Asked) -> Steps:
     yield heading("Required rules that are broken")
     yield search(asked, "Pod, labels or domain")
     wanted = asked.get("q").lower()
@@ -121,4 +143,32 @@ def _pod_row(found: Finding) -> Sequence[str]:
         found.broken,
         clock_time(found.since or 0.0),
         found.becomes,
+    )
+
+
+def _improvable(repair: RepairController, asked: Asked) -> Steps:
+    wanted = asked.get("q")
+    yield heading("Pods that would sit better elsewhere")
+    page: Page[tuple[Improvement, Prospect]] = yield from choosing(
+        repair.prospects,
+        lambda each: wanted in each[0].pod.key,
+        lambda each: (-each[0].own, -each[0].total, each[0].pod.key),
+        asked.page,
+    )
+    if not page.found:
+        yield soft("None, by preferred rules.")
+        return
+    caption = f"{plural(page.found, 'pod')}, one of each controller, that which gains most first"
+    rows = (_improvable_row(*each) for each in page.rows)
+    yield from paged(asked, "improvable", caption, IMPROVABLE, rows, page=page)
+
+
+def _improvable_row(found: Improvement, known: Prospect) -> Sequence[str]:
+    return (
+        explain_link(found.pod.key),
+        found.pod.node or "",
+        found.target,
+        f"{found.own:,}",
+        f"{found.total:,}",
+        known.outcome.because(known.why),
     )
