@@ -180,7 +180,7 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
         watched += _TO_PATCH_STATUS if config.hints.enabled else ()
         watched += _TO_PREEMPT if config.preemption.enabled else ()
     watched += _TO_PATCH_STATUS if config.records_rules else ()
-    if config.moves_pods and not config.required_during_execution.dry_run:
-        watched += _TO_EVICT
+    # A dry run asks the API server as well, which refuses that without the right.
+    watched += _TO_EVICT if config.moves_pods else ()
     watched += _TO_GIVE_COSTS if config.gives_costs else ()
     return tuple(dict.fromkeys(watched))

@@ -200,6 +200,8 @@ RIGHTS: list[Any] = [
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
     ("right-missing", "assist", roles("base"), {"scaleDown": COSTS}),
+    ("right-missing", "assist", roles("base"), {"preferredDuringExecution": EVICTS}),
+    ("right-missing", "assist", roles("base"), {"preferredDuringExecution": {"enabled": True}}),
     ("right-missing", "assist", roles("base", "components/quota"), ANNOTATED),
     ("right-without-use", "assist", roles("base", "components/annotations"), {}),
 ]
@@ -256,6 +258,7 @@ def test_the_rights_to_give_costs_are_enough() -> None:
     assert found(linted(*manifests, ours("assist", scaleDown=COSTS))) == []
 
 
-def test_the_rights_to_evict_are_enough() -> None:
+@pytest.mark.parametrize("section", ["requiredDuringExecution", "preferredDuringExecution"])
+def test_the_rights_to_evict_are_enough(section: str) -> None:
     manifests = roles("base", "components/eviction")
-    assert found(linted(*manifests, ours("assist", requiredDuringExecution=EVICTS))) == []
+    assert found(linted(*manifests, ours("assist", **{section: EVICTS}))) == []

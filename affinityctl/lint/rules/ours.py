@@ -114,8 +114,8 @@ OF_ROLE: Final = (
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
         "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
-        "budgets, only requiredDuringExecution evicts, only scaleDown patches pods, only the quota "
-        "plugin and annotations need quotas.",
+        "budgets, only requiredDuringExecution and preferredDuringExecution evict, only scaleDown "
+        "patches pods, only the quota plugin and annotations need quotas.",
         "Leave out the components bind and preemption, eviction, scale-down, quota or annotations.",
         _idle,
     ),
