@@ -15,9 +15,9 @@ affinity, in which topology domain, and which pods are in the way.
 
 The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
 (Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
-template is what counts. One that has its node is judged as if it came now. Resource claims and pod
-groups are not looked at; a pod that has them may fit, and so may one with volumes of which too
-little is known. Nothing is changed.
+template is what counts. One that has its node is judged as if it came now, and whether it sits as
+well as it can by preferred rules. Resource claims and pod groups are not looked at; a pod that has
+them may fit, and so may one with volumes of which too little is known. Nothing is changed.
 """
 
 EPILOG = f"""\
