@@ -157,3 +157,8 @@ async def test_a_dry_run_says_whom_it_would_move(sandbox: Sandbox) -> None:
         await asyncio.sleep(QUIET_S)
         assert moves.evicted() == []
         assert len(await moves.notes("WouldEvictByPreferredRule")) == 1
+        (would,) = (await moves.violations())["improvable"]
+        assert (would["outcome"], would["gain"], would["betterNode"][0]) == ("dryRun", 100, "b")
+        name = would["pod"].partition("/")[2]
+        told = await moves.extenders[0].page(f"/explain?pod={name}")
+        assert (told["improvement"]["node"][0], told["improvement"]["stays"]) == ("b", None)
