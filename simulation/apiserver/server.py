@@ -63,6 +63,8 @@ class ApiServer:
     troubles: Troubles = field(default_factory=Troubles)
     caches: list[WatchCache] = field(init=False)
     pages: Pages = field(init=False)
+    _back_at: float = 0.0
+    """When it comes back, if it is gone."""
 
     def __post_init__(self) -> None:
         self.caches = [WatchCache(self.store, self.chance) for _ in range(self.servers)]
@@ -125,13 +127,16 @@ class ApiServer:
         """Be gone for a while; come back with an empty history."""
         self.troubles.down = True
         self.close_watches()
+        until = self._back_at = max(self._back_at, now() + seconds)
 
         def back() -> None:
+            if until < self._back_at:
+                return
             self.troubles.down = False
             for cache in self.caches:
                 cache.refill()
 
-        asyncio.get_running_loop().call_later(seconds, back)
+        asyncio.get_running_loop().call_at(until, back)
 
     def _cache(self) -> WatchCache:
         """Return that of the server which a request happens to reach."""

@@ -65,6 +65,25 @@ def test_a_server_that_lags_goes_on_answering_as_of_then() -> None:
     simulate(play())
 
 
+def test_a_server_that_is_restarted_twice_comes_back_once() -> None:
+    async def play() -> None:
+        store, front = servers(1)
+        front.restart(5.0)
+        await asyncio.sleep(2.0)
+        front.restart(10.0)
+        await asyncio.sleep(4.0)
+        was_down = front.troubles.down
+        await asyncio.sleep(6.5)
+        assert (was_down, front.troubles.down) == (True, False)
+        heard = Heard()
+        front.caches[0].open(Watch("namespaces", False, heard.say), store.version)  # noqa: FBT003
+        store.create("namespaces", namespace("a", "blue"), "users")
+        await asyncio.sleep(5.0)
+        assert heard.names == ["a"], "nothing is refilled under a watch that is open"
+
+    simulate(play())
+
+
 def test_events_are_repeated_now_and_when_a_watch_is_opened() -> None:
     async def play() -> None:
         store, front = servers(1)
