@@ -117,8 +117,8 @@ recordings: $(STAMP) ## record the real control plane anew: for the simulation t
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q
 
-simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS or EVICTIONS, or for SEEDS or SECONDS; of one THEME or of all; or one SEED again
-	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(THEME),--theme $(THEME)))
+simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS, EVICTIONS or MOVES, or for SEEDS or SECONDS; of one THEME or of all; or one SEED again
+	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(MOVES),--moves $(MOVES)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(THEME),--theme $(THEME)))
 
 planted: $(STAMP) ## every bug that is planted to see whether the tests find it (two minutes), and those that the simulation has to find, with what finds each
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/planted -q

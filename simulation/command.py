@@ -48,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=int,
         help="end after so many by rules during execution, and run only the seeds about those",
     )
+    parser.add_argument(
+        "--moves",
+        type=int,
+        help="end after so many for preferred rules, and run only the seeds about those",
+    )
     parser.add_argument("--theme", choices=[*THEMES], help="run only the seeds that are about it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
@@ -58,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         enough = _enough_preemptions(given.preemptions)
     if given.evictions is not None:
         enough = _enough_evictions(given.evictions)
+    if given.moves is not None:
+        enough = _enough_moves(given.moves)
     return _many(given, islice(_seeds(given), given.seeds), enough)
 
 
@@ -66,7 +73,9 @@ def _seeds(given: argparse.Namespace) -> Iterator[int]:
     theme = given.theme if given.preemptions is None else PREEMPTION
     for seed in count(given.first):
         setup = make_plan(seed).setup
-        if theme in {None, setup.theme} and (given.evictions is None or setup.evicting):
+        evicts = given.evictions is None or setup.evicting
+        moves = given.moves is None or setup.repairing
+        if theme in {None, setup.theme} and evicts and moves:
             yield seed
 
 
@@ -80,6 +89,10 @@ def _enough_preemptions(preemptions: int) -> Enough:
 
 def _enough_evictions(evictions: int) -> Enough:
     return lambda tally: tally.evictions["evicted"] >= evictions
+
+
+def _enough_moves(moves: int) -> Enough:
+    return lambda tally: tally.evictions["moved"] >= moves
 
 
 def _again(seed: int, *, whole: bool) -> int:

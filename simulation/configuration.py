@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from extender.config import Config, Mode, PluginName
-from extender.config.execution import Annotations, NamespaceSelector, RequiredDuringExecution
+from extender.config.execution import (
+    Annotations,
+    NamespaceSelector,
+    PreferredDuringExecution,
+    RequiredDuringExecution,
+)
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
+from simulation.repairing_plan import Repairing
 
 
 def replacing(evicting: Evicting | None = None) -> Config:
@@ -32,4 +40,25 @@ def replacing(evicting: Evicting | None = None) -> Config:
         plugins=plugins,
         annotations=Annotations(namespace_selector=NamespaceSelector()),
         required_during_execution=moves,
+    )
+
+
+def repairing(settings: Repairing) -> Config:
+    """Return the configuration with which pods are moved, of the mode that is drawn."""
+    usual = replacing()
+    return replace(
+        usual,
+        mode=Mode.ASSIST if settings.assists else Mode.REPLACE,
+        plugins=(PluginName.INTER_POD_AFFINITY, PluginName.NODE_AFFINITY),
+        annotations=Annotations(),
+        required_during_execution=RequiredDuringExecution(
+            evictions_per_minute=settings.per_minute, max_affected=f"{settings.percent}%"
+        ),
+        preferred_during_execution=PreferredDuringExecution(
+            enabled=True,
+            dry_run=False,
+            min_gain=settings.min_gain,
+            settle_seconds=settings.settle,
+            rest_seconds=settings.rest,
+        ),
     )

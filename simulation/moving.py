@@ -16,10 +16,14 @@ from simulation.evicting_users import EvictingUsers
 from simulation.faults import Faults
 from simulation.invariants.curing import Curing
 from simulation.invariants.evictions import Evictions
+from simulation.invariants.left_alone import LeftAlone
+from simulation.invariants.repairs import Repairs
 from simulation.leaders import LeaderFaults
 from simulation.network import Link
 from simulation.plan import Plan
 from simulation.program import Incarnation, Process
+from simulation.repairing_plan import Repairing
+from simulation.repairing_users import RepairingUsers
 from simulation.users import Users
 from simulation.workloads import Controllers
 
@@ -60,9 +64,10 @@ class Moving:
         self._world = world
         setup, seed = world.plan.setup, world.plan.seed
         usual = world.extender_link
+        self._curing: Curing | LeftAlone | None = None
         self.links: Mapping[str, Link] = {world.process.name: usual, world.standby.name: usual}
-        self.evictions: Evictions | None = None
-        if setup.evicting is None:
+        self.evictions: Evictions | Repairs | None = None
+        if setup.evicting is None and setup.repairing is None:
             return
         own = Link(Random(f"{seed} standby"), usual=setup.network)
         self.links = {world.process.name: usual, world.standby.name: own}
@@ -70,8 +75,14 @@ class Moving:
         world.users.acts.update(users.acts)
         world.faults.acts.update(LeaderFaults(self).acts)
         self._budgets: Final = Budgets(steady, Random(f"{seed} budgets"))
-        self.evictions = _judge(world, setup.evicting)
-        self._curing: Final = Curing(world.store, lambda: world.now, self.evictions)
+        if setup.repairing is not None:
+            repairing = RepairingUsers(steady, world.controllers, setup)
+            world.users.acts.update(repairing.acts)
+            moves = self.evictions = _judge_moves(world, setup.repairing)
+            self._curing = LeftAlone(world.store, lambda: world.now, moves)
+        elif setup.evicting is not None:
+            judge = self.evictions = _judge(world, setup.evicting)
+            self._curing = Curing(world.store, lambda: world.now, judge)
 
     @property
     def counts(self) -> Counter[str]:
@@ -90,13 +101,13 @@ class Moving:
 
     def look(self) -> None:
         """Look at what is broken."""
-        if self.evictions is not None:
+        if self.evictions is not None and self._curing is not None:
             self.evictions.look()
             self._curing.look()
 
     def check_end(self) -> None:
         """Raise when the calm has not brought what it must."""
-        if self.evictions is not None:
+        if self._curing is not None:
             self._curing.check()
 
     def kill(self, process: Process, seconds: float) -> None:
@@ -119,5 +130,11 @@ class Moving:
 
 def _judge(world: Moved, settings: Evicting) -> Evictions:
     return Evictions(
+        world.store, lambda: world.now, settings, lambda: world.living, lambda: world.behind
+    )
+
+
+def _judge_moves(world: Moved, settings: Repairing) -> Repairs:
+    return Repairs(
         world.store, lambda: world.now, settings, lambda: world.living, lambda: world.behind
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from simulation import repairing_plan
 from simulation.actions import Action, make_action, some_actions
 from simulation.evicting_plan import (
     EVICTING,
@@ -16,6 +17,7 @@ from simulation.evicting_plan import (
     Evicting,
     draw,
 )
+from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
 from simulation.themes import FAULTS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
@@ -49,6 +51,8 @@ class Setup:
     """What most of the run is about: one of `themes.THEMES`."""
     evicting: Evicting | None = None
     """How the extender evicts pods that break rules, None where it does not."""
+    repairing: Repairing | None = None
+    """How it moves pods for preferred rules, None where it does not."""
 
     @property
     def preempting(self) -> bool:
@@ -102,6 +106,8 @@ def make_plan(seed: int) -> Plan:
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
     if shape.episodes == 0 and Random(f"evicting runs {seed}").random() < EVICTING:
         return _evicting_plan(seed)
+    if shape.episodes == 0 and Random(f"repairing runs {seed}").random() < REPAIRING:
+        return make_repairing_plan(seed)
     named = "" if shape.episodes else any_theme(seed)
     theme = THEMES[named]
     setup = Setup(
@@ -174,6 +180,41 @@ def _evicting_plan(seed: int) -> Plan:
         actions += some_actions(
             chance, EVICTING_FAULTS, chance.randint(1, 2 + int(busy / 12)), 5.0, busy
         )
+    return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def make_repairing_plan(seed: int) -> Plan:
+    """Draw a run in which pods come to sit worse than they have to, and are moved."""
+    chance = Random(f"repairing {seed}")
+    setup = Setup(
+        nodes=chance.choice(REPAIRING_NODES),
+        zones=chance.choice((2, 3)),
+        cpu=8,
+        workloads=0,
+        streams_lists=chance.random() < 0.6,
+        page=500,
+        least_sampled=100,
+        schedulers=1,
+        cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 2)),
+        replicas=chance.choice((1, 2, 2)),
+        network=chance.choice((0.0003, 0.002, 0.01)),
+        repairing=repairing_plan.draw(chance),
+    )
+    actions = [make_action(chance, "new disks", 0.2)]
+    actions += some_actions(chance, {"preferring workload": 1}, chance.randint(2, 5), 0.0, 5.0)
+    actions += some_actions(chance, {"workload that stays": 1}, chance.randint(0, 2), 0.0, 5.0)
+    faulty, end = chance.random() < 0.9, 5.0
+    for _ in range(chance.choice((1, 2, 3))):
+        start, end = end, end + chance.uniform(*repairing_plan.BUSY_SECONDS)
+        count = round((end - start) / chance.uniform(4.0, 20.0))
+        actions += some_actions(chance, repairing_plan.REPAIRING_USERS, count, start, end)
+        if faulty:
+            count = chance.randint(1, 2 + int((end - start) / 20))
+            actions += some_actions(chance, repairing_plan.REPAIRING_FAULTS, count, start, end)
+        end += chance.uniform(*repairing_plan.PAUSE_SECONDS)
+    last = max(each.at for each in actions)
+    busy = round(last + repairing_plan.QUIET_SECONDS, 3)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 

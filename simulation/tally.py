@@ -68,7 +68,8 @@ class Tally:
             f"{self.preemptions['sets']:,} preemptions, {self.preemptions['victims']:,} victims, "
             f"{self.preemptions['by schedulers']:,} by schedulers, "
             f"{self.preemptions['woken']:,} woken; "
-            f"{self.evictions['evicted']:,} evictions, {self.evictions['handovers']:,} handovers; "
+            f"{self.evictions['evicted']:,} evictions, {self.evictions['moved']:,} moves, "
+            f"{self.evictions['handovers']:,} handovers; "
             f"{len(self.broken)} broken"
         )
 

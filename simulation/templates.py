@@ -161,13 +161,16 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
     annotations: Json = made_of.get("annotations", {})
     if zone := made_of.get("volume_zone"):
         annotations = {**annotations, VOLUME: zone}
+    kind = made_of.get("kind", "ReplicaSet")
+    owners = [{"kind": kind, "name": owner, "controller": True}]
+    claim = {"claimName": made_of.get("claim")}
     return {
         "metadata": {
             "name": name,
             "namespace": space,
             "labels": dict(made_of["labels"]),
             **({"annotations": annotations} if annotations else {}),
-            "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "controller": True}],
+            **({"ownerReferences": owners} if kind else {}),
         },
         "spec": {
             "schedulerName": scheduler,
@@ -182,6 +185,11 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
                 },
             ],
             **({"affinity": made_of["affinity"]} if made_of["affinity"] else {}),
+            **(
+                {"volumes": [{"name": "data", "persistentVolumeClaim": claim}]}
+                if made_of.get("claim")
+                else {}
+            ),
         },
         "status": {"phase": "Pending"},
     }

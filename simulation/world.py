@@ -16,7 +16,7 @@ from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
-from simulation.configuration import replacing
+from simulation.configuration import repairing, replacing
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
@@ -33,7 +33,7 @@ from simulation.outcome import Outcome
 from simulation.plan import CALM_SECONDS, UNCLEAR_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.quiet import sleep_until
-from simulation.scheduler.extender import Extender
+from simulation.scheduler.extender import Assistant, Extender
 from simulation.scheduler.process import Scheduler, Settings
 from simulation.trace import Trace
 from simulation.transport import Session
@@ -72,11 +72,12 @@ class World:
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
-        self.process = Process(replacing(setup.evicting), self.trace, self._chance("process"))
+        moves = setup.repairing
+        config = replacing(setup.evicting) if moves is None else repairing(moves)
+        self._assists = moves is not None and moves.assists
+        self.process = Process(config, self.trace, self._chance("process"))
         """The one that schedulers ask."""
-        self.standby = Process(
-            replacing(setup.evicting), self.trace, self._chance("standby"), "standby-extender"
-        )
+        self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
         for process in (self.process, self.standby):
@@ -140,6 +141,8 @@ class World:
         """Start a scheduler."""
         caller = Caller(name, self.server, self.scheduler_link)
         extender = Extender(self.process, self.callback_link)
+        if self._assists:
+            extender = Assistant(self.process, self.callback_link, caller)
         scheduler = Scheduler(
             settings, caller, extender, self._chance(f"{name} {self.now}"), self.trace
         )

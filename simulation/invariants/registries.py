@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from extender.cluster.counts.node_rules import FIRST_CAPACITY, NodeColumn
 from extender.controllers import history
 from extender.controllers.history import History
 from extender.model.lru_cache import LruCache
@@ -62,6 +63,9 @@ def check_registries(roots: Iterable[object], objects: int) -> list[object]:
     inside = {id(part) for cache in caches for part in gc.get_referents(cache)}
     histories = [each for each in everything if isinstance(each, History)]
     inside |= {_check_history(each) for each in histories}
+    # What weights add up to has a place for each node there may be.
+    columns = [each.by_number for each in everything if isinstance(each, NodeColumn)]
+    inside |= {id(each) for each in columns if len(each) <= max(FIRST_CAPACITY, 2 * objects)}
     most = ENTRIES_ANYWAY + ENTRIES_PER_OBJECT * objects
     for each in everything:
         if isinstance(each, _CONTAINERS) and id(each) not in inside and len(each) > most:

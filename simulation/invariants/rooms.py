@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from simulation.apiserver.store import Change, Json, Store
@@ -32,7 +32,9 @@ class Rooms:
         else:
             self._closed.setdefault(change.key, self._clock())
 
-    def somewhere(self, one: Standing, picture: Picture, behind: float) -> bool:
+    def somewhere(
+        self, one: Standing, picture: Picture, behind: float, among: Collection[str] | None = None
+    ) -> bool:
         """Return whether another node would take a pod, were the last `behind` seconds unknown."""
         since = self._clock() - behind - SLACK_SECONDS
         return any(
@@ -40,7 +42,7 @@ class Rooms:
             and self._closed.get(name, since) >= since
             and self._has_room(name, one, picture)
             and picture.takes(one, name)
-            for name in picture.nodes
+            for name in (picture.nodes if among is None else among)
         )
 
     def _has_room(self, name: str, one: Standing, picture: Picture) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
+from extender.callbacks.in_flight import SCORE_HOLD_SECONDS
 from extender.cluster.audits.ledgers import nominated_mismatches, quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
@@ -14,7 +15,7 @@ from simulation.invariants.broken import BrokenError
 
 DEADLINES: Final[Mapping[str, float]] = {
     "filter": 0.1,
-    "prioritize": 0.1,
+    "prioritize": SCORE_HOLD_SECONDS + 0.1,
     "bind": ANSWER_SECONDS + 0.1,
     "preempt": 3.0,
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
 
+from simulation.apiserver.verbs import bind
+from simulation.caller import Caller
 from simulation.loop import reject, resolve
 from simulation.network import Link
 from simulation.scheduler.objects import PodInfo
@@ -109,6 +112,28 @@ class Extender:
         finally:
             patience.cancel()
             down.close()
+
+
+class Assistant(Extender):
+    """The extender in mode `assist`: it may be down (ignorable), and the scheduler binds."""
+
+    def __init__(self, endpoint: Endpoint, link: Link, caller: Caller) -> None:
+        super().__init__(endpoint, link)
+        self._caller = caller
+
+    async def filter(self, pod: PodInfo, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return what it says, or all nodes when it says nothing."""
+        try:
+            return await super().filter(pod, names)
+        except CallError:
+            return list(names), []
+
+    async def bind(self, pod: PodInfo, node: str) -> None:
+        """Have the API server bind a pod."""
+        caller = self._caller
+        act = partial(bind, caller.server.store, pod.key, pod.uid, node, caller.name)
+        if not await caller.try_to(act):
+            raise CallError("not bound")
 
 
 def _args(pod: PodInfo, names: Sequence[str]) -> bytes:

@@ -33,6 +33,7 @@ from simulation.themes import CONTENTION
 from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_lists import old_lists
 from tests.simulation.planted_preemptions import PREEMPTIONS
+from tests.simulation.planted_repairs import REPAIRS
 from tests.simulation.planted_terms import TERMS
 from tests.simulation.planting import Planted
 
@@ -289,6 +290,7 @@ PLANTED: Mapping[str, Planted] = {
     **TERMS,
     **PREEMPTIONS,
     **EVICTIONS,
+    **REPAIRS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
 
@@ -298,5 +300,6 @@ QUICK = (
     "answers binds late",
     "evicts pods as important",
     "limits each replica by itself",
+    "moves pods that have to stay",
 )
 """Those that are planted in each run of the tests: a few seconds each."""

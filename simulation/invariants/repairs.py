@@ -1,0 +1,299 @@
+"""Judges moves for preferred rules: each when it is sent, and when it is carried out.
+
+What a replica decides is judged by what its watches have shown it at that moment. How many are
+moved, how often, how many of an owner at a time and by whom is judged in the API server's order. A
+replica that is started, or gets the lead, knows nothing of moves before, nor of rests: it waits for
+`settle` seconds, and sees of its predecessor's moves those whose pod is still leaving.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from simulation.apiserver.requests import EVICTS, pod_key
+from simulation.apiserver.store import Change, Json, Store, key_of
+from simulation.invariants.broken import BrokenError
+from simulation.invariants.evictions import EVERYBODY, MINUTE, MOMENT, WAITED_SECONDS
+from simulation.invariants.execution import Picture, Standing
+from simulation.invariants.idle import Known
+from simulation.invariants.known import Replica, mirror
+from simulation.invariants.owners import Owners, owner_of
+from simulation.invariants.rooms import Rooms
+from simulation.invariants.worth import Worth, prefers
+from simulation.invariants.writers import is_extender
+from simulation.preferring import STAYS
+from simulation.repairing_plan import Repairing
+
+HOUR: Final = 3600.0
+MANY: Final = 1 << 30
+MISS: Final = 4
+"""How many times longer an owner rests after a move that was for nothing."""
+SPARES: Final = {name for each in STAYS for name in each.get("annotations", {})}
+
+
+@dataclass(slots=True, eq=False)
+class Moved:
+    """The last move of an owner."""
+
+    at: float
+    by: str
+    pod: Json
+    successors: list[str]
+    """Uids of the pods that were made since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last eviction of an owner's that a replica has asked for."""
+
+    by: str
+    at: float
+    gap: float
+    """Seconds since the one before, 0 without one by this replica."""
+
+
+class Repairs:
+    """Follows all pods, the Lease, and every eviction that an extender asks for."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        settings: Repairing,
+        living: Callable[[], Sequence[Replica]],
+        behind: Callable[[], float],
+    ) -> None:
+        """`behind` says for how long watches may have shown nothing, at most."""
+        self.counts: Counter[str] = Counter()
+        self.broken: list[BrokenError] = []
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._living = living
+        self._behind = behind
+        self._raws: dict[str, Json] = {}
+        self._known: dict[str, Known] = {}
+        self._owners = Owners(store, clock)
+        self.rooms = Rooms(store, clock)
+        self._holder: str | None = None
+        self._led_since = 0.0
+        self._times: deque[float] = deque()
+        self._hour: deque[tuple[float, str, str]] = deque()
+        """When, by whom and in which namespace pods were moved in the last hour."""
+        self._begun: deque[tuple[float, str, str]] = deque()
+        """Likewise those that were asked for: what becomes of some, their replica does not know."""
+        self._most_pods: deque[tuple[float, int]] = deque()
+        self._last: dict[str, Moved] = {}
+        self._asked: dict[str, Asked] = {}
+        store.observers.append(self._take)
+
+    def look(self) -> None:
+        """Take down what each replica knows, and who could be moved."""
+        if self.broken:
+            raise self.broken[0]
+        now = self._clock()
+        for replica in self._living():
+            known = self._known.setdefault(replica.name, Known(now - 1.0))
+            if replica.awake:
+                known.look(replica, self._raws, self.settings.min_gain, now)
+
+    # What is sent
+
+    def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
+        """Judge an eviction that a replica sends."""
+        if method != "POST" or not path.endswith("/eviction"):
+            return
+        options: Any = msgspec.json.decode(body).get("deleteOptions", {})
+        uid, now = options.get("preconditions", {}).get("uid", ""), self._clock()
+        replica = next((each for each in self._living() if each.name == by), None)
+        if replica is None:
+            return
+        self.counts["moves sent"] += 1
+        picture = mirror(replica.state, self._raws)
+        one = picture.pods.get(uid)
+        if one is None:
+            self._break("moved without a gain", f"{pod_key(path)}, which is on no node")
+            return
+        self._note_asked(owner_of(one.pod) or "", by, now)
+        self._begun.append((now, by, one.pod["metadata"]["namespace"]))
+        why = next((name for name, wrong in self._faults(one, picture, by, now) if wrong), None)
+        if why is not None:
+            self._break(why, f"{key_of(one.pod)} on {one.node} by {by}", key_of(one.pod))
+
+    def _note_asked(self, owner: str, by: str, now: float) -> None:
+        before = self._asked.get(owner)
+        gap = now - before.at if before is not None and before.by == by else 0.0
+        self._asked[owner] = Asked(by, now, gap)
+
+    def _faults(
+        self, one: Standing, picture: Picture, by: str, now: float
+    ) -> Iterator[tuple[str, bool]]:
+        """Yield what may be wrong with a move, and whether it is, by what a replica knows."""
+        yield "moved though it has to stay", stays(one.pod)
+        better = Worth(picture).better(one, self.settings.min_gain)
+        yield "moved without a gain", not better
+        fits = self.rooms.somewhere(one, picture, self._behind(), among=better)
+        yield "moved with nowhere to go", not fits
+        known, owner = self._known.get(by), owner_of(one.pod) or ""
+        if known is not None:
+            early = known.needy_for(owner, now) < self.settings.settle - MOMENT
+            yield "moved before it settled", early
+            yield "two pods of an owner", known.unsettled(owner, now)
+
+    # What is carried out
+
+    def _take(self, change: Change) -> None:
+        new, old = change.new, change.old
+        if change.resource == "leases" and new is not None and is_extender(change.by):
+            self._take_lease(change.by if new["spec"]["holderIdentity"] else None)
+        if change.resource != "pods" or new is None:
+            return
+        if old is None:
+            self._note_size()
+            last = self._last.get(owner_of(new) or "")
+            if last is not None:
+                last.successors.append(new["metadata"]["uid"])
+        self._raws[new["metadata"]["uid"]] = new
+        was_going = old is not None and "deletionTimestamp" in old["metadata"]
+        if "deletionTimestamp" not in new["metadata"] or was_going:
+            return
+        by, evicts, made = change.by.partition(EVICTS)
+        if evicts and is_extender(by):
+            self._take_move(by, float(made), change.key, new)
+
+    def _take_lease(self, holder: str | None) -> None:
+        if holder is not None and holder != self._holder:
+            self.counts["handovers"] += self._holder is not None
+            self._led_since = self._clock()
+        self._holder = holder
+
+    def _note_size(self) -> None:
+        now, pods = self._clock(), self._pods
+        self._most_pods.append((now, pods))
+        while self._most_pods[0][0] < now - HOUR:
+            self._most_pods.popleft()
+
+    def _take_move(self, by: str, made: float, key: str, pod: Json) -> None:
+        now, owner = self._clock(), owner_of(pod) or ""
+        if now - made > WAITED_SECONDS:
+            self.counts["late"] += 1
+            self._owners.begin(pod, by, late=True)
+            return
+        self.counts["moved"] += 1
+        for name, about in self._limits(by, owner, pod, now):
+            self._break(name, f"{key}: {about}", key)
+        self._owners.begin(pod, by, late=False)
+        self._last[owner] = Moved(now, by, pod, [])
+
+    def _limits(self, by: str, owner: str, pod: Json, now: float) -> Iterator[tuple[str, str]]:
+        """Yield the limits to which a move has not kept."""
+        settings = self.settings
+        if self._holder != by:
+            yield "two replicas evict", f"by {by}, {self._holder} leads"
+        self._times.append(now)
+        while self._times[0] <= now - MINUTE:
+            self._times.popleft()
+        if len(self._times) > self._most_in_a_minute:
+            yield "too many evictions in a minute", f"number {len(self._times)}"
+        space = pod["metadata"]["namespace"]
+        self._hour.append((now, by, space))
+        while self._hour[0][0] <= now - HOUR:
+            self._hour.popleft()
+        most = self._share(max((pods for _, pods in self._most_pods), default=0))
+        all_, own = self._number(self._hour, by, space)
+        if all_ > most or own > (most + 1) // 2:
+            yield "too many moves in an hour", f"number {all_} of {most}, {own} of its namespace"
+        busy = self._owners.busy(pod, by)
+        if busy is not None:
+            yield "two pods of an owner", f"while {busy}"
+        if now - self._led_since < settings.settle - MOMENT:
+            yield (
+                "moved before it settled",
+                f"{now - self._led_since:.1f} s after the lead was taken",
+            )
+        last = self._last.get(owner)
+        if last is not None and last.by == by:
+            missed = self._missed(last)
+            self.counts["missed"] += missed
+            rest = settings.rest * (MISS if missed else 1)
+            if now - last.at < rest - MOMENT:
+                yield "moved before it rested", f"{now - last.at:.1f} s after the last one"
+
+    @property
+    def _most_in_a_minute(self) -> int:
+        return max(1, self.settings.per_minute // 2)
+
+    @property
+    def _pods(self) -> int:
+        return len(self._store.all("pods"))
+
+    def _share(self, pods: int) -> int:
+        percent = self.settings.percent
+        return MANY if percent == EVERYBODY else max(1, pods * percent // 100)
+
+    def _missed(self, last: Moved) -> bool:
+        """Return whether a move came to nothing: its only successor is in its place."""
+        if len(last.successors) != 1:
+            return False
+        there = self._raws[last.successors[0]]
+        same = there["spec"].get("nodeName") == last.pod["spec"]["nodeName"]
+        return same and last.pod["spec"]["nodeName"] in self._store.all("nodes")
+
+    # For who is left
+
+    def enough(self, owner: str) -> bool:
+        """Return whether there have been as many moves as there may be for now."""
+        if sum(each > self._clock() - MINUTE for each in self._times) >= self._most_in_a_minute:
+            return True
+        all_, own = self._number(self._begun, self._holder or "", owner.partition("/")[0])
+        most = self._share(self._pods)
+        return all_ >= most or own >= (most + 1) // 2
+
+    def _number(
+        self, moves: Iterable[tuple[float, str, str]], by: str, space: str
+    ) -> tuple[int, int]:
+        """Return how many pods a replica has moved in the last hour, and in a namespace."""
+        now = self._clock()
+        mine = [each for at, who, each in moves if who == by and at > now - HOUR]
+        return len(mine), mine.count(space)
+
+    def rests_until(self, owner: str) -> float:
+        """Return until when an owner may rest at most, as the replica that leads knows it.
+
+        How often moves have missed only that one knows. Since the one before, all rests that it
+        had given before have passed; the next one is longer by one miss at most.
+        """
+        asked = self._asked.get(owner)
+        if asked is None or asked.by != self._holder:
+            return 0.0
+        return asked.at + MISS * max(self.settings.rest, asked.gap)
+
+    def has_missed(self, owner: str) -> bool:
+        """Return whether an owner had to rest as after a miss before its last move."""
+        asked = self._asked.get(owner)
+        return asked is not None and asked.gap >= MISS * self.settings.rest
+
+    def last_moves(self) -> list[tuple[str, float]]:
+        """Return when a pod of each owner was moved last."""
+        return [(owner, last.at) for owner, last in self._last.items()]
+
+    def _break(self, name: str, about: str, *words: str) -> None:
+        self.broken.append(BrokenError(name, about, words))
+
+
+def stays(pod: Json) -> bool:
+    """Tell whether a pod is not to be moved, or prefers nothing."""
+    metadata = pod["metadata"]
+    owners = [each for each in metadata.get("ownerReferences", ()) if each.get("controller")]
+    return (
+        not prefers(pod)
+        or not owners
+        or owners[0]["kind"] in {"Job", "DaemonSet"}
+        or bool(SPARES & metadata.get("annotations", {}).keys())
+        or bool(pod["spec"].get("volumes"))
+    )

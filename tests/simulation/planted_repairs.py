@@ -1,0 +1,143 @@
+"""Bugs of moves for preferred rules, planted to see whether they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import extender.verbs.repair
+import extender.wiring
+from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
+from extender.controllers.eviction.repair import RepairController, RepairLimits
+from extender.kube.lease import Lease
+from extender.verbs.evicting import Outcome
+from extender.verbs.nominating import Chooser
+from simulation.plan import Plan, make_repairing_plan
+from tests.simulation.planting import Planted
+
+if TYPE_CHECKING:
+    from extender.controllers.eviction.repair import Prospect
+Patch = pytest.MonkeyPatch
+
+
+def _never_rests(patch: Patch) -> None:
+    patch.setattr(RepairController, "_rest", lambda *_: None)
+
+
+def _never_settles(patch: Patch) -> None:
+    def at_once(min_gain: int, _: float, rest: float) -> RepairLimits:
+        return RepairLimits(min_gain, 0.0, rest)
+
+    patch.setattr(extender.wiring, "RepairLimits", at_once)
+
+
+def _keeps_what_it_knew_without_the_lead(patch: Patch) -> None:
+    def look(self: RepairController) -> None:
+        self._led = self._leadership.leads
+
+    patch.setattr(RepairController, "_look_at_lead", look)
+
+
+def _takes_no_lock(patch: Patch) -> None:
+    patch.setattr(OwnerLocks, "busy", lambda *_: False)
+    patch.setattr(RepairController, "_rest", lambda *_: None)
+
+
+def _sees_nobody_leave(patch: Patch) -> None:
+    whether = RepairController._turn
+
+    def turn(self: RepairController, *about: Any) -> Outcome:
+        with pytest.MonkeyPatch.context() as for_now:
+            for_now.setattr(OwnerLocks, "busy", lambda *_: False)
+            return whether(self, *about)
+
+    patch.setattr(RepairController, "_turn", turn)
+
+
+def _takes_no_turn(patch: Patch) -> None:
+    patch.setattr(RateLimiter, "take", lambda _: None)
+
+
+def _counts_no_hour(patch: Patch) -> None:
+    patch.setattr(RepairController, "_moved_enough", lambda *_: False)
+
+
+def _moves_anybody(patch: Patch) -> None:
+    patch.setattr(extender.verbs.repair, "stays", lambda _: None)
+
+
+def _looks_for_no_room(patch: Patch) -> None:
+    def first(*_: object, among: list[str], **__: object) -> str:
+        return among[0]
+
+    patch.setattr(Chooser, "choose", first)
+    patch.setattr(Chooser, "takers", lambda self, *_: self.everywhere().names)
+
+
+def _takes_any_gain(patch: Patch) -> None:
+    def any_gain(_: int, settle: float, rest: float) -> RepairLimits:
+        return RepairLimits(-100, settle, rest)
+
+    patch.setattr(extender.wiring, "RepairLimits", any_gain)
+
+
+def _confirms_nothing(patch: Patch) -> None:
+    async def confirm(self: Lease, _: int) -> bool:
+        return self._valid_until > 0.0
+
+    patch.setattr(Lease, "leads", property(lambda self: self._valid_until > 0.0))
+    patch.setattr(Lease, "confirm", confirm)
+
+
+def _begins_anew_each_round(patch: Patch) -> None:
+    consider = RepairController._consider
+
+    async def later(self: RepairController, owner: Any, known: Prospect) -> None:
+        known.since = self._clock()
+        await consider(self, owner, known)
+
+    patch.setattr(RepairController, "_consider", later)
+
+
+RESTED = "moved before it rested"
+SETTLED = "moved before it settled"
+TWO = "two pods of an owner"
+TWICE = "two replicas evict"
+HOURLY = "too many moves in an hour"
+MANY = "too many evictions in a minute"
+
+
+def _counts_hours(plan: Plan) -> bool:
+    repairing = plan.setup.repairing
+    return repairing is not None and repairing.percent < 100
+
+
+def _has_few_turns(plan: Plan) -> bool:
+    repairing = plan.setup.repairing
+    return repairing is not None and repairing.per_minute <= 4
+
+
+REPAIRS: Mapping[str, Planted] = {
+    name: replace(planted, plan=make_repairing_plan)
+    for name, planted in {
+        "never rests": Planted(_never_rests, {RESTED}),
+        "moves at once": Planted(_never_settles, {SETTLED}),
+        "keeps what it knew without the lead": Planted(
+            _keeps_what_it_knew_without_the_lead, {SETTLED}
+        ),
+        "takes no lock of an owner": Planted(_takes_no_lock, {TWO, RESTED}),
+        "sees nobody leave or wait": Planted(_sees_nobody_leave, {TWO}),
+        "takes no turn": Planted(_takes_no_turn, {MANY}, _has_few_turns),
+        "counts no moves of an hour": Planted(_counts_no_hour, {HOURLY}, _counts_hours),
+        "moves pods that have to stay": Planted(_moves_anybody, {"moved though it has to stay"}),
+        "looks for no room": Planted(_looks_for_no_room, {"moved with nowhere to go"}),
+        "moves for any gain": Planted(_takes_any_gain, {"moved without a gain"}),
+        "moves without the lead": Planted(
+            _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY}
+        ),
+        "begins to wait anew": Planted(_begins_anew_each_round, {"left where it is"}),
+    }.items()
+}
