@@ -287,6 +287,10 @@ class ClusterState(ClusterView):
         self.version += 1
         return self._successors.expect(pod)
 
+    def expect_successors_of(self, owners: frozenset[Controller]) -> None:
+        """Note of which controllers another replica may move a pod at any moment."""
+        self.version += self._successors.expect_of(owners)
+
     def end_succession(self, owner: Controller) -> None:
         """Note that nobody is expected of a controller any more."""
         self._successors.end(owner)

@@ -351,6 +351,28 @@ async def test_without_the_lead_nobody_is_moved_and_with_it_all_waiting_begins_a
     assert len(rig.mover.evicted) == 1
 
 
+async def test_a_replica_without_the_lead_scores_successors_as_well() -> None:
+    """The scheduler may ask it, and it does not hear whom the other one evicts."""
+    rig = with_zones()
+    rig.leader.leads = False
+    fill(rig, "web", ["a0", "a1"])
+    (gone, _) = rig.state.pods.values()
+    made = replace(gone, key=key_of("web", "new"), uid="new", node=None)
+    await rig.after(SETTLE)
+    assert not rig.state.successors.expects(made)
+    await rig.after(2)
+    assert rig.state.successors.expects(made)
+    rig.state.remove_pod(gone.key, gone.uid)
+    await rig.after(30)
+    rig.state.upsert_pod(made)
+    place = rig.best_node(made)
+    assert place is not None
+    assert place[0] != "a"
+    rig.state.upsert_pod(replace(made, node=place))
+    await rig.after(62)
+    assert len(rig.state.successors) == 0
+
+
 async def test_a_pod_that_is_not_as_the_watch_has_shown_it_stays() -> None:
     rig = with_zones()
     fill(rig, "web", ["a0", "a1"])

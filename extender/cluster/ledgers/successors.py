@@ -22,14 +22,18 @@ class Successors:
 
     def __init__(self) -> None:
         self._expected: dict[Controller, Succession] = {}
+        self._likely: frozenset[Controller] = frozenset()
+        """Of which another replica may move a pod at any moment, and nobody tells this one."""
 
     def __len__(self) -> int:
-        return len(self._expected)
+        return len(self._expected) + len(self._likely)
 
     def expects(self, pod: Pod) -> bool:
         """Return whether a pod that waits is the successor of one that was moved, or may be it."""
         found = self._expected.get(pod.controller) if pod.controller is not None else None
-        if found is None or pod.uid == found.pod.uid:
+        if found is None:
+            return pod.controller in self._likely
+        if pod.uid == found.pod.uid:
             return False
         return found.successor is None or found.successor.uid == pod.uid
 
@@ -43,6 +47,11 @@ class SuccessorLedger(Successors):
             raise ValueError(f"nobody makes another {pod.key}")
         found = self._expected[pod.controller] = Succession(pod)
         return found
+
+    def expect_of(self, owners: frozenset[Controller]) -> bool:
+        """Note of which controllers a pod may be moved; return whether these are others."""
+        changed, self._likely = owners != self._likely, owners
+        return changed
 
     def end(self, owner: Controller) -> None:
         """Note that nobody is expected of a controller any more."""

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
-from extender.controllers.eviction.owner_locks import EVERYBODY, EvictionTurns
+from extender.controllers.eviction.owner_locks import EVERYBODY, REPLACED_SECONDS, EvictionTurns
 from extender.controllers.history import HOUR, Kind
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
@@ -102,6 +102,8 @@ class RepairController:
         self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
         self._hour: deque[tuple[float, str]] = deque()
         """When a pod was moved in the last hour, and in which namespace."""
+        self._likely: dict[Controller, float] = {}
+        """The controllers of which a pod may be moved, and until when."""
         self._led = False
         self._throttle = LogThrottle(_log)
         self._metrics.evictions.begin((REASON,), MOVES)
@@ -142,9 +144,23 @@ class RepairController:
         for owner, best in found.items():
             if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
                 self._prospects.setdefault(owner, Prospect(now)).found = best
+        self._look_out()
         for owner in self._in_turn():
             await self._consider(owner, self._prospects[owner])
         self._publish()
+
+    def _look_out(self) -> None:
+        """Have successors scored here, too, of pods that another replica moves.
+
+        The scheduler may ask any replica, and only the one with the lead knows when it evicts.
+        """
+        now = self._clock()
+        for owner, each in self._prospects.items():
+            if each.found is not None and now - each.since >= self._limits.settle_seconds:
+                self._likely[owner] = now + REPLACED_SECONDS
+        self._likely = {owner: until for owner, until in self._likely.items() if until > now}
+        likely = () if self._led or self._eviction.dry_run else self._likely
+        self._state.expect_successors_of(frozenset(likely))
 
     async def _look(self) -> dict[Controller, Improvement]:
         """Return the best move for each controller; in steps, for others have their turns."""
