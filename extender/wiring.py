@@ -28,7 +28,8 @@ from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.owner_locks import EvictionTurns
-from extender.controllers.eviction.repair import RepairController, RepairLimits
+from extender.controllers.eviction.repair import RepairController
+from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController

@@ -13,7 +13,8 @@ from extender.cluster.audits.violations import Violation, Watch, Witnesses
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.repair import Prospect, RepairController
+from extender.controllers.eviction.repair import RepairController
+from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check

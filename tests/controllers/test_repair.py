@@ -16,7 +16,8 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.owner_locks import EvictionTurns
-from extender.controllers.eviction.repair import RepairController, RepairLimits
+from extender.controllers.eviction.repair import RepairController
+from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.controllers.history import History
 from extender.errors import ApiError
 from extender.metrics import Metrics

@@ -11,7 +11,8 @@ import pytest
 import extender.verbs.repair
 import extender.wiring
 from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
-from extender.controllers.eviction.repair import RepairController, RepairLimits
+from extender.controllers.eviction.repair import RepairController
+from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.kube.lease import Lease
 from extender.verbs.evicting import Outcome
 from extender.verbs.nominating import Chooser
@@ -19,7 +20,7 @@ from simulation.plan import Plan, make_repairing_plan
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
-    from extender.controllers.eviction.repair import Prospect
+    from extender.controllers.eviction.repair_mover import Prospect
 Patch = pytest.MonkeyPatch
 
 

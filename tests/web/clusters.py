@@ -10,7 +10,7 @@ from typing import Any, Final
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.repair import Prospect
+from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.history import History, Kind
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES

@@ -10,29 +10,24 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
-from extender.controllers.eviction.moving import WENT_WRONG, EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.owner_locks import EVERYBODY, REPLACED_SECONDS, EvictionTurns
+from extender.controllers.eviction.repair_mover import Prospect, RepairLimits, RepairMover
 from extender.controllers.history import HOUR, Kind
-from extender.controllers.last_look import LastLook
-from extender.errors import ApiError, ExtenderError
-from extender.metrics.table import MOVES
-from extender.model.objects import Controller, Pod, PodClass
-from extender.ports import Check, Evicted, Eviction, Occurrence, PodMover
+from extender.model.objects import Controller, PodClass
+from extender.ports import Check, PodMover
 from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome
 from extender.verbs.interaction import prefer
 from extender.verbs.nominating import Chooser
-from extender.verbs.repair import Improvement, best_improvement, gain_on, improvement
+from extender.verbs.repair import Improvement, best_improvement
 from extender.verbs.topology_spread import PodTopologySpread
 from extender.warm_up import OverBudgetError
 
-REASON: Final = "PreferredDuringExecution"
-"""The name under which evictions are counted, as of a plugin."""
 ROUND_SECONDS: Final = 1.0
 """Between two rounds."""
 SLICE_SECONDS: Final = 0.002
@@ -46,29 +41,6 @@ MISS: Final = 4
 """How many times longer a controller rests after each move that was for nothing."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class RepairLimits:
-    """What is worth a move, and how soon and how often."""
-
-    min_gain: int
-    settle_seconds: float
-    rest_seconds: float
-
-
-@dataclass(slots=True, eq=False)
-class Prospect:
-    """What is known of a controller of which a pod would sit better elsewhere."""
-
-    since: float
-    """From when on there was such a pod in each round."""
-    found: Improvement | None = None
-    """As the last round had it; None while it rests and no pod would sit better."""
-    outcome: Outcome = Outcome.GRACE
-    why: str = ""
-    misses: int = 0
-    rests_until: float = 0.0
 
 
 class RepairController:
@@ -90,14 +62,21 @@ class RepairController:
         self._clock, self._sleep = clocks.clock, clocks.sleep
         self._metrics, self._history = context.metrics, context.history
         self._warm_up = context.warm_up
-        self._port = mover
         self._leadership = turns.leadership
         self._turns = turns
         self._limits, self._eviction = limits, eviction
         self._unready = unready
         # The scheduler keeps a successor to its hard constraints.
         self._chooser = Chooser(state, (*context.plugins, PodTopologySpread()))
-        self._last_look = LastLook(state, mover.objects)
+        self._mover = RepairMover(
+            context,
+            mover,
+            turns,
+            self._chooser,
+            lambda: self._leadership.leads and self._is_sure(),
+            min_gain=limits.min_gain,
+            dry_run=eviction.dry_run,
+        )
         self._prospects: dict[Controller, Prospect] = {}
         self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
         self._hour: deque[tuple[float, str]] = deque()
@@ -106,7 +85,6 @@ class RepairController:
         """The controllers of which a pod may be moved, and until when."""
         self._led = False
         self._throttle = LogThrottle(_log)
-        self._metrics.evictions.begin((REASON,), MOVES)
 
     @property
     def prospects(self) -> list[tuple[Improvement, Prospect]]:
@@ -207,21 +185,12 @@ class RepairController:
             del self._moves[owner]
             self._state.end_succession(owner)
             known = self._prospects.setdefault(owner, Prospect(self._clock()))
-            known.misses = 0 if self._has_landed(succession, move) else known.misses + 1
+            known.misses = 0 if self._mover.has_landed(succession, move) else known.misses + 1
             result = "missed" if known.misses else "landed"
             self._metrics.repairs.count(result)
             self._history.note(Kind.EVICTION, result, move.pod.key, move.target)
             known.outcome = Outcome.RESTS
             self._rest(known)
-
-    def _has_landed(self, succession: Succession, move: Improvement) -> bool:
-        """Return whether the successor sits better than it would where the pod was."""
-        seen = succession.successor
-        known = None if seen is None else self._state.pod(seen.key, seen.uid)
-        if known is None or known.node is None:
-            return False
-        back = gain_on(self._state, self._chooser, known, move.pod.node or "")
-        return back is None or back <= -self._limits.min_gain
 
     def _rest(self, known: Prospect) -> None:
         seconds = self._limits.rest_seconds * MISS**known.misses
@@ -247,7 +216,7 @@ class RepairController:
             self._rest(known)
             return
         # Of all that has passed meanwhile, the moves of others among it.
-        again = self._again(found.pod)
+        again = self._mover.better_place(found.pod)
         if again is None:
             known.outcome = Outcome.UNCONFIRMED
             return
@@ -288,12 +257,6 @@ class RepairController:
         own = sum(name == namespace for _, name in self._hour)
         return len(self._hour) >= most or own >= (most + 1) // 2
 
-    def _again(self, pod: Pod) -> Improvement | None:
-        placements = self._turns.locks.placements()
-        return improvement(
-            self._state, self._chooser, pod, self._limits.min_gain, placements=placements
-        )
-
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:
         """Evict a pod; its turn is taken before anything is awaited, and given back if need be."""
         window, locks, pod = self._turns.window, self._turns.locks, move.pod
@@ -302,7 +265,7 @@ class RepairController:
         succession = self._state.expect_successor(pod)
         kept = False
         try:
-            kept = await self._carry_out(owner, known, move)
+            kept = await self._mover.carry_out(owner, known, move)
         finally:
             if kept:
                 window.done()
@@ -321,84 +284,6 @@ class RepairController:
         elif known.rests_until <= self._clock():
             self._rest(known)
 
-    async def _carry_out(self, owner: Controller, known: Prospect, move: Improvement) -> bool:
-        """Confirm the lead and what the API server has, and evict; False: certainly not done."""
-        pod = move.pod
-        if not await self._leadership.confirm(self._turns.window.recent):
-            known.outcome = Outcome.STANDBY
-            return False
-        looked = await self._last_look.at_move(pod, move.target)
-        if looked.why is not None:
-            known.outcome, known.why = Outcome.UNCONFIRMED, looked.why
-            self._count("unconfirmed", move, looked.why)
-            return False
-        try:
-            answer = await self._port.evict(
-                pod,
-                version=looked.version,
-                dry_run=self._eviction.dry_run,
-                may_go=lambda: self._leadership.leads and self._is_sure() and self._still(move),
-            )
-        except ExtenderError as error:
-            known.outcome, known.why = Outcome.FAILED, str(error)
-            self._count("failed", move, str(error))
-            return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
-        return await self._take_over(owner, known, move, answer)
-
-    def _still(self, move: Improvement) -> bool:
-        """Return whether the pod would gain as much by going at this very moment."""
-        known = self._state.pod(move.pod.key, move.pod.uid)
-        if known is None or known.deleting or known.node != move.pod.node:
-            return False
-        return self._again(known) is not None
-
-    async def _take_over(
-        self, owner: Controller, known: Prospect, move: Improvement, answer: Eviction
-    ) -> bool:
-        """Note what the API server has said; return whether it has evicted, or would have."""
-        match answer.became:
-            case Evicted.REFUSED:
-                known.outcome, known.why = Outcome.BUDGET, answer.why
-                self._count("refused", move, answer.why)
-                self._turns.locks.pause(owner, answer.retry_after or 0.0)
-                return False
-            case Evicted.GONE | Evicted.CHANGED:
-                self._count(answer.became.value, move, answer.why)
-                return False
-            case Evicted.NOT_SENT:
-                return False
-            case Evicted.DONE:
-                dry = self._eviction.dry_run
-                known.outcome = Outcome.DRY_RUN if dry else Outcome.EVICTED
-                self._count("dryRun" if dry else "evicted", move, said(move))
-                await self._tell(move)
-                return True
-
-    # What is said
-
-    async def _tell(self, move: Improvement) -> None:
-        dry = self._eviction.dry_run
-        note = f"{said(move)}; {'would be evicted (dry run)' if dry else 'evicted'} now"
-        reason = "WouldEvict" if dry else "Evicted"
-        _log.info("%s: %s, for node %s", move.pod.key, note, move.target)
-        occurrence = Occurrence(f"{reason}ByPreferredRule", "Evicting", note)
-        try:
-            await self._port.report(move.pod, occurrence)
-        except ExtenderError as error:
-            self._throttle.log(logging.WARNING, type(error).__name__, "no Event: %s", error)
-
-    def _count(self, result: str, move: Improvement, note: str) -> None:
-        self._metrics.evictions.count(REASON, result)
-        self._history.note(Kind.EVICTION, result, move.pod.key, move.pod.node, note)
-
     def _publish(self) -> None:
         self._metrics.repairable.set(len(self.prospects))
         self._metrics.evictions_leader.set(self._leadership.leads)
-
-
-def said(move: Improvement) -> str:
-    """Say what a pod gains, in words that name no node."""
-    return (
-        f"its preferred rules are met better on another node, by {move.own} in their weights "
-        f"({move.total} with those of other pods)"
-    )

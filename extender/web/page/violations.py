@@ -10,7 +10,8 @@ from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.repair import Prospect, RepairController
+from extender.controllers.eviction.repair import RepairController
+from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.violations import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
