@@ -23,9 +23,7 @@ from extender.ports import Check, PodMover
 from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome
 from extender.verbs.interaction import prefer
-from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, best_improvement
-from extender.verbs.topology_spread import PodTopologySpread
 from extender.warm_up import OverBudgetError
 
 ROUND_SECONDS: Final = 1.0
@@ -66,13 +64,10 @@ class RepairController:
         self._turns = turns
         self._limits, self._eviction = limits, eviction
         self._unready = unready
-        # The scheduler keeps a successor to its hard constraints.
-        self._chooser = Chooser(state, (*context.plugins, PodTopologySpread()))
         self._mover = RepairMover(
             context,
             mover,
             turns,
-            self._chooser,
             lambda: self._leadership.leads and self._is_sure(),
             min_gain=limits.min_gain,
             dry_run=eviction.dry_run,
@@ -145,7 +140,9 @@ class RepairController:
         found: dict[Controller, Improvement] = {}
         began = self._clock()
         for placed in list(self._state.placed_classes):
-            for each in best_improvement(self._state, self._chooser, placed, self._limits.min_gain):
+            for each in best_improvement(
+                self._state, self._mover.chooser, placed, self._limits.min_gain
+            ):
                 owner = None if each is None else each.pod.controller
                 if each is not None and owner is not None:
                     known = found.get(owner)

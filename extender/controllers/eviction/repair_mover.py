@@ -21,6 +21,7 @@ from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, gain_on, improvement
+from extender.verbs.topology_spread import PodTopologySpread
 
 REASON: Final = "PreferredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
@@ -59,7 +60,6 @@ class RepairMover:
         context: ControllerContext,
         port: PodMover,
         turns: EvictionTurns,
-        chooser: Chooser,
         may_go: Callable[[], bool],
         *,
         min_gain: int,
@@ -69,7 +69,8 @@ class RepairMover:
         self._state = context.state
         self._port = port
         self._turns = turns
-        self._chooser = chooser
+        # The scheduler keeps a successor to its hard constraints.
+        self.chooser = Chooser(context.state, (*context.plugins, PodTopologySpread()))
         self._may_go = may_go
         self._min_gain, self._dry_run = min_gain, dry_run
         self._metrics, self._history = context.metrics, context.history
@@ -83,13 +84,13 @@ class RepairMover:
         known = None if seen is None else self._state.pod(seen.key, seen.uid)
         if known is None or known.node is None:
             return False
-        back = gain_on(self._state, self._chooser, known, move.pod.node or "")
+        back = gain_on(self._state, self.chooser, known, move.pod.node or "")
         return back is None or back <= -self._min_gain
 
     def better_place(self, pod: Pod) -> Improvement | None:
         """Return where a pod would sit better now, beside those that are expected somewhere."""
         placements = self._turns.locks.placements()
-        return improvement(self._state, self._chooser, pod, self._min_gain, placements=placements)
+        return improvement(self._state, self.chooser, pod, self._min_gain, placements=placements)
 
     async def carry_out(self, owner: Controller, known: Prospect, move: Improvement) -> bool:
         """Confirm the lead and what the API server has, and evict; False: certainly not done."""
