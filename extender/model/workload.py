@@ -15,7 +15,7 @@ JOB: Final = "Job"
 STATIC: Final = "Node"
 """The kind that owns a static pod's mirror: the kubelet of that node."""
 
-NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, "Job", STATIC))
+NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, JOB, STATIC))
 """The kinds that do not look at deletion costs. ReplicaSets do, and others than Kubernetes' may."""
 
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)

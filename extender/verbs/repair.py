@@ -12,7 +12,7 @@ prefer counts against a place, never for a move.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -68,16 +68,23 @@ class Improvement:
 
 
 def improvements(
-    state: ClusterState, chooser: Chooser, placed: PlacedClass, margin: int
+    state: ClusterState,
+    chooser: Chooser,
+    placed: PlacedClass,
+    margin: int,
+    known: Callable[[], int] = lambda: -UNBOUNDED,
 ) -> Iterator[Improvement | None]:
     """Yield what a pod would gain on each node where those of a class sit worse than they have to.
 
     None is yielded wherever everybody else may have a turn; the state may change meanwhile. Pods of
-    a class on one node are alike, save for their preferred node affinity.
+    a class on one node are alike, save for their preferred node affinity. Who cannot gain more than
+    is `known` by then is not looked at.
     """
     for pods in (yield from _alike(state, placed)):
         yield None
-        for _, pod in (yield from _suspects(state, chooser, pods, margin)):
+        for bound, pod in (yield from _suspects(state, chooser, pods, margin)):
+            if bound <= known():
+                break
             yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
             yield improvement(state, chooser, pod, margin)
 
@@ -90,16 +97,14 @@ def best_improvement(
     Whoever moves first where it is the most crowded needs the fewest moves.
     """
     best: Improvement | None = None
-    for pods in (yield from _alike(state, placed)):
+
+    def known() -> int:
+        return -UNBOUNDED if best is None else best.own
+
+    for found in improvements(state, chooser, placed, margin, known):
+        if found is not None and (best is None or found.rank > best.rank):
+            best = found
         yield None
-        for bound, pod in (yield from _suspects(state, chooser, pods, margin)):
-            if best is not None and bound <= best.own:
-                break
-            yield from (None for _ in state.preparing(placed.pod_class, COMPARISONS))
-            found = improvement(state, chooser, pod, margin)
-            if found is not None and (best is None or found.rank > best.rank):
-                best = found
-            yield None
     yield best
 
 

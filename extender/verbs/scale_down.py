@@ -18,11 +18,10 @@ from typing import Final, NamedTuple
 from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.view import ClusterView
 from extender.model.keys import Identity
-from extender.model.labels import Labels
+from extender.model.labels import HOSTNAME, Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.workload import DeletionCost
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 STEP: Final = 1000
 """Of cost, from one rank in the first topology to the next; between there is the second's rank."""
 MOST_REPLICAS: Final = 2_000

@@ -18,7 +18,7 @@ import pytest
 
 from bench.machine import machine
 from tests.e2e.extending import ASSIST, REPLACE, Extender
-from tests.e2e.moving import QUIET_S, Moves
+from tests.e2e.moving import QUIET_S, Moves, replica_set
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod_spec, term
 from tests.e2e.preempting import budget
 from tests.e2e.scheduling import configured, shipped
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SETTLE_S = 3
 LONG_S = 60.0
 REPORT = Path(__file__).resolve().parents[2] / "bench" / "results" / "repair.md"
-REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 both_modes = pytest.mark.parametrize("mode", [in_e2e_all(ASSIST), REPLACE])
 
 
@@ -44,16 +43,7 @@ def replicas(app: str, number: int) -> JSON:
     """Return a ReplicaSet that prefers other zones, and less so other hosts."""
     labels = {"app": app}
     spec = pod_spec(prefer_apart=[(100, term(ZONE, labels)), (10, term(HOSTNAME, labels))])
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": app, "namespace": "default"},
-        "spec": {
-            "replicas": number,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
+    return replica_set(app, spec["affinity"], number)
 
 
 @asynccontextmanager
