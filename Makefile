@@ -128,7 +128,7 @@ conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes relea
 	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py tests/e2e/test_verdict_differential.py -v --releases all --questions 25000
 
 .PHONY: repair
-repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on a real control plane (a quarter of an hour), into bench/results/repair.md
+repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on a real control plane, and an hour of quiet, into bench/results/repair.md
 	@$(BIN)/python -m pytest tests/e2e/test_repair.py -v -k "zone_that_is_back and replace" --apps 10 --replicas 30 --record
 
 .PHONY: upstream

@@ -22,6 +22,7 @@ from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
+from extender.callbacks.steering import Steering
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.context import Clocks, ControllerContext
@@ -120,7 +121,13 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         listeners = replace(listeners, in_flight=in_flight)
         binder = context.source.binder
         others["bind"] = Binds(
-            requests, refusing, binder, in_flight, clock=clock, gives_costs=config.gives_costs
+            requests,
+            refusing,
+            binder,
+            in_flight,
+            clock=clock,
+            gives_costs=config.gives_costs,
+            steering=_steering(context, helpers.nomination),
         )
     elif refusing and config.takes_annotations:
         in_flight = _unseen_pods(state, clock, _interact_by_annotation(state), UNSEEN_HOLD_SECONDS)
@@ -141,6 +148,13 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
+
+
+def _steering(context: Context, hints: HintController | None) -> Steering | None:
+    moves = context.config.preferred_during_execution
+    if hints is None or not moves.enabled:
+        return None
+    return Steering(context.state, filter_plugins(context.config), hints, moves.min_gain)
 
 
 def build_helpers(context: Context) -> Helpers:

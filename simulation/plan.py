@@ -193,7 +193,7 @@ def make_repairing_plan(seed: int) -> Plan:
         workloads=0,
         streams_lists=chance.random() < 0.6,
         page=500,
-        least_sampled=100,
+        least_sampled=Random(f"sampling {seed}").choice((2, 100)),
         schedulers=1,
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 2)),

@@ -11,6 +11,7 @@ from time import perf_counter
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
 from extender.callbacks.requests import Requests
+from extender.callbacks.steering import Steering
 from extender.cluster.ledgers.reservations import Claim
 from extender.errors import ExtenderError
 from extender.model import memory
@@ -86,8 +87,12 @@ class Binds:
         *,
         clock: Callable[[], float],
         gives_costs: bool = False,
+        steering: Steering | None = None,
     ) -> None:
-        """With `gives_costs`, a bind says which pods a scale-down should take first."""
+        """With `gives_costs`, a bind says which pods a scale-down should take first.
+
+        `steering` may keep successors of moved pods from a node.
+        """
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
@@ -95,6 +100,7 @@ class Binds:
         self._in_flight = in_flight
         self._clock = clock
         self._gives_costs = gives_costs
+        self._steering = steering
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
@@ -256,6 +262,9 @@ class Binds:
         """Reserve the node, or say why not; one step, with no await in it."""
         start, pod = perf_counter(), seen.pod
         verdict = may_bind(self._state, pod, node, self._plugins)
+        if verdict.decision is Decision.BIND and self._steering is not None:
+            why = self._steering.turn_away(pod, node)
+            verdict = verdict if why is None else BindVerdict(Decision.REFUSE, why)
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             deadline = self._clock() + RESERVATION_SECONDS

@@ -13,7 +13,7 @@ prefer counts against a place, never for a move.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.matching_pods import PlacedClass
@@ -123,10 +123,31 @@ def improvement(
     known = state.pod(pod.key, pod.uid)
     if known is None or known.deleting:
         return None
-    found = gains(state, known, chooser.everywhere(), margin)
+    return _better_than_its_node(state, chooser, known, margin, placements)
+
+
+def better_node(
+    state: ClusterState, chooser: Chooser, pod: Pod, node: str, margin: int
+) -> str | None:
+    """Return where a pod that waits would sit best, if it gains the margin over a node; likewise.
+
+    O(nodes x tables).
+    """
+    found = _better_than_its_node(state, chooser, replace(pod, node=node), margin, ())
+    return None if found is None else found.target
+
+
+def _better_than_its_node(
+    state: ClusterState,
+    chooser: Chooser,
+    pod: Pod,
+    margin: int,
+    placements: Sequence[ExpectedPlacement],
+) -> Improvement | None:
+    found = gains(state, pod, chooser.everywhere(), margin)
     best = sorted(found, key=lambda name: found[name][1], reverse=True)
-    target = chooser.choose(known, avoid=(), placements=placements, among=best) if best else None
-    return None if target is None else Improvement(known, target, *found[target])
+    target = chooser.choose(pod, avoid=(), placements=placements, among=best) if best else None
+    return None if target is None else Improvement(pod, target, *found[target])
 
 
 def steered(state: ClusterState, pod: Pod, asked: NodeList, max_score: int) -> Scored:

@@ -119,6 +119,9 @@ class Repairs:
         if one is None:
             self._break("moved without a gain", f"{pod_key(path)}, which is on no node")
             return
+        if by in self._known:
+            # What ended since the last look, the replica may have seen.
+            self._known[by].look(replica, self._raws, self.settings.min_gain, now)
         self._note_asked(owner_of(one.pod) or "", by, now)
         self._begun.append((now, by, one.pod["metadata"]["namespace"]))
         why = next((name for name, wrong in self._faults(one, picture, by, now) if wrong), None)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
+from extender.callbacks.steering import Steering
 from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS
@@ -183,6 +184,22 @@ async def test_a_bound_pod_counts_before_any_watch_shows_it(aiohttp_client: Any)
     assert rig.api.bound == [("default/one", "a")]
     assert (rig.count("bound"), rig.count("refused")) == (1, 1)
     assert mismatches(rig.state) == []
+
+
+async def test_who_is_kept_from_a_node_has_no_place_reserved_there(aiohttp_client: Any) -> None:
+    rig = BindRig(ONE, TWO)
+
+    class Kept:
+        def turn_away(self, asked: ModelPod, on: str) -> str | None:
+            is_one = (asked.key, on) == ("default/one", "a")
+            return "a better one is tried first" if is_one else None
+
+    rig.binds._steering = cast("Steering", Kept())
+    client = await aiohttp_client(rig.app)
+    assert await bind(client, ONE, "a") == "a better one is tried first"
+    assert (rig.api.bound, rig.count("refused")) == ([], 1)
+    assert await bind(client, TWO, "a") == ""
+    assert "anti-affinity" in await bind(client, ONE, "a"), "what is refused anyway is not asked"
 
 
 async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:

@@ -79,6 +79,29 @@ async def test_a_pod_that_no_watch_has_shown_yet_is_waited_for() -> None:
     assert rig.api.made == [("two", None, "b")]
 
 
+async def test_a_pod_that_was_not_bound_is_pointed_to_the_node_it_is_to_have() -> None:
+    rig = NominationRig(TWO)
+    rig.controller.point(model_pod(TWO), "b")
+    await rig.pass_time(0)
+    assert rig.api.made == [], "the scheduler ends its attempt first, and clears the field"
+    await rig.pass_time()
+    assert rig.api.made == [("two", None, "b")]
+    rig.state.upsert_pod(model_pod(TWO.on("b")))
+    await rig.tick()
+    assert rig.counts() == {"set": 1, "taken": 1}
+
+
+async def test_once_it_is_refused_there_any_node_will_do() -> None:
+    rig = NominationRig(TWO)
+    rig.controller.point(model_pod(TWO), "b")
+    await rig.pass_time()
+    rig.state.upsert_pod(model_pod(ONE.on("b")))
+    rig.refuse(TWO.nominated("b"), asked=1)
+    for _ in range(4):
+        await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None), ("two", None, "a")]
+
+
 @pytest.mark.parametrize(
     "gone",
     [

@@ -15,6 +15,8 @@ class Succession:
     """Who goes, or is gone."""
     successor: Pod | None = None
     """The first pod that its controller has made since, as the watch showed it last."""
+    turned_away: bool = False
+    """Whether the successor was kept from a node that is no better once; it is not kept again."""
 
 
 class Successors:
@@ -30,12 +32,17 @@ class Successors:
 
     def expects(self, pod: Pod) -> bool:
         """Return whether a pod that waits is the successor of one that was moved, or may be it."""
+        if pod.controller in self._expected:
+            return self.of(pod) is not None
+        return pod.controller in self._likely
+
+    def of(self, pod: Pod) -> Succession | None:
+        """Return what a pod that waits is, or may be, the successor in, as far as is known here."""
         found = self._expected.get(pod.controller) if pod.controller is not None else None
-        if found is None:
-            return pod.controller in self._likely
-        if pod.uid == found.pod.uid:
-            return False
-        return found.successor is None or found.successor.uid == pod.uid
+        if found is None or pod.uid == found.pod.uid:
+            return None
+        is_other = found.successor is not None and found.successor.uid != pod.uid
+        return None if is_other else found
 
 
 class SuccessorLedger(Successors):

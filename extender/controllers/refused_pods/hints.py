@@ -110,6 +110,18 @@ class HintController(RefusedPodController[Nomination]):
         if not is_whole_search(refused) or nomination is not None:
             self._queue.add_after(pod.uid, SETTLING_SECONDS)
 
+    # Told by bind
+
+    def point(self, pod: Pod, node: str) -> None:
+        """Nominate a node, once the scheduler has ended its attempt, for a pod that was not bound.
+
+        If that is of no use, nothing else is done: the pod has a place without us.
+        """
+        refusal = self._records.refuse(pod).refusal
+        if refusal is not None:
+            refusal.towards = node
+            self._queue.add_after(pod.uid, SETTLING_SECONDS)
+
     # Told by preempt
 
     async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
@@ -191,6 +203,8 @@ class HintController(RefusedPodController[Nomination]):
 
     def _choose(self, refusal: Refusal) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
+        if refusal.towards is not None:
+            return None if refusal.towards in refusal.tried else refusal.towards
         pod, key, placements = refusal.pod, prospects(refusal.pod), self._nominations.placements()
         if self._unschedulable.knows(key):
             return None

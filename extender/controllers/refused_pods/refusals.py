@@ -54,6 +54,8 @@ class Refusal:
     """Whether nobody was found whose eviction would help, when it was looked at last."""
     tried: tuple[str, ...] = ()
     """The nodes that it was pointed to in vain."""
+    towards: str | None = None
+    """The node to nominate, for a pod that was not refused elsewhere; None to choose one."""
     outlook: Hashable = None
     """What its chances hung on when a node was chosen that the scheduler then refused."""
     _held_until: float = 0.0
@@ -76,7 +78,7 @@ class Refusal:
 
     def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
         """Take over what the latest request says."""
-        self.pod, self.refused, self.heard = pod, refused, now
+        self.pod, self.refused, self.heard, self.towards = pod, refused, now, None
         self._is_news = True
 
     def note_end(self, now: float) -> None:
