@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -193,7 +193,7 @@ def make_repairing_plan(seed: int) -> Plan:
         workloads=0,
         streams_lists=chance.random() < 0.6,
         page=500,
-        least_sampled=Random(f"sampling {seed}").choice((2, 100)),
+        least_sampled=100,
         schedulers=1,
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 2)),
@@ -201,6 +201,10 @@ def make_repairing_plan(seed: int) -> Plan:
         network=chance.choice((0.0003, 0.002, 0.01)),
         repairing=repairing_plan.draw(chance),
     )
+    if setup.replicas == 1 and setup.repairing is not None and not setup.repairing.assists:
+        # Nobody else leads successors to nodes that the scheduler has not looked at.
+        least = Random(f"sampling {seed}").choice((2, 100))
+        setup = replace(setup, least_sampled=least)
     actions = [make_action(chance, "new disks", 0.2)]
     actions += some_actions(chance, {"preferring workload": 1}, chance.randint(2, 5), 0.0, 5.0)
     actions += some_actions(chance, {"workload that stays": 1}, chance.randint(0, 2), 0.0, 5.0)
