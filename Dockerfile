@@ -1,6 +1,6 @@
 # Both stages are the same image, so that the environment built in one runs in the other. It has no default,
-# because a tag is whatever it points to that day: --build-arg BASE=python:3.13-slim-bookworm@sha256:... names
-# one by its digest, and docs/install.md says how to look that up. Any with Python 3.11 or newer will do.
+# because a tag is whatever it points to that day: --build-arg BASE=python:3.14-slim-bookworm@sha256:... names
+# one by its digest, and docs/install.md says how to look that up. Python 3.11 and 3.14 will do.
 ARG BASE
 
 FROM ${BASE} AS build

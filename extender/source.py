@@ -26,6 +26,7 @@ from extender.ports import (
     PodMover,
 )
 from extender.resources import needed, object_counts
+from extender.wire.decoding import check_depth
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ async def _watch(
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
 
+    check_depth()
     connection = config.client_connection
     kubeconfig = connection.kubeconfig
     credentials = await load_credentials(

@@ -7,6 +7,7 @@ would not fit into an answer in JSON.
 from __future__ import annotations
 
 import mmap
+import platform
 import sys
 from collections.abc import Callable
 from threading import Lock
@@ -15,7 +16,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from extender.errors import ObjectError
+from extender.errors import ExtenderError, ObjectError
 
 T = TypeVar("T")
 
@@ -26,9 +27,10 @@ BROKEN_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding bytes from elsewhere can raise."""
 
 
-MOST_NESTED: Final = 11_000
-"""The API server takes and stores JSON that is nested 10,000 deep, and whoever may write a pod can
-put that into its managedFields. It must not hide the pod, let alone the list that it is in."""
+MOST_STORED: Final = 10_000
+"""So deep the API server takes and stores JSON, and whoever may write a pod can put that into its
+managedFields. It must not hide the pod, let alone the list that it is in."""
+MOST_NESTED: Final = MOST_STORED + 1_000
 
 _USUAL: Final = sys.getrecursionlimit()
 _deep: Final = Lock()
@@ -51,6 +53,21 @@ def decoded(decode: Callable[[Json], T], raw: Json) -> T:
                 return decode(raw)
             finally:
                 sys.setrecursionlimit(_USUAL)
+
+
+def check_depth() -> None:
+    """Raise ExtenderError where this Python cannot decode what the API server may store.
+
+    With 3.12 and 3.13, the limit of `sys` does not hold for what is written in C.
+    """
+    try:
+        decoded(msgspec.json.Decoder(msgspec.Raw).decode, b"[" * MOST_STORED + b"]" * MOST_STORED)
+    except RecursionError as error:
+        raise ExtenderError(
+            f"this is Python {platform.python_version()}, which cannot decode JSON as deep as the "
+            "API server stores it: whoever may edit one pod could hide all of them. Run the server "
+            "with Python 3.11 or 3.14"
+        ) from error
 
 
 def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:

@@ -8,7 +8,10 @@ import sys
 import pytest
 from aiohttp import web
 
+from extender.errors import ExtenderError
 from extender.resources import PODS as MIRRORED_PODS
+from extender.wire import decoding
+from extender.wire.decoding import check_depth
 from tests.kube.fake_api import Json, answering, initial_events_end, line, saying
 from tests.kube.rig import Rig, at
 from tests.kube.test_resources import PODS, placed, pod
@@ -27,6 +30,13 @@ def mean(version: int, node: str | None) -> Json:
 def nested(encoded: bytes) -> bytes:
     """Put the nesting in, which is too deep for Python's own encoder."""
     return encoded.replace(b'"nested"', b'{"f:a":' * DEEP + b"{}" + b"}" * DEEP)
+
+
+def test_a_python_that_cannot_decode_them_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_depth()
+    monkeypatch.setattr(decoding, "MOST_NESTED", DEEP // 2)
+    with pytest.raises(ExtenderError, match=r"Run the server with Python 3\.11 or 3\.14"):
+        check_depth()
 
 
 @pytest.mark.parametrize(
