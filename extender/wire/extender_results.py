@@ -125,7 +125,7 @@ class PriorityWriter:
         self._nodes = nodes
         self._version = -1
         self._names: list[str] = []
-        self._heads: list[str] = []
+        self._heads: list[bytes] = []
 
     def write(self, scored: Scored) -> bytes:
         """Write a HostPriorityList; hosts that are left out score 0."""
@@ -133,15 +133,16 @@ class PriorityWriter:
             return NO_SCORES
         if self._version != self._nodes.version:
             self._catch_up()
-        endings = {raw: f"{score}}}," if score else "" for raw, score in scored.final.items()}
+        endings = {raw: b"%d}" % score if score else b"" for raw, score in scored.final.items()}
         tails = picker(scored.raw)(endings)
         heads = picker(scored.numbers)(self._heads)
         named = list(compress(heads, tails))
         # Pasted in two strides and one join: twice as fast as a text for each entry.
-        parts = [""] * (2 * len(named))
-        parts[0::2] = named
+        parts = [b"]"] * (2 * len(named) + 1)
+        parts[0:-1:2] = named
         parts[1::2] = compress(tails, tails)
-        return f"[{''.join(parts).removesuffix(',')}]".encode()
+        parts[0] = b"[" + named[0][1:]
+        return b"".join(parts)
 
     def _catch_up(self) -> None:
         """Write the heads of nodes that are new under their number."""
@@ -156,8 +157,8 @@ class PriorityWriter:
         self._version = self._nodes.version
 
 
-def _head(name: str) -> str:
-    return f'{{"Host":{orjson.dumps(name).decode()},"Score":'
+def _head(name: str) -> bytes:
+    return b',{"Host":%s,"Score":' % orjson.dumps(name)
 
 
 def write_binding_result(error: str = "") -> bytes:
