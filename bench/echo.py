@@ -66,8 +66,8 @@ async def ready(_request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def main() -> None:
-    """Serve on the port given as the only argument."""
+def application() -> web.Application:
+    """Build what answers."""
     app = web.Application(client_max_size=_LARGEST_BODY)
     app.router.add_post("/filter", filter_all)
     app.router.add_post("/prioritize", prioritize_some)
@@ -75,6 +75,12 @@ def main() -> None:
     app.router.add_post("/prepare", prepared.prepare)
     app.router.add_post("/{set}/{verb}", prepared.answer)
     app.router.add_get("/readyz", ready)
+    return app
+
+
+def main() -> None:
+    """Serve on the port given as the only argument."""
+    app = application()
     gc.collect()
     gc.freeze()
     uvloop.run(_serve(app, int(sys.argv[1])))

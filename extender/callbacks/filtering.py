@@ -18,7 +18,7 @@ from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.filtering import indeterminate, judge
+from extender.verbs.filtering import concerned, indeterminate, judge
 from extender.verbs.plugins import (
     FilterPlugin,
     FilterResult,
@@ -34,8 +34,9 @@ from extender.wire.extender_results import write_filter_error, write_filter_resu
 
 STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
 
-Answered: TypeAlias = Callable[[ExtenderArgs, NodeList, bytes], None]
-"""Hears which nodes of a request fit, and the JSON list of their names as it is answered."""
+Answered: TypeAlias = Callable[[ExtenderArgs, NodeList | None, bytes], None]
+"""Hears which nodes of a request fit (None: all, unread), and the JSON list of their names as it is
+answered."""
 
 _log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ class Filters:
             if args.pod.node is not None:
                 # Rules hold while a pod is scheduled only. kube-scheduler 1.37 asks about one whose
                 # resize is deferred (gate InPlacePodVerticalScalingSchedulerPreemption).
-                return self._untold(_all_pass(args), args)
+                return self._untold(None, args)
             if self._requests.are_templates(args):
                 return self._untold(await self._judge_templates(args), args)
             # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
@@ -155,7 +156,7 @@ class Filters:
         self._note_fault(error, seconds)
         return write_filter_error(fault_text(error))
 
-    def _untold(self, verdicts: FilterResult, args: ExtenderArgs) -> bytes:
+    def _untold(self, verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
         """Write an answer that nobody else hears of."""
         names_json = write_names(verdicts, args)
         return write_filter_result(verdicts, args, names_json, resolvable=self._resolvable)
@@ -179,7 +180,7 @@ class Filters:
 
     def _may_refuse(self, pod: Pod) -> bool:
         """Return whether a rule may refuse nodes for a pod; IndeterminateError if unknown."""
-        if not any(plugin.concerns(self._state, pod) for plugin in self._plugins):
+        if not concerned(self._state, pod, self._plugins):
             return False
         why_indeterminate = indeterminate(self._state, pod, self._plugins)
         if why_indeterminate is not None:
@@ -188,14 +189,18 @@ class Filters:
             raise IndeterminateError(why_indeterminate)
         return True
 
-    def _judge(self, args: ExtenderArgs) -> FilterResult:
+    def _judge(self, args: ExtenderArgs) -> FilterResult | None:
+        """Judge the nodes of a request; None if no rule is about the pod, so that all fit.
+
+        Then nobody needs their names, and looking them up would be most of the answer.
+        """
         broken = broken_annotation(args.pod)
         if broken is not None:
             if self._plugins:
                 raise broken
             # Mode shadow: filter changes nothing.
             self._note_fault(broken, 0.0)
-            return _all_pass(args)
+            return None
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
         concerned = self._may_refuse(args.pod)
@@ -207,7 +212,7 @@ class Filters:
         if self._listeners.shadow is not None:
             self._compare(self._listeners.shadow, args)
         self._count_attempt("feasible")
-        return _all_pass(args)
+        return None
 
     def _compare(self, shadow: ShadowDifferences, args: ExtenderArgs) -> None:
         if indeterminate(self._state, args.pod, shadow.plugins) is None:
@@ -224,24 +229,29 @@ class Filters:
         mine = self._listeners.shadow is None
         return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
-    def _tell(self, args: ExtenderArgs, verdicts: FilterResult, names_json: bytes) -> None:
+    def _tell(self, args: ExtenderArgs, verdicts: FilterResult | None, names_json: bytes) -> None:
         """Let the others know what is about to be answered."""
         listeners = self._listeners
-        if verdicts.fits.names and listeners.in_flight is not None:
-            listeners.in_flight.add(args.pod)
-        for helper in listeners.helpers:
-            if verdicts.fits.names:
+        fits = None if verdicts is None else verdicts.fits
+        if verdicts is None or verdicts.fits.names:
+            if listeners.in_flight is not None:
+                listeners.in_flight.add(args.pod)
+            for helper in listeners.helpers:
                 helper.admitted(args.pod)
-            else:
+        else:
+            for helper in listeners.helpers:
                 helper.refused(args.pod, verdicts.refused)
-        self._requests.remember(names_json, verdicts.fits)
+        if fits is not None:
+            self._requests.remember(names_json, fits)
         if listeners.answered is not None:
-            listeners.answered(args, verdicts.fits, names_json)
+            listeners.answered(args, fits, names_json)
 
-    def _waits_for(self, pod: Pod, verdicts: FilterResult) -> str | None:
+    def _waits_for(self, pod: Pod, verdicts: FilterResult | None) -> str | None:
         """Return the node held for a pod, if it is refused only until victims there are gone."""
         held = self._listeners.held
-        node = held.waits_on(pod) if held is not None and verdicts.refused else None
+        if held is None or verdicts is None or not verdicts.refused:
+            return None
+        node = held.waits_on(pod)
         refused = any(
             (reason.resolvable or reason is Reason.QUOTA) and node in names
             for reason, names in verdicts.refused
@@ -289,11 +299,6 @@ def status_of(verdicts: FilterResult) -> str:
     if any(reason.resolvable for reason, _ in verdicts.refused):
         return "Unschedulable"
     return "UnschedulableAndUnresolvable"
-
-
-def _all_pass(args: ExtenderArgs) -> FilterResult:
-    # No list is remembered for prioritize: there is no such version.
-    return FilterResult(NodeList(list(args.nodes or ()), (), {}, -1), ())
 
 
 def _summary(verdicts: FilterResult) -> str:

@@ -170,7 +170,7 @@ class Priorities:
         )
         return NO_SCORES
 
-    def filter_answered(self, args: ExtenderArgs, fits: NodeList, names_json: bytes) -> None:
+    def filter_answered(self, args: ExtenderArgs, fits: NodeList | None, names_json: bytes) -> None:
         """Score the nodes that fit once filter's answer is on its way: they are asked about next.
 
         About a single node the scheduler does not ask.
@@ -178,21 +178,23 @@ class Priorities:
         self._filter_is_asked = True
         if self._in_flight is not None and self._in_flight.interacting(args.pod):
             return
-        if args.node_names is not None and len(fits.names) > 1 and not self._silent:
+        # No name of a node has a comma.
+        if args.node_names is not None and b"," in names_json and not self._silent:
             self._precomputed.expect(
-                args.pod_json, names_json, lambda: self._scores_ahead(args.pod, fits)
+                args.pod_json, names_json, lambda: self._scores_ahead(args, fits)
             )
 
-    def _scores_ahead(self, pod: Pod, fits: NodeList) -> tuple[bytes, Mapping[str, float]] | None:
+    def _scores_ahead(self, args: ExtenderArgs, fits: NodeList | None) -> Made | None:
+        pod = args.pod
         if self._compares_pods and not self._requests.prepares_at_once(pod):
             return None
         try:
-            return self._scores(pod, lambda: fits)
+            return self._scores(pod, lambda: self._requests.asked(args) if fits is None else fits)
         except ObjectError:
             # Told when the scheduler asks, if it does.
             return None
 
-    def _scores(self, pod: Pod, ask: Callable[[], NodeList]) -> tuple[bytes, Mapping[str, float]]:
+    def _scores(self, pod: Pod, ask: Callable[[], NodeList]) -> Made:
         """Return the answer, and the seconds that each plugin took."""
         laps = Laps()
         if self._state.successors and self._state.successors.expects(pod):

@@ -298,6 +298,8 @@ class ClusterView:
 
     def prepares_at_once(self, pod_class: PodClass) -> bool:
         """Count what judging needs, if that takes a moment; return whether nothing is left."""
+        if not self._nominated and self._prefilter_states.find(pod_class) is not None:
+            return True
         # A second time, for what was found out may have been given up for the rest of it.
         took = within(self.preparing(pod_class, AT_ONCE), AT_ONCE)
         return took == 0 or (took is not None and self.is_prepared(pod_class, AT_ONCE))

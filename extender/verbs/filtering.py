@@ -61,6 +61,14 @@ Effects: TypeAlias = tuple[Interaction | None, ...]
 """What a pod changes about the verdict on its node, by plugin."""
 
 
+def concerned(state: ClusterState, pod: Pod, plugins: Plugins) -> bool:
+    """Return whether any plugin may refuse any node for a pod; where none does, none is looked up.
+
+    So a pod that no rule is about goes to a node that is not known yet, as in-tree.
+    """
+    return any(plugin.concerns(state, pod) for plugin in plugins)
+
+
 def indeterminate(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
     """Say why a pod cannot be judged now, None when it can."""
     reasons = (plugin.indeterminate(state, pod) for plugin in plugins)

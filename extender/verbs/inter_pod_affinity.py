@@ -40,9 +40,13 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     compares_pods: ClassVar[bool] = True
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Tell that any pod may be refused where placed pods may repel it."""
+        """Return whether required terms are about the pod, its own or those of others.
+
+        Of those that wait, nominated or in its group, it may be any.
+        """
         if not self.of_annotations:
-            return True
+            unplaced = pod.group is not None or bool(state.nominated)
+            return unplaced or self._prefilter(state, pod).has_rules
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
         return mine.constrains or state.existing_terms.keeps_away_by_annotation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, filterfalse
 from operator import not_
 from typing import Final, TypeAlias
 
@@ -52,17 +52,12 @@ class PodRule(Rule):
         if self.forbidden and by_name and len(self.domains) <= len(names):
             # The short way for hostnames: the domains are the names, so no node is looked up.
             values = self.topology.values
-            refused = {values[domain] for domain in self.domains}
-            fits = [name for name in names if name not in refused]
-            if len(fits) == len(names):
+            refused = {values[domain] for domain in self.domains}.intersection(names)
+            if not refused:
                 return asked, ()
-            if not fits:
-                return asked.only(fits), names
-            if len(fits) + len(refused) != len(names):
-                # Some of the refused were not asked about.
-                refused = refused.intersection(names)
+            fits = list(filterfalse(refused.__contains__, names))
             # Sorted, because the order of a set differs from one start of Python to the next.
-            return asked.only(fits), sorted(refused)
+            return asked.only(fits), sorted(refused) if fits else names
         inside = map(self.domains.__contains__, asked.domains(self.topology))
         hits = list(inside if self.forbidden else map(not_, inside))
         if True not in hits:

@@ -32,16 +32,21 @@ class Callers:
         There the certificate has proven the name, so no other one can lead here.
         """
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        self._asked_as: str | None = None
+        """The last name that was one of ours: a client has one, and an address takes long to read.
+        """
 
     def check(self, request: web.Request) -> None:
         """Raise what a request is answered for its headers, if it is not to be answered at all."""
         headers = request.headers
         host = headers.get(hdrs.HOST, "")
-        if not self._is_here(host):
-            _refuse(
-                web.HTTPForbidden,
-                f"{_shown(host)} is no name of this server; serving.allowedHosts can have it",
-            )
+        if host != self._asked_as:
+            if not self._is_here(host):
+                _refuse(
+                    web.HTTPForbidden,
+                    f"{_shown(host)} is no name of this server; serving.allowedHosts can have it",
+                )
+            self._asked_as = host
         _check_page(request, host)
         if request.body_exists:
             _check_body(request)

@@ -11,7 +11,7 @@ from msgspec import Raw
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.topology import picker
 from extender.model.verdict import Reason
-from extender.verbs.plugins import FilterResult
+from extender.verbs.plugins import FilterResult, Refused
 from extender.verbs.prioritizing import Scored
 from extender.wire.extender_args import NULL, ExtenderArgs, error_text
 
@@ -19,24 +19,25 @@ NO_SCORES = b"[]"
 
 
 def write_filter_result(
-    verdicts: FilterResult,
+    verdicts: FilterResult | None,
     args: ExtenderArgs,
     names_json: bytes,
     *,
     resolvable: bool,
     waits_for: str | None = None,
 ) -> bytes:
-    """Write an ExtenderFilterResult around the names that write_names made.
+    """Write an ExtenderFilterResult around the names that write_names made; None refuses nothing.
 
     With `resolvable`, anti-affinity refusals go to FailedNodes as in-tree; otherwise every
     refusal is unresolvable, because released schedulers spin on extender refusals in FailedNodes.
     Except for the node that the pod `waits_for`: called unresolvable, the scheduler would give it
     up and evict others elsewhere; otherwise it sees victims going there, and waits as well.
     """
-    plain = bool(verdicts.refused) and _are_plain(args)
+    refused: Refused = () if verdicts is None else verdicts.refused
+    plain = bool(refused) and _are_plain(args)
     failed: list[bytes] = []
     unresolvable: list[bytes] = []
-    for reason, names in verdicts.refused:
+    for reason, names in refused:
         if resolvable and reason.resolvable:
             _add(failed, names, reason, plain=plain)
             continue
@@ -46,8 +47,9 @@ def write_filter_result(
         _add(unresolvable, names, reason, plain=plain)
     nodes = NULL
     if args.nodes is not None:
-        items = b",".join([bytes(args.nodes[name]) for name in verdicts.fits.names])
-        nodes, names_json = b'{"metadata":{},"items":[' + items + b"]}", NULL
+        fits = args.nodes if verdicts is None else verdicts.fits.names
+        items = b",".join([bytes(args.nodes[name]) for name in fits])
+        nodes = b'{"metadata":{},"items":[' + items + b"]}"
     return b"".join(
         (
             b'{"Nodes":', nodes,
@@ -84,10 +86,11 @@ def _are_plain(args: ExtenderArgs) -> bool:
     return args.node_names is not None and b"\\" not in bytes(args.node_names)
 
 
-def write_names(verdicts: FilterResult, args: ExtenderArgs) -> bytes:
+def write_names(verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
     """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
-    all_fit = not verdicts.refused and not verdicts.fits.repeated
-    if all_fit and args.node_names is not None:
+    if args.node_names is None:
+        return NULL
+    if verdicts is None or not (verdicts.refused or verdicts.fits.repeated):
         return bytes(args.node_names)
     return orjson.dumps(verdicts.fits.names)
 
@@ -122,7 +125,7 @@ class PriorityWriter:
         self._nodes = nodes
         self._version = -1
         self._names: list[str] = []
-        self._heads: list[str] = []
+        self._heads: list[bytes] = []
 
     def write(self, scored: Scored) -> bytes:
         """Write a HostPriorityList; hosts that are left out score 0."""
@@ -130,15 +133,16 @@ class PriorityWriter:
             return NO_SCORES
         if self._version != self._nodes.version:
             self._catch_up()
-        endings = {raw: f"{score}}}," if score else "" for raw, score in scored.final.items()}
+        endings = {raw: b"%d}" % score if score else b"" for raw, score in scored.final.items()}
         tails = picker(scored.raw)(endings)
         heads = picker(scored.numbers)(self._heads)
         named = list(compress(heads, tails))
         # Pasted in two strides and one join: twice as fast as a text for each entry.
-        parts = [""] * (2 * len(named))
-        parts[0::2] = named
+        parts = [b"]"] * (2 * len(named) + 1)
+        parts[0:-1:2] = named
         parts[1::2] = compress(tails, tails)
-        return f"[{''.join(parts).removesuffix(',')}]".encode()
+        parts[0] = b"[" + named[0][1:]
+        return b"".join(parts)
 
     def _catch_up(self) -> None:
         """Write the heads of nodes that are new under their number."""
@@ -153,8 +157,8 @@ class PriorityWriter:
         self._version = self._nodes.version
 
 
-def _head(name: str) -> str:
-    return f'{{"Host":{orjson.dumps(name).decode()},"Score":'
+def _head(name: str) -> bytes:
+    return b',{"Host":%s,"Score":' % orjson.dumps(name)
 
 
 def write_binding_result(error: str = "") -> bytes:

@@ -37,12 +37,21 @@ async def test_a_pod_that_is_on_its_node_already_is_refused_nowhere(start: Start
 
 async def test_a_stranger_is_refused_only_to_whoever_asks_about_it(start: Start) -> None:
     client = await start()
-    first = await ask(client, "/filter", question(NEW, "a", "stranger"))
-    assert first["NodeNames"] == ["a"]
+    first = await ask(client, "/filter", question(APART, "b", "stranger"))
+    assert first["NodeNames"] == ["b"]
     # The very list that was answered, as another filter call: it is recognised by its bytes.
-    body = json.dumps(question(NEW, "a"), separators=(",", ":")).encode()
+    body = json.dumps(question(APART, "b"), separators=(",", ":")).encode()
     again = json.loads(await (await client.post("/filter", data=body)).read())
     assert again["FailedAndUnresolvableNodes"] == {}
+
+
+async def test_to_a_pod_that_no_rule_is_about_no_node_is_looked_up(start: Start) -> None:
+    """In-tree, too, it fits on every node that the scheduler knows."""
+    names = b'["b", "stranger", "a"]'
+    body = b'{"Pod":%s,"NodeNames":%s}' % (json.dumps(NEW).encode(), names)
+    answer = await (await (await start()).post("/filter", data=body)).read()
+    assert names in answer
+    assert b"stranger" not in answer.replace(names, b"")
 
 
 async def test_a_label_that_was_edited_while_a_pod_waits_does_not_change_its_rules(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from extender.callbacks import refused_pods
+from extender.callbacks.filtering import Filters, Listeners
 from extender.callbacks.refused_pods import RefusedPods
 from extender.model.verdict import Reason
+from tests.answering import ANNOTATIONS, requests_of
 from tests.builders import HOST, model_pod, node, pod, state_of
 
 REFUSED = ((Reason.ANTI_AFFINITY, ["b"]), (Reason.AFFINITY, ["c", "d"]))
@@ -46,3 +50,14 @@ def test_there_are_so_many_and_no_more() -> None:
         known.refused(model_pod(pod(f"p{each}")), REFUSED)
     # Each takes its share of the bytes as well.
     assert 250 < len(known.latest()) <= refused_pods.MOST
+
+
+async def test_a_pod_that_no_rule_is_about_is_refused_nowhere() -> None:
+    """In `assist`, where the scheduler has all other rules itself."""
+    state = state_of([node("a", {HOST: "a"})], [], [pod("plain")])
+    known = RefusedPods(state)
+    listeners = Listeners(helpers=[known])
+    filters = Filters(requests_of(state), ANNOTATIONS, resolvable=False, listeners=listeners)
+    body = {"Pod": pod("plain"), "Nodes": None, "NodeNames": ["a"]}
+    await filters.answer(json.dumps(body).encode())
+    assert known.latest() == []

@@ -58,6 +58,11 @@ def test_a_node_that_is_gone_refuses() -> None:
     assert verdict.why == "a since the filter call: node(s) unknown to the extender"
 
 
+def test_a_pod_that_no_rule_is_about_is_bound_to_a_node_that_is_not_known_yet() -> None:
+    verdict = may_bind(cluster(), model_pod(pod("plain")), "stranger", AFFINITY)
+    assert verdict.decision is Decision.BIND
+
+
 def test_a_pod_that_is_there_already_is_done() -> None:
     state = cluster(LONER.on("a"))
     assert may_bind(state, model_pod(LONER), "a", AFFINITY).decision is Decision.DONE

@@ -8,11 +8,13 @@ import msgspec
 import pytest
 
 from extender.model.verdict import Reason
+from extender.verbs.filtering import concerned
 from extender.wire.objects import read_node
 from tests.builders import (
     HOST,
     ZONE,
     Json,
+    model_pod,
     namespace,
     node,
     pod,
@@ -21,7 +23,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.verbs.judging import actual_refusals
+from tests.verbs.judging import AFFINITY, actual_refusals
 
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
@@ -131,6 +133,30 @@ def refusals(pods: Sequence[Json], incoming: Json) -> dict[str, Reason]:
 )
 def test_refusals(pods: list[Json], incoming: Json, expected: dict[str, Reason]) -> None:
     assert refusals(pods, incoming) == expected
+
+
+AWAY = pod("db").labels(app="db").anti_affinity(term(HOST, WEB))
+
+
+@pytest.mark.parametrize(
+    ("pods", "incoming", "expected"),
+    [
+        pytest.param([pod("web").labels(app="web").on("a1")], INCOMING, False, id="no rules"),
+        pytest.param([], INCOMING.prefers(1, term(ZONE, WEB)), False, id="preferences alone"),
+        pytest.param([AWAY.on("a1")], pod("new"), False, id="rules about others"),
+        pytest.param([AWAY.on("a1")], INCOMING, True, id="a rule of a placed pod"),
+        pytest.param([], INCOMING.anti_affinity(term(ZONE, WEB)), True, id="a rule of its own"),
+        pytest.param([AWAY.nominated("a1")], INCOMING, True, id="a nominated pod has the rule"),
+        pytest.param(
+            [AWAY.in_group("gang")], INCOMING.in_group("gang"), True, id="one of its group has it"
+        ),
+    ],
+)
+def test_nodes_are_looked_up_where_a_rule_may_refuse_any(
+    pods: list[Json], incoming: Json, expected: bool
+) -> None:
+    state = state_of(NODES, NAMESPACES, pods)
+    assert concerned(state, model_pod(incoming), AFFINITY) is expected
 
 
 def test_a_node_that_nobody_knows_is_refused_as_such() -> None:

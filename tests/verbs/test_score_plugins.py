@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.metrics import Metrics
 from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins
+from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
 from extender.verbs.prioritizing import prioritize
 from tests.answering import Answering
 from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
@@ -166,6 +166,21 @@ def test_a_plugin_for_which_all_nodes_are_alike_counts_all_the_same() -> None:
     near = pod("new").prefers(10, term(ZONE, WEB))
     even: ScorePlugins = [InterPodAffinity(weight=1), Speed()]
     assert scores(even, near, ["a1", "a2"]) == {"a1": 50, "a2": 16}
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param([(1, 2, 3)], [1, 2, 3], id="one"),
+        pytest.param([(1, 2, 3), (4, 5, 6), (1, 1, 1)], [6, 8, 10], id="numbers throughout"),
+        pytest.param([[7] * 5, (0, 0, -3, 0, 0)], [7, 7, 4, 7, 7], id="mostly 0"),
+        pytest.param([(0, 0, 0, 0, 2), [0, 0, 0, 3, 0]], [0, 0, 0, 3, 2], id="0 in both"),
+    ],
+)
+def test_scores_are_added_node_by_node(parts: list[Sequence[int]], expected: list[int]) -> None:
+    before = [list(each) for each in parts]
+    assert list(add_up(parts)) == expected
+    assert [list(each) for each in parts] == before
 
 
 async def test_each_plugin_is_observed_by_its_own_name() -> None:

@@ -53,7 +53,7 @@ async def test_decisions_and_requests_are_logged_at_their_level(
             "metadata.labels",
             id="a broken pod",
         ),
-        pytest.param(None, {"Pod": NEW, "NodeNames": "a"}, "NodeNames", id="broken names"),
+        pytest.param(None, {"Pod": APART, "NodeNames": "a"}, "NodeNames", id="broken names"),
         pytest.param(None, {"Pod": NEW}, "neither NodeNames nor Nodes", id="no nodes at all"),
     ],
 )

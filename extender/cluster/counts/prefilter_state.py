@@ -161,8 +161,8 @@ class PreFilterStates:
         Costs a look-up when the class was asked about before and no term came or went since; a
         term that nobody asked about before is counted once over the placed classes.
         """
-        known = self._known.get(pod_class)
-        if known is not None and known.structure == self._counters.structure:
+        known = self.find(pod_class)
+        if known is not None:
             return known
         prefilter = self._resolve(pod_class)
         self._known.put(pod_class, prefilter, prefilter.size)
@@ -171,6 +171,11 @@ class PreFilterStates:
         # are right at this moment, and the new structure makes it resolve them again next time.
         self._counters.give_up_excess()
         return prefilter
+
+    def find(self, pod_class: PodClass) -> PreFilterState | None:
+        """Return what pods of a class have to be compared with, if that is known."""
+        known = self._known.get(pod_class)
+        return known if known and known.structure == self._counters.structure else None
 
     def _drop_outdated(self) -> None:
         """Give up some states that have to be resolved again when they are asked for.
@@ -191,8 +196,7 @@ class PreFilterStates:
         on, so what was done is of use to whoever asks again, even when this is not gone through.
         """
         counters, spent = self._counters, 0
-        known = self._known.get(pod_class)
-        if known is not None and known.structure == counters.structure:
+        if self.find(pod_class) is not None:
             return
         sets = dict.fromkeys(self._rule_sets.of(pod_class))
         yield 0
