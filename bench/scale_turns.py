@@ -33,10 +33,9 @@ from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.kube.frames import Resource, read_event
-from extender.kube.limits import MOST
 from extender.kube.mirroring import Mirror
 from extender.kube.observers import Unobserved
-from extender.kube.pacing import USUAL_TIMING
+from extender.kube.pacing import USUAL_TIMING, Slices
 from extender.kube.watchers import StateSink
 from extender.metrics import Metrics
 from extender.model.disruption import PodDisruptionBudget
@@ -62,7 +61,7 @@ BIG: Final = 50_000
 RELABELLED, PLACED, BUDGETS, NAMES, CANDIDATES = 500, 64, 5_000, 500, 100
 LOOKS: Final = 4
 """At what the controller has to do: at the whole cluster first, then at the pod."""
-STEPS: Final = 500
+STEPS: Final = 1_500
 """Of activities that go on for minutes."""
 _PLUGINS = (InterPodAffinity(),)
 _ROOM = Allocatable({"pods": 110, "cpu": 64_000})
@@ -75,9 +74,6 @@ async def measure(wanted: Callable[[str], bool]) -> dict[str, float]:
         names = [name for name in activities if wanted(name)]
         if not names:
             continue
-        # The cluster before is let go first.
-        gc.unfreeze()
-        gc.collect()
         bench, turns = Bench(cluster()), Turns()
         prepared = {name: activities[name](bench) for name in names}
         # As in the program.
@@ -88,6 +84,10 @@ async def measure(wanted: Callable[[str], bool]) -> dict[str, float]:
             found[name], _ = await turns.longest(activity())
             print(f"  {name}: {found[name]:.1f} ms", file=sys.stderr)
         collecting.cancel()
+        # The next cluster is measured without this one.
+        del bench, prepared, activity
+        gc.unfreeze()
+        gc.collect()
     return found
 
 
@@ -117,9 +117,10 @@ class Bench:
         lines = [orjson.dumps({"type": kind, "object": each}) + b"\n" for kind, each in events]
 
         async def take() -> None:
-            for count, line in enumerate(lines, 1):
+            slices = Slices()
+            for line in lines:
                 await mirror.take(read_event(line))
-                if count % MOST.slice == 0:
+                if slices.end():
                     await asyncio.sleep(0)
 
         return take
