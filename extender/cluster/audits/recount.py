@@ -164,7 +164,8 @@ class _Carriers:
         classes = iter(list(self._state.placed_classes))
         while some := list(islice(classes, AUDITED_CLASSES)):
             self._note(some)
-            yield
+            if len(some) == AUDITED_CLASSES:
+                yield
 
     def of(self, what: Hashable) -> Placements:
         """Return the pods of the classes that carry something now; O(classes), but little each."""
