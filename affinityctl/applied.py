@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
 from affinityctl.whatif.nodes import kept_to
@@ -65,7 +66,7 @@ class Applied:
             key = self.pod.key
         else:
             key = key_of(namespace, f"{name}-new-{number + (kind != POD)}")
-        return replace(self.pod, key=key, uid=f"{key}, new")
+        return structs.replace(self.pod, key=key, uid=f"{key}, new")
 
 
 class _Volumes(msgspec.Struct):

@@ -182,7 +182,7 @@ def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:
 def _numbered(first: Pod, number: int) -> Iterator[Pod]:
     for index in range(number):
         key = Key(f"{first.key}[{index}]")
-        yield dataclasses.replace(first, key=key, uid=key)
+        yield msgspec.structs.replace(first, key=key, uid=key)
 
 
 class WorkloadFiles(ClusterFiles):

@@ -70,23 +70,24 @@ def measure(pods: int, rate: int, rounds: int) -> Churn:
     """Time calls in turn, without events and with them."""
     asked = questions(Rules.PREFERRED, NODES, 500, [Rules.PREFERRED])
     samples: dict[int, list[float]] = {0: [], rate: []}
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory, _api(pods) as api:
-        kubeconfig = _kubeconfig(Path(directory), api.url)
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory, api_of(NODES, pods) as api:
+        kubeconfig = kubeconfig_in(Path(directory), api.url)
         with extender_at("churn", kubeconfig) as server:
             for _ in range(rounds):
                 for events in samples:
                     api.churn(events)
-                    samples[events] += _calls(server, asked)
+                    samples[events] += times(server, asked, _CALLS)
             if server.total("affinity_extender_watch_events_total") < rate * rounds / 2:
                 raise RuntimeError("the extender has seen too few events to speak of churn")
             api.churn(0)  # nobody is to be sent any while the extender ends
     return Churn(pods, rate, _tail(samples[0]), _tail(samples[rate]))
 
 
-def _calls(server: Server, asked: Sequence[Question]) -> list[float]:
-    times: list[float] = []
+def times(server: Server, asked: Sequence[Question], calls: int) -> list[float]:
+    """Return the microseconds of so many calls of filter and, in between, of prioritize."""
+    found: list[float] = []
     with Connection(server.port) as connection:
-        for call in range(_CALLS):
+        for call in range(calls):
             question = asked[call % len(asked)]
             names = question.names
             for path in ("/filter", "/prioritize"):
@@ -94,20 +95,21 @@ def _calls(server: Server, asked: Sequence[Question]) -> list[float]:
                 time.sleep(_PAUSE)
                 start = time.perf_counter_ns()
                 answer = connection.post(path, body)
-                times.append((time.perf_counter_ns() - start) / 1000)
+                found.append((time.perf_counter_ns() - start) / 1000)
                 if path == "/filter":
                     names = json.loads(answer)["NodeNames"]
-    return times
+    return found
 
 
-def _tail(times: Sequence[float]) -> Tail:
-    cuts = quantiles(times, n=100)
+def _tail(spent: Sequence[float]) -> Tail:
+    cuts = quantiles(spent, n=100)
     return Tail(cuts[49], cuts[98])
 
 
 @contextmanager
-def _api(pods: int) -> Iterator[Api]:
-    command = [sys.executable, "-m", "bench.churning_api", str(NODES), str(pods)]
+def api_of(nodes: int, pods: int) -> Iterator[Api]:
+    """Run an API server with so many nodes and pods."""
+    command = [sys.executable, "-m", "bench.churning_api", str(nodes), str(pods)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -119,7 +121,8 @@ def _api(pods: int) -> Iterator[Api]:
             process.terminate()
 
 
-def _kubeconfig(directory: Path, url: str) -> Path:
+def kubeconfig_in(directory: Path, url: str) -> Path:
+    """Write a kubeconfig for an API server that asks for no credentials."""
     file = directory / "kubeconfig"
     content = {
         "apiVersion": "v1",

@@ -1,4 +1,7 @@
-"""An API server with a cluster whose pods come and go, as often as the standard input says."""
+"""An API server with a cluster whose pods come and go, as often as the standard input says.
+
+Only names and places of pods are kept, so that it holds millions beside what is measured.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,37 @@ import asyncio
 import random
 import sys
 import time
+from itertools import islice
+from typing import NamedTuple
 
-from bench.workloads import Rules, cluster_items
-from tests.kube.fake_api import Collection, FakeApi
+import orjson
+from aiohttp import web
+
+from bench.workloads import Json, Rules, app_pod, cluster_items, placed_pods
+from tests.kube.fake_api import Collection, FakeApi, initial_events_end
 from tests.kube.pulse import Pulse
 
-_PATHS = {
-    "Namespace": "/api/v1/namespaces",
-    "Node": "/api/v1/nodes",
-    "Pod": "/api/v1/pods",
-}
+_PATHS = {"Namespace": "/api/v1/namespaces", "Node": "/api/v1/nodes"}
+_PODS = "/api/v1/pods"
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _TICK = 0.02
 """Events of so many seconds come together, as a watch cache sends them."""
+_TOGETHER = 200
+"""Pods of a list that are written at once."""
+
+
+class _Running(NamedTuple):
+    """A pod that is there."""
+
+    app: int
+    name: str
+    node: str
+
+    def event(self, kind: str, version: int) -> bytes:
+        """Write it as a line of a watch."""
+        made: Json = app_pod(self.app, self.name, self.node, Rules.PREFERRED)
+        made["metadata"]["resourceVersion"] = str(version)
+        return orjson.dumps({"type": kind, "object": made}) + b"\n"
 
 
 async def serve(nodes: int, pods: int) -> None:
@@ -27,17 +48,39 @@ async def serve(nodes: int, pods: int) -> None:
         api.collection(_BUDGETS)
         for path in _PATHS.values():
             api.collection(path).streams_lists = True
-        for item in cluster_items(nodes, pods, [Rules.PREFERRED]):
+        for item in cluster_items(nodes, 0, [Rules.PREFERRED]):
             api.collection(_PATHS[item["kind"]]).put(item)
         for path in _PATHS.values():
             api.collection(path).compact()
+        running = [
+            _Running(app, name, node)
+            for app, name, node, _ in placed_pods(nodes, pods, [Rules.PREFERRED])
+        ]
+        churned = api.collection(_PODS)
+        _stream(churned, running)
         print(api.url, flush=True)
-        await _churn(api.collection(_PATHS["Pod"]))
+        await _churn(churned, running)
 
 
-async def _churn(pods: Collection) -> None:
-    dice = random.Random(len(pods.objects))
-    running = list(pods.objects)
+def _stream(pods: Collection, running: list[_Running]) -> None:
+    """Answer the next list with the pods that are there then, and every later one."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        _stream(pods, running)
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        version, left = pods.api.version, iter(list(running))
+        while some := list(islice(left, _TOGETHER)):
+            await response.write(b"".join([each.event("ADDED", version) for each in some]))
+        await response.write(initial_events_end(version))
+        await asyncio.Event().wait()
+        return response
+
+    pods.streams.append(answer)
+
+
+async def _churn(pods: Collection, running: list[_Running]) -> None:
+    dice = random.Random(len(running))
     rate, due = 0, 0.0
     commands = asyncio.create_task(asyncio.to_thread(sys.stdin.readline))
     last = time.monotonic()
@@ -56,19 +99,14 @@ async def _churn(pods: Collection) -> None:
         await asyncio.sleep(_TICK)
 
 
-def _replace(pods: Collection, running: list[str], dice: random.Random) -> None:
+def _replace(pods: Collection, running: list[_Running], dice: random.Random) -> None:
     """Delete a pod, and put another of its workload on the node of a third one."""
     place = dice.randrange(len(running))
-    gone = pods.objects[running[place]]
-    other = pods.objects[running[dice.randrange(len(running))]]
-    pods.delete(running[place])
-    name = f"new-{pods.api.version}"
-    metadata = gone["metadata"] | {"name": name, "uid": f"uid-{name}"}
-    pods.put(
-        gone
-        | {"metadata": metadata, "spec": gone["spec"] | {"nodeName": other["spec"]["nodeName"]}}
-    )
-    running[place] = f"{metadata['namespace']}/{name}"
+    gone, other = running[place], dice.choice(running)
+    pods.send(gone.event("DELETED", pods.api.next_version()))
+    version = pods.api.next_version()
+    running[place] = _Running(gone.app, f"new-{version}", other.node)
+    pods.send(running[place].event("ADDED", version))
 
 
 if __name__ == "__main__":

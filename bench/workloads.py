@@ -113,6 +113,14 @@ def cluster_items(nodes: int, pods: int, turns: Sequence[Rules]) -> Iterator[Jso
         labels = {"team": f"t{number}", "kind": "tenant"}
         yield api_object("Namespace", {"name": f"team-{number}", "labels": labels})
     yield from node_items(nodes)
+    for app, name, node, rules in placed_pods(nodes, pods, turns):
+        yield app_pod(app, name, node, rules)
+
+
+def placed_pods(
+    nodes: int, pods: int, turns: Sequence[Rules]
+) -> Iterator[tuple[int, str, str, Rules]]:
+    """Yield application, name, node and rules of each pod of such a cluster."""
     dice = random.Random(nodes)
     # Replicas of an application are on different nodes, as those apart by host have to be; one of
     # each kind begins on the same node, so that questions about them get answers of one length.
@@ -121,7 +129,7 @@ def cluster_items(nodes: int, pods: int, turns: Sequence[Rules]) -> Iterator[Jso
         replica, app = divmod(number, APPS)
         rules = turns[app % len(turns)]
         node = _place(starts[app // len(turns)], replica, nodes, together=rules is Rules.TOGETHER)
-        yield app_pod(app, f"app-{app}-{replica}", node_name(node), rules)
+        yield app, f"app-{app}-{replica}", node_name(node), rules
 
 
 def _place(start: int, replica: int, nodes: int, *, together: bool) -> int:

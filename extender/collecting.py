@@ -112,9 +112,10 @@ class Collector:
         blocks = sys.getallocatedblocks()
         self._most = self._most or _most(blocks)
         if blocks > self._most or now >= self._full_at:
-            self._walk_all()
+            self.walk_all()
 
-    def _walk_all(self) -> None:
+    def walk_all(self) -> None:
+        """Walk every object that is alive, frozen or not."""
         gc.unfreeze()
         gc.collect()
         gc.freeze()

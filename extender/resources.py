@@ -71,6 +71,8 @@ class WatchedResource(Generic[T]):
     upsert: Callable[[ClusterState, T], None]
     remove: Callable[[ClusterState, str, str], None]
     """Is given key and uid, and leaves a successor of the same name alone."""
+    key: Callable[[T], str] | None = None
+    """The key of an object, where that is a string of its own."""
     unlearn: Callable[[ClusterState, T], None] = _nothing
     """Forgets what `upsert` would keep of an object though a list shows that it is so no longer."""
     find: Callable[[ClusterState, str], Identified | None] = _by_name_alone
@@ -119,6 +121,7 @@ PODS: Final[WatchedResource[Pod]] = WatchedResource(
     keys=lambda state: state.pods.keys(),
     upsert=ClusterState.upsert_pod,
     remove=ClusterState.remove_pod,
+    key=lambda pod: pod.key,
     unlearn=_leave_lost_place,
     find=lambda state, key: state.pods.get(key),
     # kube-scheduler's selector: a pod that ends is DELETED from our view of the world.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
 import msgspec
+from msgspec import structs
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
@@ -155,7 +155,7 @@ class Churn:
         known = self.state.pod(pod.key, pod.uid)
         if known is None or known.nominated != before:
             return False
-        self.state.upsert_pod(replace(known, nominated=node))
+        self.state.upsert_pod(structs.replace(known, nominated=node))
         return True
 
     async def wake(self, pod: Pod) -> bool:
@@ -166,7 +166,7 @@ class Churn:
         """Set the condition, and show it."""
         known = self.state.pod(victim.key, victim.uid)
         if known is not None:
-            self.state.upsert_pod(replace(known, victim_of=preemptor_in(message)))
+            self.state.upsert_pod(structs.replace(known, victim_of=preemptor_in(message)))
         return known is not None
 
     async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:

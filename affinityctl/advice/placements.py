@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec import structs
 
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
@@ -41,7 +43,7 @@ def placements(state: ClusterState, plugins: Plugins, margin: int = 1) -> Placem
             while (best := _best(state, chooser, placed, margin)) is not None:
                 if len(moves) == MOST_MOVES:
                     return Placements(worse, moves, complete=False)
-                state.upsert_pod(replace(best.pod, node=best.target))
+                state.upsert_pod(structs.replace(best.pod, node=best.target))
                 moves.append(best)
                 moved = True
     return Placements(worse, moves)

@@ -61,7 +61,7 @@ class Vocabulary:
     def changes(self, asked: Requirement) -> Iterator[Requirement]:
         """Yield what a requirement that nothing meets may have been meant to be."""
         there = self._values.get(asked.key)
-        if asked.operator is not Operator.IN or not asked.values.isdisjoint(there or ()):
+        if asked.operator is not Operator.IN or not frozenset(asked.values).isdisjoint(there or ()):
             return
         if there is None:
             if key := self.near(asked.key):

@@ -46,7 +46,7 @@ def _namespaces_within(narrow: PodSelector, wide: PodSelector) -> bool:
     if wide.namespace_selector == EVERYTHING:
         return True
     chosen = narrow.namespace_selector
-    return narrow.namespaces <= wide.namespaces and (
+    return frozenset(narrow.namespaces).issubset(wide.namespaces) and (
         chosen is None or chosen == wide.namespace_selector
     )
 
@@ -56,11 +56,11 @@ def _implies(have: Requirement, asked: Requirement) -> bool:
         return False
     match have.operator, asked.operator:
         case Operator.IN, Operator.IN:
-            return have.values <= asked.values
+            return frozenset(have.values).issubset(asked.values)
         case Operator.IN, Operator.NOT_IN:
-            return have.values.isdisjoint(asked.values)
+            return frozenset(have.values).isdisjoint(asked.values)
         case Operator.NOT_IN, Operator.NOT_IN:
-            return asked.values <= have.values
+            return frozenset(asked.values).issubset(have.values)
         case both:
             return both in _FOLLOW or have.operator is asked.operator
 
@@ -78,7 +78,7 @@ def no_common_pod(pods: Iterable[PodSelector]) -> str | None:
     key = contradictory(r for each in every for r in each.selector.requirements)
     if key is not None:
         return f"no label {key} meets all of them"
-    named = [each.namespaces for each in every if each.namespace_selector is None]
+    named = [frozenset(each.namespaces) for each in every if each.namespace_selector is None]
     if named and not frozenset.intersection(*named):
         return "they are about different namespaces"
     return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import structs
 
 from affinityctl.lint.near import Names, Vocabulary, said
 from extender.errors import ObjectError
@@ -183,8 +185,8 @@ class Surroundings:
         for each in chosen:
             others = [other for other in chosen if other is not each]
             for changed in known.labels.changes(each):
-                pods = replace(term.pods, selector=Selector.of((*others, changed)))
-                if self.some_meets(known, [replace(term, pods=pods)]):
+                pods = structs.replace(term.pods, selector=Selector.of((*others, changed)))
+                if self.some_meets(known, [structs.replace(term, pods=pods)]):
                     return said(changed)
         return None
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
+from msgspec import structs
+
 from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, is_lost, successor
@@ -108,14 +110,14 @@ def _new_names(state: ClusterState, like: str) -> Iterator[str]:
 def only_on(pod: Pod, node: str) -> Pod:
     """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
     key = Key(f"{pod.key}@{node}")
-    return replace(kept_to(pod, node), key=key, uid=key)
+    return structs.replace(kept_to(pod, node), key=key, uid=key)
 
 
 def kept_to(pod: Pod, node: str) -> Pod:
     """Return a pod that waits and may go to one node alone."""
     rule = NodeRule.required([NodeTerm(names=frozenset((node,)))])
     affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule)
-    return replace(pod, node=None, node_affinity=affinity)
+    return structs.replace(pod, node=None, node_affinity=affinity)
 
 
 def _cordon(state: ClusterState, name: str) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Final, TypeAlias
 
+from msgspec import structs
+
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.whatif.scheduling import Mark, Scheduler
@@ -85,7 +87,7 @@ def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     state = scheduler.state
     asks = template.requirements
     tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
-    template = replace(template, requirements=replace(asks, tolerations=tolerations))
+    template = structs.replace(template, requirements=replace(asks, tolerations=tolerations))
     suits = suitable(state, template)
     for name in state.nodes:
         if suits(name):

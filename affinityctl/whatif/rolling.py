@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from msgspec import structs
 
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import (
@@ -210,7 +212,7 @@ def _stateful_set(now: _State) -> Iterator[_Turn]:
     for number, pod in enumerate(sorted(now.old, key=lambda each: -ordinal(each))):
         if ordinal(pod) < now.rollout.partition:
             continue
-        new = replace(now.make(number), key=pod.key, uid=f"{pod.uid}'")
+        new = structs.replace(now.make(number), key=pod.key, uid=f"{pod.uid}'")
         yield [pod], [new]
         if len(now.waiting) >= now.rollout.unavailable:
             return

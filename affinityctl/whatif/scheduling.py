@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import add
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import structs
 
 from affinityctl.volumes.binding import VolumeBinding, VolumeZone, bindings
 from affinityctl.volumes.claims import VolumeClaims
@@ -116,7 +118,7 @@ def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
     """
     if pod.owner is None or belongs_to_node(pod) or pod.deleting:
         return None
-    return replace(as_made(pod, own), uid=f"{pod.uid}'")
+    return structs.replace(as_made(pod, own), uid=f"{pod.uid}'")
 
 
 def as_made(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod:
@@ -124,7 +126,7 @@ def as_made(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod:
     kept = own.get(pod.workload, ()) if pod.workload is not None else ()
     labels = pod.pod_class.labels
     written = {each for each in WRITTEN_AT_BIND if each in labels and each not in kept}
-    return replace(
+    return structs.replace(
         pod,
         pod_class=_without(pod.pod_class, written) if written else pod.pod_class,
         node=None,
@@ -228,7 +230,7 @@ class Scheduler:
 
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
-        pod = replace(self.state.in_force(pod), node=None, nominated=None)
+        pod = structs.replace(self.state.in_force(pod), node=None, nominated=None)
         self._touch(pod.key)
         ledger_of(self.state).make_claims(pod)
         self.state.upsert_pod(pod)
@@ -352,7 +354,7 @@ class Scheduler:
         for claim, volume in bindings(self.state, pod, node):
             ledger_of(self.state).bind(claim, volume, node, labels)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
-        bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
+        bound = structs.replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)
         self._rooms.moved(bound, 1)
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))

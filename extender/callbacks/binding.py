@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 
+from msgspec import structs
+
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
 from extender.callbacks.requests import Requests
@@ -227,7 +229,7 @@ class Binds:
 
     async def _take_up(self, pod: Pod, node: str) -> None:
         """Do in steps what would make the reservation of a large pod take long."""
-        for _ in self._state.taking_up(replace(pod, node=node)):
+        for _ in self._state.taking_up(structs.replace(pod, node=node)):
             await asyncio.sleep(0)
 
     async def _one_ends(self, deadline: float) -> bool:

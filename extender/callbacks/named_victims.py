@@ -7,7 +7,8 @@ is gone, when we still see the victim there. Refused then, the pod would be give
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
@@ -63,7 +64,7 @@ class NamedVictims:
             # The scheduler does not know of the nomination, and would look for victims there.
             return None
         going = named or ours or ()
-        held = replace(pod, nominated=node)
+        held = structs.replace(pod, nominated=node)
         return node if only_waits(self._state, held, going, self._plugins) else None
 
     async def catch_up(self, pod: Pod) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec import structs
 
 from extender.cluster.ledgers.reservations import Claim, Reservation
 from extender.cluster.ledgers.successors import Succession
@@ -117,7 +118,7 @@ class ClusterState(ClusterView):
     def _note_start(self, old: Pod, pod: Pod) -> None:
         """Take over when a pod started: no counter has to do with it."""
         if pod.started != old.started:
-            self._pods[pod.key] = pod = replace(old, started=pod.started)
+            self._pods[pod.key] = pod = structs.replace(old, started=pod.started)
             self._pods_by_node.remove(old)
             self._pods_by_node.add(pod)
 
@@ -171,7 +172,7 @@ class ClusterState(ClusterView):
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
         self._book(pod, pod.node, 1)
-        return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
+        return pod if shared is pod.pod_class else structs.replace(pod, pod_class=shared)
 
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
@@ -202,7 +203,7 @@ class ClusterState(ClusterView):
 
     def reserve(self, pod: Pod, node: str, deadline: float, seen_at: str = "") -> Claim:
         """Count a pod on a node before any watch shows it there, for one bind of it."""
-        placed = self._place(replace(pod, node=node))
+        placed = self._place(structs.replace(pod, node=node))
         reservation = self._reservations.find(placed)
         if reservation is None:
             reservation = Reservation(placed, seen_at)
@@ -269,7 +270,7 @@ class ClusterState(ClusterView):
         One that is `held` counts all the time, though the scheduler wipes it out meanwhile.
         """
         if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
-            pod = replace(pod, pod_class=self.class_of(pod), node=None)
+            pod = structs.replace(pod, pod_class=self.class_of(pod), node=None)
             self._nominations_change(self._nominated.expect(pod, node, until, held=held))
 
     def give_up_nomination(self, uid: str) -> None:

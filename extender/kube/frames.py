@@ -41,6 +41,8 @@ class Resource(Generic[T]):
     """Reads what is large beside the event loop."""
     ease: Callable[[T], Iterable[None]] | None = None
     """Does in steps what would make it take long to store an object."""
+    key: Callable[[T], str] | None = None
+    """Where objects know their keys: a list of a million holds each but once."""
 
 
 class EventType(StrEnum):

@@ -86,6 +86,8 @@ class Most:
     the field selector, that nothing is left of it; but a list that never ends is none."""
     slice: int = 100
     """Objects read or stored before others get a turn: about a millisecond of work."""
+    slice_seconds: float = 0.002
+    """The same, where each takes long."""
     listed_pods: int = 250
     """Pods of one list that a decision waits for: about a MiB, some milliseconds to read."""
     selector: int = 4096

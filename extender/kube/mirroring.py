@@ -10,9 +10,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
 from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, is_large, read_object
-from extender.kube.limits import MOST
 from extender.kube.observers import ReflectorObserver, shortened
-from extender.kube.pacing import Timing
+from extender.kube.pacing import Slices, Timing
 from extender.kube.watching import Snapshot
 from extender.logs import CHANGES
 
@@ -111,16 +110,17 @@ class Mirror(Generic[T]):
         No event is taken meanwhile, so nothing newer is overwritten. New objects go in before old
         ones go out: for a moment too much is known to be placed rather than too little.
         """
-        for count, obj in enumerate(snapshot.objects.values(), 1):
+        slices = Slices()
+        for obj in snapshot.objects.values():
             await self._ease(obj)
             self._sink.put(obj)
-            if count % MOST.slice == 0:
+            if slices.end():
                 await asyncio.sleep(0)
-        for count, key in enumerate(self._sink.keys() - snapshot.objects.keys(), 1):
+        for key in self._sink.keys() - snapshot.objects.keys():
             uid = self._sink.uid(key)
             if not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
-            if count % MOST.slice == 0:
+            if slices.end():
                 await asyncio.sleep(0)
         found = snapshot.unreadable.items()
         self._unreadable = {key: shortened(why) for key, (_, why) in found}

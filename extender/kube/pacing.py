@@ -13,7 +13,7 @@ from typing import Final
 
 from extender.kube.failures import BrokenAnswerError, End, Restart
 from extender.kube.frames import Lines
-from extender.kube.limits import USUAL_TIMEOUTS
+from extender.kube.limits import MOST, USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
 
 
@@ -58,6 +58,24 @@ def _empty(end: End) -> End:
     if end.reason is not Restart.ENDED:
         return end
     return End(Restart.EMPTY, "ended at once and brought nothing")
+
+
+class Slices:
+    """Tells, after each object, whether it is others' turn."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._left = MOST.slice
+        self._until = clock() + MOST.slice_seconds
+
+    def end(self) -> bool:
+        """Return whether many were taken, or what was took long, since it last was."""
+        self._left -= 1
+        if self._left and self._clock() < self._until:
+            return False
+        self._left = MOST.slice
+        self._until = self._clock() + MOST.slice_seconds
+        return True
 
 
 class Patience:

@@ -40,10 +40,18 @@ from extender.kube.failures import (
     why_relist,
 )
 from extender.kube.frames import Resource, Skip
-from extender.kube.limits import MOST, USUAL_TIMEOUTS
+from extender.kube.limits import USUAL_TIMEOUTS
 from extender.kube.mirroring import Mirror, Sink, is_older
 from extender.kube.observers import RepeatingLog
-from extender.kube.pacing import USUAL_MIRROR, Backoff, Brought, MirrorSettings, Pace, Patience
+from extender.kube.pacing import (
+    USUAL_MIRROR,
+    Backoff,
+    Brought,
+    MirrorSettings,
+    Pace,
+    Patience,
+    Slices,
+)
 from extender.kube.watching import Lister
 from extender.model.keys import Identity
 
@@ -223,13 +231,12 @@ class Reflector(Generic[T]):
         patience = Patience(self._client.timeouts.idle, IdleStreamError, first=quiet)
         stream = self._lister.events(self.mirror.version, seconds=seconds, patience=patience)
         async with contextlib.aclosing(stream):
-            count = 0
+            slices = Slices()
             async for event in stream:
                 if await self.mirror.take(event):
                     patience.renew()
                     self._log.recovered("watching")
-                count += 1
-                if count % MOST.slice == 0:
+                if slices.end():
                     # Lines that have arrived already are read without a pause otherwise.
                     await asyncio.sleep(0)
 

@@ -77,7 +77,7 @@ def _resource(
 ) -> Resource[T]:
     """Return how a resource is mirrored, objects of which may be large, and expensive to store."""
     apart = ApartReader(watched.reader(pods), watched.reader(pods.another()))
-    return Resource(watched.name, watched.path, apart.here, watched.query, apart, ease)
+    return Resource(watched.name, watched.path, apart.here, watched.query, apart, ease, watched.key)
 
 
 def _unseen(state: ClusterState) -> Mapping[Identity, str]:

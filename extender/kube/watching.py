@@ -31,7 +31,7 @@ from extender.kube.frames import (
     read_page,
 )
 from extender.kube.limits import MOST, WITHIN
-from extender.kube.pacing import Patience
+from extender.kube.pacing import Patience, Slices
 
 _log = logging.getLogger(__name__)
 
@@ -121,9 +121,10 @@ class Lister(Generic[T]):
         return read_page(body)
 
     async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
-        for count, raw in enumerate(page.items or (), 1):
+        slices = Slices()
+        for raw in page.items or ():
             await self._take_one(raw, snapshot)
-            if count % MOST.slice == 0:
+            if slices.end():
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
@@ -183,7 +184,7 @@ class Lister(Generic[T]):
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with contextlib.aclosing(stream):
-            count = 0
+            slices = Slices()
             async for event in stream:
                 if ends_initial_events(event):
                     snapshot.version = event.metadata.resource_version
@@ -194,8 +195,7 @@ class Lister(Generic[T]):
                     patience.renew()
                 if loop.time() - begun > seconds:
                     raise StalledListError(f"not complete after {seconds:g} s")
-                count += 1
-                if count % MOST.slice == 0:
+                if slices.end():
                     await asyncio.sleep(0)
         raise BrokenAnswerError("the stream ended before everything was sent")
 
@@ -226,7 +226,9 @@ class Snapshot(Generic[T]):
     ) -> None:
         """Read one object; when it makes no sense, what was known of it stays."""
         try:
-            self.objects[metadata.key] = await read_object(resource, raw)
+            found = await read_object(resource, raw)
+            key = metadata.key if resource.key is None else resource.key(found)
+            self.objects[key] = found
         except ObjectError as failure:
             self.unreadable[metadata.key] = metadata.uid, str(failure)
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")

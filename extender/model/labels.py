@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 Labels: TypeAlias = Mapping[str, str]
 
@@ -34,13 +36,25 @@ class Operator(Enum):
 _IN, _NOT_IN, _DOES_NOT_EXIST = Operator.IN, Operator.NOT_IN, Operator.DOES_NOT_EXIST
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One condition on one label key."""
+def compact(values: Collection[str]) -> Collection[str]:
+    """Return a set as what takes least: one value is a tuple, which the collector lets alone."""
+    return tuple(values) if len(values) == 1 else values
+
+
+class Requirement(Struct, frozen=True, gc=False):
+    """One condition on one label key.
+
+    Rules refer to each other in no circle, and there may be hundreds of thousands: the collector
+    would take a second to walk them.
+    """
 
     key: str
     operator: Operator
-    values: frozenset[str] = frozenset()
+    values: Collection[str] = frozenset()
+    """A set; one value alone becomes a tuple."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "values", compact(self.values))
 
     def matches(self, labels: Labels) -> bool:
         """Return whether labels meet the condition; a missing key meets the negative ones."""
@@ -52,8 +66,7 @@ class Requirement:
         return (value is None) is (operator is _DOES_NOT_EXIST)
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True, gc=False):
     """A conjunction of requirements; none at all matches everything, NOTHING matches nothing."""
 
     requirements: tuple[Requirement, ...] = ()

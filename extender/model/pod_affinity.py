@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
-from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector
+from msgspec import Struct, structs
+
+from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector, compact
 from extender.model.workload import REVISIONS, OtherRevisions
 
 MOST_CONDITIONS: Final = 64
@@ -15,29 +17,24 @@ MOST_SPARING: Final = 16
 """Terms of a pod up to which its anti-affinity can leave other revisions out."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodSelector:
+class PodSelector(Struct, frozen=True, gc=False, cache_hash=True):
     """Which pods a term speaks of: a label selector within a choice of namespaces.
 
-    Labels come with the marks of `model/workload.py`.
+    Labels come with the marks of `model/workload.py`. A selector is looked up again and again, and
+    one pod may bring thousands of conditions.
     """
 
     selector: Selector
-    namespaces: frozenset[str]
-    """Named namespaces; the owner's own is already filled in where the term gives none."""
+    namespaces: Collection[str]
+    """Named namespaces, a set, of which one alone becomes a tuple; the owner's own is already
+    filled in where the term gives none."""
     namespace_selector: Selector | None = None
     """Further namespaces by their labels; None adds none, an empty selector adds all."""
     spared: OtherRevisions | None = None
     """Pods that it does not speak of all the same."""
-    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A selector is looked up again and again, and one pod may bring thousands of conditions.
-        what = (self.selector, self.namespaces, self.namespace_selector, self.spared)
-        object.__setattr__(self, "_hash", hash(what))
-
-    def __hash__(self) -> int:
-        return self._hash
+        structs.force_setattr(self, "namespaces", compact(self.namespaces))
 
     @property
     def conditions(self) -> int:
@@ -73,22 +70,14 @@ class PodSelector:
         """
         near = namespace in self.namespaces or self.namespace_selector is not None
         spared = others if near and self.selector.matches(labels) else None
-        return self if spared == self.spared else replace(self, spared=spared)
+        return self if spared == self.spared else structs.replace(self, spared=spared)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True, gc=False, cache_hash=True):
     """An (anti-)affinity term without its weight: pods, and the key that groups nodes."""
 
     pods: PodSelector
     topology_key: str
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.pods, self.topology_key)))
-
-    def __hash__(self) -> int:
-        return self._hash
 
 
 class Limit(NamedTuple):
@@ -108,8 +97,7 @@ class Limit(NamedTuple):
         return max(1, -(-matching * self.most // 100)) if self.percent else self.most
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedTerm(Term):
+class LimitedTerm(Term, frozen=True):
     """Anti-affinity with `maxMatchingPods`: a domain that holds an owner holds at most so many.
 
     Of pods that match, the owner among them if it does.
@@ -117,15 +105,11 @@ class LimitedTerm(Term):
 
     limit: Limit
 
-    def __hash__(self) -> int:
-        return self._hash
-
 
 SomeTerm = TypeVar("SomeTerm", bound=Term)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(Struct, frozen=True, gc=False):
     """A preferred term."""
 
     term: Term
@@ -195,7 +179,7 @@ class Affinity:
 
         def changed(term: SomeTerm) -> SomeTerm:
             pods = term.pods.sparing(others, namespace, labels)
-            return term if pods is term.pods else replace(term, pods=pods)
+            return term if pods is term.pods else structs.replace(term, pods=pods)
 
         anti = tuple(map(changed, self.required_anti))
         limits = tuple(each if each.limit.weight else changed(each) for each in self.limits)
@@ -214,8 +198,7 @@ class Drift:
     """What the rule has; nothing where the owner had no such label then."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTerm:
+class WrittenTerm(Struct, frozen=True, gc=False):
     """A term as its manifest has it, label keys not yet merged."""
 
     term: Term
@@ -262,7 +245,7 @@ class WrittenTerm:
         for each in selector.requirements:
             if len(each.values) == 1:
                 of_key = each.key, each.operator
-                by_key[of_key] = by_key.get(of_key, frozenset()) | each.values
+                by_key[of_key] = by_key.get(of_key, frozenset()).union(each.values)
         for key, operator in self._label_keys():
             merged, value = by_key.get((key, operator), frozenset()), owner_labels.get(key)
             as_merged = not merged if value is None else value in merged

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from extender.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
 
 STATEFUL_SET: Final = "StatefulSet"
@@ -87,8 +89,7 @@ def marks_of(namespace: str, kind: str, name: str, labels: Labels, *, own: bool)
     return {**marks, REVISIONS: OWN} if own else marks
 
 
-@dataclass(frozen=True, slots=True)
-class OtherRevisions:
+class OtherRevisions(Struct, frozen=True, gc=False):
     """Pods of one workload with another revision than one of its pods, to which a rule belongs."""
 
     workload: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
+
+from msgspec import structs
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
@@ -49,7 +51,7 @@ class CountingPlugin(FilterPlugin):
         refused: dict[Reason, list[str]] = {}
         fits: list[str] = []
         for name in asked.names:
-            held = [replace(each, node=name) for each in holding(state, pod, name)]
+            held = [structs.replace(each, node=name) for each in holding(state, pod, name)]
             found = refuse(self.rules_beside(state, pod, held), asked.only([name]))
             fits += found.fits.names
             for reason, names in found.refused:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 from operator import attrgetter
 from typing import Final, NamedTuple
+
+from msgspec import structs
 
 from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.view import ClusterView
@@ -106,7 +107,7 @@ def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
             if there.get(second_key) == second:
                 second_taken.add(ranks.second)
     ranks = Ranks(next(_free(taken)), next(_free(second_taken)) if mine[1:] else 0)
-    return replace(pod, deletion_cost=DeletionCost(ranks.cost, given=True))
+    return structs.replace(pod, deletion_cost=DeletionCost(ranks.cost, given=True))
 
 
 def corrections(state: ClusterView, replicas: Collection[Replica]) -> list[Correction]:

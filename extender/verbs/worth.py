@@ -32,7 +32,7 @@ def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm | LimitedTerm]
         return ()
 
     def is_at_home(term: Term) -> bool:
-        return term.pods.namespace_selector is None and term.pods.namespaces == home
+        return term.pods.namespace_selector is None and {*term.pods.namespaces} == home
 
     limits = (each for each in affinity.limits if each.limit.weight and is_at_home(each))
     return (*(each for each in affinity.preferred if is_at_home(each.term)), *limits)

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
+from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.errors import InputError
@@ -70,7 +71,7 @@ class Explain:
             if known is None or found.pod.uid != found.pod.key:
                 return found
             # Without a uid it is the pod of that name, which is not its own neighbour.
-            return replace(found, pod=replace(found.pod, uid=known.uid))
+            return replace(found, pod=structs.replace(found.pod, uid=known.uid))
 
         return await self._answer(asked)
 

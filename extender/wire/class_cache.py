@@ -83,7 +83,7 @@ def decoded_size(*documents: bytes) -> int:
     """Estimate what some JSON and the values read from it take together, in bytes.
 
     Tests hold it against the allocator: at least nine tenths of what labels, affinity and resources
-    take, and at most four times as much. O(length), at the speed of memchr: 0.1 ms for 400 KB.
+    take, and at most five times as much. O(length), at the speed of memchr: 0.1 ms for 400 KB.
     """
     return sum(
         2 * len(each)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import orjson
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
@@ -481,7 +481,7 @@ async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
     aiohttp_client: Any,
 ) -> None:
     rig = BindRig()
-    rig.api.pods["default/one"] = replace(model_pod(ONE), terminal=True)
+    rig.api.pods["default/one"] = structs.replace(model_pod(ONE), terminal=True)
     assert await bind(await aiohttp_client(rig.app), ONE, "a") == "the pod has ended"
     assert rig.api.bound == []
     assert len(rig.state.reservations) == 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from extender.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
 from extender.model.keys import Key, key_of
@@ -165,7 +165,7 @@ GANG = key_of("web", "gang")
 
 def in_group(pod: Pod, group: Key = GANG) -> Pod:
     """Make a pod part of a pod group."""
-    return replace(pod, group=group)
+    return structs.replace(pod, group=group)
 
 
 def test_the_pods_of_a_group_do_not_wait_for_each_other(in_flight: InFlightPods) -> None:

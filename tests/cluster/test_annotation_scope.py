@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
@@ -370,5 +371,5 @@ def test_labels_of_a_later_edit_are_not_on_record_for_rules_made_of_earlier_ones
     judged = state.pods["tenant/plain-a"].judged
     restarted = model_pod(stored(Pod(relabelled).on("a")))
     state = state_of()
-    state.upsert_pod(replace(restarted, record=judged))
+    state.upsert_pod(structs.replace(restarted, record=judged))
     assert (fits(state, JOB), fits(state, nobody)) == ("abc", "abc")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec import structs
 
 from extender.cluster.audits.ledgers import replica_mismatches
 from extender.cluster.audits.recount import audit
@@ -72,7 +72,7 @@ class Replicating(RuleBasedStateMachine):
         self.generation += again
         made = read(replica(name, owner, self.generation))
         self.state.upsert_pod(
-            replace(
+            structs.replace(
                 made,
                 node=on,
                 deletion_cost=cost,
@@ -84,7 +84,7 @@ class Replicating(RuleBasedStateMachine):
     @rule(name=st.sampled_from("pqr"), on=st.sampled_from(NODES), cost=st.sampled_from(COSTS))
     def reserve(self, name: str, on: str, cost: DeletionCost | None) -> None:
         """Reserve a place for one bind."""
-        made = replace(read(replica(name, generation=self.generation)), deletion_cost=cost)
+        made = structs.replace(read(replica(name, generation=self.generation)), deletion_cost=cost)
         self.claims.append(self.state.reserve(made, on, 10.0))
 
     @precondition(lambda self: self.claims)

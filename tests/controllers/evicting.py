@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -62,7 +63,7 @@ class Mover:
         if answer.became is Evicted.DONE and not dry_run:
             self.evicted.append(pod.uid)
             if self.lingers:
-                self.state.upsert_pod(replace(pod, deleting=True))
+                self.state.upsert_pod(structs.replace(pod, deleting=True))
             else:
                 self.state.remove_pod(pod.key, pod.uid)
         return answer

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -123,7 +124,7 @@ class Api:
         if known is None or known.nominated != before:
             self.calls[-1] += " overtaken"
             return False
-        self._set(replace(known, nominated=node))
+        self._set(structs.replace(known, nominated=node))
         return True
 
     async def wake(self, pod: ModelPod) -> bool:
@@ -138,7 +139,7 @@ class Api:
         self.marked.add(victim.uid)
         known = self.pods.get(victim.uid)
         if known is not None:
-            self._set(replace(known, victim_of=preemptor_in(message)))
+            self._set(structs.replace(known, victim_of=preemptor_in(message)))
         return known is not None
 
     async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
@@ -148,7 +149,7 @@ class Api:
         if known is None or dry_run:
             return known is not None
         if self.grace:
-            self._set(replace(known, deleting=True, preempted=known.uid in self.marked))
+            self._set(structs.replace(known, deleting=True, preempted=known.uid in self.marked))
         else:
             self.end(victim.uid)
         return True
@@ -167,15 +168,15 @@ class Api:
 
     def bind(self, name: str, node: str) -> None:
         """Let the scheduler bind a pod."""
-        self._set(replace(self.pods[f"default-{name}"], node=node, nominated=None))
+        self._set(structs.replace(self.pods[f"default-{name}"], node=node, nominated=None))
 
     def nominated(self, name: str, node: str) -> None:
         """Let somebody else nominate a pod."""
-        self._set(replace(self.pods[f"default-{name}"], nominated=node))
+        self._set(structs.replace(self.pods[f"default-{name}"], nominated=node))
 
     def wiped_out(self, name: str) -> None:
         """Let the scheduler remove a nomination, as at the end of an attempt."""
-        self._set(replace(self.pods[f"default-{name}"], nominated=None))
+        self._set(structs.replace(self.pods[f"default-{name}"], nominated=None))
 
     def _set(self, pod: ModelPod) -> None:
         self.pods[pod.uid] = pod

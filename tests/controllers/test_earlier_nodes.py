@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.record import Preemption, Record
@@ -22,7 +21,7 @@ def cluster(*, marked: str | None = None, leaving: str | None = None) -> Cluster
     for name in ("a", "b"):
         known = state.pods[f"default/on-{name}"]
         victim_of = WANTS.uid if marked == name else None
-        state.upsert_pod(replace(known, victim_of=victim_of, deleting=leaving == name))
+        state.upsert_pod(structs.replace(known, victim_of=victim_of, deleting=leaving == name))
     return state
 
 
@@ -68,5 +67,5 @@ def test_earlier_nodes_are_those_of(
     *,
     is_hint: bool,
 ) -> None:
-    wants = replace(WANTS, nominated=nominated)
+    wants = structs.replace(WANTS, nominated=nominated)
     assert [*earlier_nodes(state, record, wants, NOW, is_hint=is_hint)] == nodes

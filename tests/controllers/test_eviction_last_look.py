@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from extender.controllers.last_look import MOST_NODES
 from extender.errors import ApiError
@@ -66,7 +66,7 @@ def changed(rig: Rig, key: str, labels: dict[str, str]) -> SeenPod:
     known = rig.state.pods[key]
     own = known.pod_class
     other = type(own)(own.namespace, labels, own.affinity, own.written, own.size)
-    return SeenPod(replace(known, pod_class=other), "9")
+    return SeenPod(structs.replace(known, pod_class=other), "9")
 
 
 def node_is_labelled_again(rig: Rig) -> None:
@@ -85,7 +85,7 @@ def target_is_cordoned(rig: Rig) -> None:
 
 def pod_has_moved_on(rig: Rig) -> None:
     known = rig.state.pods["default/disk"]
-    rig.mover.objects.other["pods/default/disk"] = SeenPod(replace(known, uid="next"), "9")
+    rig.mover.objects.other["pods/default/disk"] = SeenPod(structs.replace(known, uid="next"), "9")
 
 
 def pod_is_edited(rig: Rig) -> None:
@@ -227,7 +227,7 @@ async def test_one_of_those_in_the_way_is_enough() -> None:
 
 
 def partner_is_back(rig: Rig) -> None:
-    new = replace(rig.state.pods["default/db"], uid="db-2", node="a")
+    new = structs.replace(rig.state.pods["default/db"], uid="db-2", node="a")
     rig.mover.objects.listed = lambda pods: [*pods, new]
 
 
@@ -241,7 +241,7 @@ def partners_are_too_many(rig: Rig) -> None:
 
 def partners_are_on_too_many_nodes(rig: Rig) -> None:
     def everywhere(pods: Sequence[ModelPod]) -> list[ModelPod]:
-        return [replace(pods[0], node=f"n{number}") for number in range(MOST_NODES + 1)]
+        return [structs.replace(pods[0], node=f"n{number}") for number in range(MOST_NODES + 1)]
 
     rig.mover.objects.listed = everywhere
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from extender.errors import ApiError
 from extender.model.objects import Namespace, SeenPod
@@ -23,12 +23,12 @@ def node_is_gone(rig: PreemptionRig) -> None:
 
 def victim_is_edited(rig: PreemptionRig) -> None:
     known = rig.state.pods["default/on-a"]
-    rig.api.objects.other["pods/default/on-a"] = SeenPod(replace(known, priority=9), "9")
+    rig.api.objects.other["pods/default/on-a"] = SeenPod(structs.replace(known, priority=9), "9")
 
 
 def victim_is_another(rig: PreemptionRig) -> None:
     known = rig.state.pods["default/on-a"]
-    rig.api.objects.other["pods/default/on-a"] = SeenPod(replace(known, uid="next"), "9")
+    rig.api.objects.other["pods/default/on-a"] = SeenPod(structs.replace(known, uid="next"), "9")
 
 
 def namespace_is_relabelled(rig: PreemptionRig) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import count
 from random import Random
 
 import pytest
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -111,9 +111,9 @@ class Rig:
                 if self.replaces and gone.uid in self.mover.evicted:
                     name = f"{gone.pod_class.namespace}-{next(self.numbers)}"
                     key = key_of(gone.pod_class.namespace, name)
-                    made = replace(gone, key=key, uid=f"{key}-uid", node=None)
+                    made = structs.replace(gone, key=key, uid=f"{key}-uid", node=None)
                     self.state.upsert_pod(made)
-                    self.state.upsert_pod(replace(made, node=self.places(made)))
+                    self.state.upsert_pod(structs.replace(made, node=self.places(made)))
             self.now += 1.0
 
     def zones(self, app: str) -> list[int]:
@@ -238,7 +238,7 @@ async def test_misses_are_remembered_while_the_successor_waits() -> None:
     for _ in range(3600):
         await rig.after(1)
         if waiting and rig.now % 8 == 0:
-            rig.state.upsert_pod(replace(waiting.pop(), node="a0"))
+            rig.state.upsert_pod(structs.replace(waiting.pop(), node="a0"))
     assert len(rig.mover.evicted) == 5
 
 
@@ -358,7 +358,7 @@ async def test_a_replica_without_the_lead_scores_successors_as_well() -> None:
     rig.leader.leads = False
     fill(rig, "web", ["a0", "a1"])
     (gone, _) = rig.state.pods.values()
-    made = replace(gone, key=key_of("web", "new"), uid="new", node=None)
+    made = structs.replace(gone, key=key_of("web", "new"), uid="new", node=None)
     await rig.after(SETTLE)
     assert not rig.state.successors.expects(made)
     await rig.after(2)
@@ -369,7 +369,7 @@ async def test_a_replica_without_the_lead_scores_successors_as_well() -> None:
     place = rig.best_node(made)
     assert place is not None
     assert place[0] != "a"
-    rig.state.upsert_pod(replace(made, node=place))
+    rig.state.upsert_pod(structs.replace(made, node=place))
     await rig.after(62)
     assert len(rig.state.successors) == 0
 
@@ -408,7 +408,7 @@ async def test_churn_in_a_balanced_cluster_moves_nobody() -> None:
             old = random.choice([*rig.state.pods.values()])
             rig.state.remove_pod(old.key, old.uid)
             key = key_of(old.pod_class.namespace, f"{old.pod_class.namespace}-{next(rig.numbers)}")
-            made = replace(old, key=key, uid=f"{key}-uid", node=None)
+            made = structs.replace(old, key=key, uid=f"{key}-uid", node=None)
             takers = rig.state.nodes.asked([*rig.state.nodes])
             scored = steered(rig.state, made, takers, 20)
             best = [
@@ -417,7 +417,7 @@ async def test_churn_in_a_balanced_cluster_moves_nobody() -> None:
                 if scored.final[raw]
             ]
             lucky = best if best and random.randrange(20) else [*takers.names]
-            rig.state.upsert_pod(replace(made, node=random.choice(lucky)))
+            rig.state.upsert_pod(structs.replace(made, node=random.choice(lucky)))
         await rig.after(1)
         rig.now += 9
         crowded += len(rig.outcomes())

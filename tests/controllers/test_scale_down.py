@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -63,7 +63,7 @@ class Costs:
         if not answer or known is None:
             return False
         self.written.append((pod.key, before, cost))
-        self.state.upsert_pod(replace(known, deletion_cost=DeletionCost(cost, given=True)))
+        self.state.upsert_pod(structs.replace(known, deletion_cost=DeletionCost(cost, given=True)))
         return True
 
 

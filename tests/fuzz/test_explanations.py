@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from msgspec import structs
 
 from extender.model.keys import Key
 from tests.fuzz.campaign import SEED, Campaign
@@ -33,7 +32,9 @@ class Asking:
             if gone is not None:
                 state.remove_pod(gone.key, gone.uid)
             for each in [pod, *placed]:
-                new = replace(each, key=Key(f"{each.key}-new"), uid=f"{each.uid}-new", node=None)
+                new = structs.replace(
+                    each, key=Key(f"{each.key}-new"), uid=f"{each.uid}-new", node=None
+                )
                 agree((state, new, names, plugins, scoring))
                 self.questions += 1
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 import extender.controllers.refused_pods.preemption
 import extender.controllers.refused_pods.victim_sets
@@ -92,7 +92,7 @@ def _evicts_for_anybody(patch: Patch) -> None:
     ineligible = extender.verbs.victims.ineligible
 
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
-        return ineligible(state, replace(pod, may_preempt=True), plugins)
+        return ineligible(state, structs.replace(pod, may_preempt=True), plugins)
 
     patch.setattr(extender.controllers.refused_pods.preemption, "ineligible", eager)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
@@ -56,7 +56,10 @@ def choose(
 ) -> str | None:
     """Choose for a pod."""
     return Chooser(state, AFFINITY).choose(
-        replace(model_pod(raw), **wish or {}), avoid=avoid, placements=placements, chance=chance
+        structs.replace(model_pod(raw), **wish or {}),
+        avoid=avoid,
+        placements=placements,
+        chance=chance,
     )
 
 

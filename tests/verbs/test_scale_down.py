@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
@@ -188,7 +188,7 @@ def test_pods_of_very_many_get_none() -> None:
     state = state_with()
     first = read(costing(spread("p"), -1001).on("a0"))
     for number in range(MOST_REPLICAS + 1):
-        state.upsert_pod(replace(first, key=Key(f"default/p{number}"), uid=f"{number}"))
+        state.upsert_pod(structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}"))
     assert cost_on(state, spread("last"), "a0") is None
     assert state.replicas is not None
     assert corrections(state, state.replicas.of(next(iter(state.replicas)))) == []
@@ -272,7 +272,7 @@ def bind_all(state: ClusterState, names: Iterable[str]) -> None:
     """Place pods one by one, and have the watch show each."""
     for number, name in enumerate(names, len(state.pods)):
         raw = spread(f"p{number}")
-        state.upsert_pod(replace(with_cost(state, read(raw), name), node=name))
+        state.upsert_pod(structs.replace(with_cost(state, read(raw), name), node=name))
 
 
 def costs_in(state: ClusterState) -> dict[str, tuple[str, int]]:
@@ -332,4 +332,4 @@ def carry_out(state: ClusterState, change: Correction) -> None:
     known = state.pod(*change.pod)
     assert known is not None
     assert (known.deletion_cost and known.deletion_cost.value) == change.before
-    state.upsert_pod(replace(known, deletion_cost=DeletionCost(change.cost, given=True)))
+    state.upsert_pod(structs.replace(known, deletion_cost=DeletionCost(change.cost, given=True)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
@@ -92,7 +92,7 @@ def test_of_a_pod_with_very_many_host_ports_not_all_nodes_are_looked_at(
     monkeypatch.setattr(victims, "MOST_CONDITIONS", 10_000)
     state = state_of([node(f"n{number}", {}, ROOM) for number in range(100)], [], [])
     wanted = tuple(HostPort("", "TCP", number) for number in range(ports))
-    asked = replace(model_pod(APART), ports=wanted)
+    asked = structs.replace(model_pod(APART), ports=wanted)
     assert sum(1 for _ in candidates(state, asked, AFFINITY, chance=0.0)) == looked_at
 
 

@@ -18,7 +18,7 @@ from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import PodReader
 from extender.wire.pod_resources import RequestsReader, key_size, resources_key
 
-LEAST, MOST = 0.9, 4.0
+LEAST, MOST = 0.9, 5.0
 """What an estimate may be of the truth."""
 MANY = 3000
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
 from extender.cluster.audits.ledgers import (
     audit_columns,
+    audit_nominated,
     audit_quotas,
     audit_replicas,
-    nominated_mismatches,
 )
 from extender.cluster.counts.annotation_scope import Kind, Scope
 from extender.cluster.counts.existing_term import (
@@ -36,9 +36,13 @@ AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
 AUDITED_KEYS = 100
 """Topology keys of large rules, in one step."""
-AUDITED_COMPARISONS = 20_000
-"""Of a class with a selector, in one step: some tens of milliseconds."""
-AUDITED_BATCHES = 20
+AUDITED_CLASSES = 2_000
+"""Classes whose rules are gone through in one step: some milliseconds."""
+AUDITED_TERMS = 64
+"""Terms whose carriers are found in the same steps."""
+AUDITED_COMPARISONS = 5_000
+"""Of a class with a selector, in one step: some milliseconds."""
+AUDITED_BATCHES = 80
 """Steps for a set that is compared with a sample of the classes."""
 
 TableName: TypeAlias = Named | tuple[PodSet, str]
@@ -116,17 +120,17 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     """Recount a live state in steps between which it may change; yield what each step found.
 
     One round over the tables that there were at its start, each compared with the placed classes
-    at its turn in O(classes); the classes themselves are first compared with the pods, on some
-    nodes at a time, then the use of quotas on some pods at a time, the nominations in O(pods), and
-    the room and what node affinity says on some nodes at a time. Of sets with many selectors a
-    sample of the classes is compared.
+    that carry its term, which are found some at a time; the classes themselves are first compared
+    with the pods, on some nodes at a time, then the use of quotas and the nominations on some pods
+    at a time, and the room and what node affinity says on some nodes at a time. Of sets with many
+    selectors a sample of the classes is compared.
     """
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
         yield None if sound else "pods by class and node"
     yield from audit_quotas(state)
-    yield "nominated pods" if nominated_mismatches(state) else None
+    yield from audit_nominated(state)
     for key in audit_replicas(state):
         yield None if key is None else f"{key} among the pods of its controller"
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
@@ -134,30 +138,76 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         wrong = room_mismatches(state, some)
         yield f"room on {wrong[0]}" if wrong else None
     yield from audit_columns(state)
-    alone = partial(_carried_alone, state)
-    for existing in list(state.existing_terms.alone):
-        if existing.classes:
-            truth = _owners(state, _live_placements(state), existing.named, alone)
-            yield _finding(existing.owners, truth, existing)
+    terms = iter(list(state.existing_terms.alone))
+    while together := list(islice(terms, AUDITED_TERMS)):
+        yield from _audit_terms(state, together)
     for large in list(state.existing_terms.large):
         yield from _audit_large(state, large)
     for counted in list(state.matching_sets):
         yield from _audit_set(state, counted)
 
 
+class _Carriers:
+    """Which placed classes carry some rules, found in steps between which the state may change."""
+
+    def __init__(
+        self, state: ClusterState, carried: Callable[[PlacedClass], Iterable[Hashable]]
+    ) -> None:
+        """`carried` tells what of interest a class carries."""
+        self._state = state
+        self._carried = carried
+        self._known: set[PlacedClass] = set()
+        self._found: dict[Hashable, list[PlacedClass]] = {}
+
+    def finding(self) -> Iterator[None]:
+        """Go through the classes that there are, some at a step."""
+        classes = iter(list(self._state.placed_classes))
+        while some := list(islice(classes, AUDITED_CLASSES)):
+            self._note(some)
+            if len(some) == AUDITED_CLASSES:
+                yield
+
+    def of(self, what: Hashable) -> Placements:
+        """Return the pods of the classes that carry something now; O(classes), but little each."""
+        self._note([each for each in self._state.placed_classes if each not in self._known])
+        # Those that have gone since have no pods, and come before another one of the same rules.
+        return {each.pod_class: each.on_nodes for each in self._found.get(what, ())}
+
+    def _note(self, classes: Sequence[PlacedClass]) -> None:
+        self._known.update(classes)
+        for placed in classes:
+            for what in self._carried(placed):
+                self._found.setdefault(what, []).append(placed)
+
+
+def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator[str | None]:
+    """Recount the owners of some terms, one at a step."""
+    alone, wanted = partial(_carried_alone, state), {each.named for each in terms}
+    carriers = _Carriers(
+        state, lambda each: wanted.intersection(named for named, _ in alone(each.pod_class))
+    )
+    for _ in carriers.finding():
+        yield None
+    for existing in terms:
+        if existing.classes:
+            truth = _owners(state, carriers.of(existing.named), existing.named, alone)
+            yield _finding(existing.owners, truth, existing)
+
+
 def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:
     """Recount the carriers of large rules, over some topology keys at a time."""
     source, tables = (large.rules, large.source), iter(list(large.tables))
+    carriers = _Carriers(
+        state, lambda each: (source,) if source in rules_by_source(each.pod_class) else ()
+    )
+    for _ in carriers.finding():
+        yield None
     while some := list(islice(tables, AUDITED_KEYS)):
-        carriers = {
-            placed.pod_class: placed.on_nodes
-            for placed in state.placed_classes
-            if source in rules_by_source(placed.pod_class)
-        }
+        placements = carriers.of(source)
         wrong = [
             table.topology.key
             for table in some
-            if table.by_value() != _by_domain(state, carriers, table.topology.key)
+            if table.by_value() != _by_domain(state, placements, table.topology.key)
         ]
         yield f"{wrong[0]} of {len(large.terms)} terms" if wrong else None
 

@@ -95,7 +95,7 @@ class ClassIndex:
         match requirement.operator:
             case Operator.IN:
                 values = self._labelled.get(requirement.key, {})
-                return sum(_size(values[value]) for value in requirement.values & values.keys())
+                return sum(_size(values[value]) for value in values.keys() & requirement.values)
             case Operator.EXISTS:
                 return self._having.get(requirement.key, 0)
             case _:

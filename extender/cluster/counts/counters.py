@@ -21,7 +21,7 @@ from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass
 
-MOST_REMATCHED = 50_000
+MOST_REMATCHED = 20_000
 """Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
 that would cost more are given up: whoever asks for them again pays, in slices."""
 MANY_SELECTORS = 64

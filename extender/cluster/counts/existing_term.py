@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from extender.cluster.counts.annotation_scope import SPEC, Kind, Scope, Source
 from extender.cluster.counts.topology import DomainTable
@@ -29,8 +30,7 @@ Named: TypeAlias = tuple[Term, Role, Source]
 rules of large classes may have it once more."""
 
 
-@dataclass(slots=True, eq=False)
-class ExistingTerm:
+class ExistingTerm(Struct, eq=False, gc=False):
     """A term in one role, and how much of it each domain holds."""
 
     term: Term

@@ -111,11 +111,11 @@ class _LabelIndex:
             self._labelled = _bits(chain.from_iterable(self._by_value.values()))
         return self._labelled
 
-    def having(self, values: AbstractSet[str]) -> Bits:
+    def having(self, values: Collection[str]) -> Bits:
         """Return the nodes that have one of some values; O(values), or O(nodes) the first time."""
         few: list[int] = []
         found = 0
-        for value in values & self._by_value.keys():
+        for value in self._by_value.keys() & values:
             numbers = self._by_value[value]
             if len(numbers) <= FEW:
                 few.extend(numbers)

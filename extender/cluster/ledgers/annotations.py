@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import structs
 
 from extender.cluster.ledgers.reservations import Reservations
 from extender.model import memory
@@ -54,7 +55,7 @@ class JudgedAnnotations:
         judged = None if pod.record is None else self._judged(pod, pod.record, old)
         if pod.node is not None:
             return pod.judged_by(judged)
-        return pod if judged == pod.judged else replace(pod, judged=judged)
+        return pod if judged == pod.judged else structs.replace(pod, judged=judged)
 
     def _judged(self, pod: Pod, record: str, old: Pod | None) -> str:
         """Return the digest, "" for none and where nobody knows."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, PodClass
@@ -124,7 +126,7 @@ class NominationLedger(NominatedPods):
         """
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.nominated
-        self._remember(Expected(replace(pod, nominated=node), before, deadline, held))
+        self._remember(Expected(structs.replace(pod, nominated=node), before, deadline, held))
         touched, self._dropped = [pod.uid, *self._dropped], []
         return sum(map(self._settle, touched)) > 0
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import replace
+
+from msgspec import structs
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.history import Kind
@@ -202,7 +203,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         if not seen.known or seen.node is not None:
             self._records.admit(record)
             return None
-        pod = replace(refusal.pod, node=None, nominated=seen.nominated)
+        pod = structs.replace(refusal.pod, node=None, nominated=seen.nominated)
         why = ineligible(self._state, pod, self._plugins)
         if why is None:
             return pod

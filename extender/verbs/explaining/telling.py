@@ -97,7 +97,7 @@ def namespaces_of(facts: TermFacts, owner: str | None) -> str:
     said = []
     pods = facts.term.pods
     if pods.namespaces:
-        own = pods.namespaces == {owner}
+        own = {*pods.namespaces} == {owner}
         listed = some(sorted(pods.namespaces), len(pods.namespaces))
         how = ", its own" if own else ", by name"
         said.append(listed if owner is None else listed + how)
