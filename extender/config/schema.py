@@ -111,8 +111,8 @@ class Hints(Block, frozen=True, kw_only=True):
     one more scheduling attempt."""
 
     max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Hints that may be open at a time. A nominated pod holds room on its node against pods of the
-    same and of lower priority."""
+    """Hints that may be open at a time, if the scheduler comes to them. A nominated pod holds room
+    on its node against pods of the same and of lower priority."""
 
     patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
     """Seconds after which a hint is withdrawn if the scheduler did not take it."""

@@ -14,13 +14,14 @@ from extender.controllers.refused_pods.hints import (
     CLOSING_SECONDS,
     hint_bounds,
 )
+from extender.controllers.refused_pods.nominations import FIRST_OPEN
 from extender.controllers.refused_pods.record import Nomination
 from extender.controllers.refused_pods.records import Records
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.web.app import callbacks_app
 from tests.answering import Answering
-from tests.builders import HOST, Pod, model_node, model_pod, node
+from tests.builders import HOST, Pod, model_node, model_pod, node, pod
 from tests.controllers.nominating import (
     ONE,
     PATIENCE,
@@ -60,6 +61,32 @@ async def test_hints_beyond_the_limits_come_later(limits: dict[str, Any]) -> Non
     rig.state.upsert_pod(model_pod(ONE.on("a")))
     await rig.pass_time(1.0)
     assert rig.api.made[1:] == [("two", None, "b")]
+
+
+async def test_as_many_are_open_as_the_scheduler_comes_to() -> None:
+    most = FIRST_OPEN + 4
+    crowd = [pod(f"p{number:02}") for number in range(5 * most)]
+    rig = NominationRig(*crowd, most=most)
+    rig.api.shown = False
+    for raw in crowd:
+        rig.refuse(raw)
+
+    def taken(hinted: list[str]) -> None:
+        for name in hinted:
+            rig.state.upsert_pod(model_pod(pod(name).on("a")))
+
+    await rig.pass_time()
+    assert rig.controller.outstanding == FIRST_OPEN
+    taken([name for name, _, _ in rig.api.made[:2]])
+    await rig.tick()
+    assert rig.controller.outstanding == FIRST_OPEN + 2
+    taken([name for name, _, _ in rig.api.made[2:]])
+    await rig.tick()
+    assert rig.controller.outstanding == most
+    await rig.pass_time(PATIENCE)
+    await rig.tick()
+    assert rig.counts()["withdrawn"] == most
+    assert rig.controller.outstanding == FIRST_OPEN, "nor fewer"
 
 
 async def test_a_hint_that_came_too_late_is_forgotten() -> None:

@@ -77,7 +77,6 @@ class HintController(RefusedPodController[Nomination]):
         self, context: ControllerContext, nominator: Nominator, limits: HintLimits
     ) -> None:
         super().__init__(context, hint_bounds(), MOST_KEPT + limits.most_outstanding)
-        self._limits = limits
         self._chance = context.clocks.chance
         self._bucket = TokenBucket(limits.per_second, context.clocks.clock)
         self._chooser = Chooser(context.state, context.plugins)
@@ -86,7 +85,12 @@ class HintController(RefusedPodController[Nomination]):
         """Seconds of searching since the last rest."""
         patches = Patches(context, nominator, Kind.HINT)
         self._nominations = Nominations(
-            context, patches, self._records, self._bucket, limits.patience
+            context,
+            patches,
+            self._records,
+            self._bucket,
+            patience=limits.patience,
+            most=limits.most_outstanding,
         )
 
     @property
@@ -176,7 +180,7 @@ class HintController(RefusedPodController[Nomination]):
         if self._state.stale is not None:
             # Places that look free may be taken.
             return False
-        if self.outstanding < self._limits.most_outstanding and self._bucket.left():
+        if self._nominations.has_room and self._bucket.left():
             return True
         self._nominations.skip(news=news)
         return False

@@ -20,8 +20,31 @@ SHOWN_SECONDS = 2.0
 """How long a nomination counts that the watch does not show."""
 MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
+FIRST_OPEN = 10
+"""Hints that may be open at first, and at least."""
+_TRIED = frozenset(("taken", "elsewhere", "refused"))
+"""Results that say that the scheduler has come to the pod."""
 RELEASE_SECONDS = 2.0
 """How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
+
+
+class Window:
+    """How many hints may be open: as many as the scheduler comes to while they last.
+
+    It comes to a pod that it refused after all that had come before. Behind a backlog that takes
+    longer than a hint's time, which then was of no use.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._least, self._most = min(FIRST_OPEN, most), most
+        self.size = self._least
+
+    def note(self, result: str) -> None:
+        """Note how a hint ended: one more may be open, or half as many."""
+        if result in _TRIED:
+            self.size = min(self.size + 1, self._most)
+        elif result == "withdrawn":
+            self.size = max(self.size // 2, self._least)
 
 
 class Nominations:
@@ -37,9 +60,14 @@ class Nominations:
         patches: Patches,
         records: Records[Nomination],
         bucket: TokenBucket,
+        *,
         patience: float,
+        most: int,
     ) -> None:
-        """`patience` is in seconds: a nomination that was not taken by then is withdrawn."""
+        """`patience` is in seconds: a nomination that was not taken by then is withdrawn.
+
+        At most so many are open at a time.
+        """
         self._state = context.state
         self._clock = context.clocks.clock
         self._skipped = context.metrics.hints
@@ -47,6 +75,12 @@ class Nominations:
         self._records = records
         self._bucket = bucket
         self._patience = patience
+        self._window = Window(most)
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether one more may be open."""
+        return len(self._records.begun) < self._window.size
 
     def placements(self) -> list[ExpectedPlacement]:
         """Return the nodes that pods are nominated for and may be bound to any moment."""
@@ -123,6 +157,8 @@ class Nominations:
         if loses_victims(self._state, pod, node):
             self._concede(record, nomination)
             return
+        if nomination.ending is None:
+            self._window.note(result)
         if record.refusal is not None and nomination.ending is None:
             record.refusal.fail(node, self._clock())
             # Who ends several attempts without a place for the pod has tried the node as well.
@@ -198,6 +234,7 @@ class Nominations:
 
     def _end(self, record: Record[Nomination], nomination: Nomination, result: str) -> None:
         self._patches.count(result, nomination.pod, nomination.node)
+        self._window.note(result)
         self._records.end(record)
 
     async def wake(self, pod: Pod, node: str) -> None:
