@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, Self
+from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
@@ -59,11 +60,15 @@ class ApiClient:
         self._limit = limit
         self._clock, self._sleep = timing.clock, timing.sleep
         self._base = URL(credentials.host)
+        self._path = self._base.raw_path.rstrip("/")
         # Once: to read the whole environment takes longer than all else that is done for a call.
         self._proxy = proxy_for(self._base)
         self.timeouts: Final = timeouts
-        self._whole = aiohttp.ClientTimeout(
-            total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.read
+        self._whole, self._until_deadline = (
+            aiohttp.ClientTimeout(
+                total=total, sock_connect=timeouts.connect, sock_read=timeouts.read
+            )
+            for total in (timeouts.total, None)
         )
         self._endless = aiohttp.ClientTimeout(
             total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle
@@ -136,7 +141,8 @@ class ApiClient:
         call.deadline = None if within is None else self._clock() + within
         try:
             async with asyncio.timeout(within):
-                return await self._read(await self._request(call, self._whole), call.path)
+                patience = self._whole if within is None else self._until_deadline
+                return await self._read(await self._request(call, patience), call.path)
         except TimeoutError as failure:
             kind = NoAnswerError if call.sent else NotSentError
             raise kind(f"{call.path}: no answer in {within:g} s") from failure
@@ -191,9 +197,7 @@ class ApiClient:
         try:
             response = await self._session.request(
                 call.method,
-                # Paths come encoded, see `paths`.
-                self._base.joinpath(call.path.lstrip("/"), encoded=True),
-                params=call.params(start),
+                self._url(call, start),
                 data=call.content and call.content.body,
                 headers=_headers(header, call.content),
                 timeout=patience,
@@ -216,6 +220,17 @@ class ApiClient:
             if _log.isEnabledFor(TRACE):
                 _log.log(TRACE, "%s %s: %s in %.3f s", call.method, call.path, code, seconds)
         return response
+
+    def _url(self, call: ApiCall, now: float) -> URL:
+        """Return where a call goes; its path comes encoded, and to look at parts takes long."""
+        base = self._base
+        return URL.build(
+            scheme=base.scheme,
+            authority=base.raw_authority,
+            path=self._path + call.path,
+            query_string=urlencode(call.params(now)),
+            encoded=True,
+        )
 
     async def _admit(self, call: ApiCall) -> None:
         if self._limit is None:

@@ -13,8 +13,10 @@ prefer counts against a place, never for a move.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import structs
 
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.nodes import NodeList
@@ -133,7 +135,7 @@ def better_node(
 
     O(nodes x tables).
     """
-    found = _better_than_its_node(state, chooser, replace(pod, node=node), margin, ())
+    found = _better_than_its_node(state, chooser, structs.replace(pod, node=node), margin, ())
     return None if found is None else found.target
 
 

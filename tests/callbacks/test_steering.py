@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from extender.callbacks.steering import Steering
 from extender.cluster.state import ClusterState
@@ -39,8 +38,8 @@ class Rig:
             room = {"pods": str(pods if name == "c0" else 110)}
             self.state.upsert_node(model_node(node(name, labels, room)))
         for name, place in (("one", "a0"), ("two", "b0")):
-            self.state.upsert_pod(replace(web(name), node=place))
-        self.moved = replace(web("moved"), node="a1")
+            self.state.upsert_pod(structs.replace(web(name), node=place))
+        self.moved = structs.replace(web("moved"), node="a1")
         self.state.expect_successor(self.moved)
         self.steering = Steering(self.state, AFFINITY, self.pointed, min_gain)
         self.successor = web("next")

@@ -83,9 +83,11 @@ class Replicating(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("pqr"), on=st.sampled_from(NODES), cost=st.sampled_from(COSTS))
     def reserve(self, name: str, on: str, cost: DeletionCost | None) -> None:
-        """Reserve a place for one bind."""
+        """Reserve a place for one bind; nobody binds a pod that is known to be bound."""
         made = structs.replace(read(replica(name, generation=self.generation)), deletion_cost=cost)
-        self.claims.append(self.state.reserve(made, on, 10.0))
+        known = self.state.pod(made.key, made.uid)
+        if known is None or known.node is None:
+            self.claims.append(self.state.reserve(made, on, 10.0))
 
     @precondition(lambda self: self.claims)
     @rule(held=st.booleans())
