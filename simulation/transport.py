@@ -176,7 +176,6 @@ class Session:
         method: str,
         url: URL,
         *,
-        params: Mapping[str, str],
         data: bytes | None,
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's name for it
         **_others: Any,
@@ -193,7 +192,7 @@ class Session:
                 raise aiohttp.ClientConnectionError("this process is dead")
         self._note_sent(method, url.path, data or b"")
         exchange = Exchange(self._link, timeout.sock_read or 3600.0, self._open)
-        request = Request(method, url.path, params, data or b"", self._by, made)
+        request = Request(method, url.path, dict(url.query), data or b"", self._by, made)
         exchange.send(self._server, request)
         try:
             status, headers = await exchange.head
