@@ -35,7 +35,7 @@ from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.kube.frames import Resource, read_event
 from extender.kube.mirroring import Mirror
 from extender.kube.observers import Unobserved
-from extender.kube.pacing import USUAL_TIMING, Slices
+from extender.kube.pacing import USUAL_TIMING, ObjectSlices
 from extender.kube.watchers import StateSink
 from extender.metrics import Metrics
 from extender.model.disruption import PodDisruptionBudget
@@ -117,7 +117,7 @@ class Bench:
         lines = [orjson.dumps({"type": kind, "object": each}) + b"\n" for kind, each in events]
 
         async def take() -> None:
-            slices = Slices()
+            slices = ObjectSlices()
             for line in lines:
                 await mirror.take(read_event(line))
                 if slices.end():

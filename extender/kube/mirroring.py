@@ -11,7 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from extender.errors import ObjectError
 from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, is_large, read_object
 from extender.kube.observers import ReflectorObserver, shortened
-from extender.kube.pacing import Slices, Timing
+from extender.kube.pacing import ObjectSlices, Timing
 from extender.kube.watching import Snapshot
 from extender.logs import CHANGES
 
@@ -110,7 +110,7 @@ class Mirror(Generic[T]):
         No event is taken meanwhile, so nothing newer is overwritten. New objects go in before old
         ones go out: for a moment too much is known to be placed rather than too little.
         """
-        slices = Slices()
+        slices = ObjectSlices()
         for obj in snapshot.objects.values():
             await self._ease(obj)
             self._sink.put(obj)

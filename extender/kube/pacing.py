@@ -60,7 +60,7 @@ def _empty(end: End) -> End:
     return End(Restart.EMPTY, "ended at once and brought nothing")
 
 
-class Slices:
+class ObjectSlices:
     """Tells, after each object, whether it is others' turn."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -48,9 +48,9 @@ from extender.kube.pacing import (
     Backoff,
     Brought,
     MirrorSettings,
+    ObjectSlices,
     Pace,
     Patience,
-    Slices,
 )
 from extender.kube.watching import Lister
 from extender.model.keys import Identity
@@ -231,7 +231,7 @@ class Reflector(Generic[T]):
         patience = Patience(self._client.timeouts.idle, IdleStreamError, first=quiet)
         stream = self._lister.events(self.mirror.version, seconds=seconds, patience=patience)
         async with contextlib.aclosing(stream):
-            slices = Slices()
+            slices = ObjectSlices()
             async for event in stream:
                 if await self.mirror.take(event):
                     patience.renew()

@@ -31,7 +31,7 @@ from extender.kube.frames import (
     read_page,
 )
 from extender.kube.limits import MOST, WITHIN
-from extender.kube.pacing import Patience, Slices
+from extender.kube.pacing import ObjectSlices, Patience
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class Lister(Generic[T]):
         return read_page(body)
 
     async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
-        slices = Slices()
+        slices = ObjectSlices()
         for raw in page.items or ():
             await self._take_one(raw, snapshot)
             if slices.end():
@@ -184,7 +184,7 @@ class Lister(Generic[T]):
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with contextlib.aclosing(stream):
-            slices = Slices()
+            slices = ObjectSlices()
             async for event in stream:
                 if ends_initial_events(event):
                     snapshot.version = event.metadata.resource_version
