@@ -110,7 +110,7 @@ class Mirror(Generic[T]):
         No event is taken meanwhile, so nothing newer is overwritten. New objects go in before old
         ones go out: for a moment too much is known to be placed rather than too little.
         """
-        slices = ObjectSlices()
+        slices = ObjectSlices(self._timing.clock)
         for obj in snapshot.objects.values():
             await self._ease(obj)
             self._sink.put(obj)

@@ -63,7 +63,7 @@ def _empty(end: End) -> End:
 class ObjectSlices:
     """Tells, after each object, whether it is others' turn."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._left = MOST.slice
         self._until = clock() + MOST.slice_seconds

@@ -95,7 +95,7 @@ class Reflector(Generic[T]):
         self._skips = RepeatingLog(_log, resource.name, self._timing.clock)
         self._pace = Pace(self._backoff)
         self.mirror = Mirror(resource, sink, self._observer, self._timing, self._skipped)
-        self._lister = Lister(client, resource, self._skipped)
+        self._lister = Lister(client, resource, self._skipped, clock=self._timing.clock)
         self._next_list_at = 0.0
         self._patience = settings.silence
         self._senseless_at: str | None = None
@@ -231,7 +231,7 @@ class Reflector(Generic[T]):
         patience = Patience(self._client.timeouts.idle, IdleStreamError, first=quiet)
         stream = self._lister.events(self.mirror.version, seconds=seconds, patience=patience)
         async with contextlib.aclosing(stream):
-            slices = ObjectSlices()
+            slices = ObjectSlices(self._timing.clock)
             async for event in stream:
                 if await self.mirror.take(event):
                     patience.renew()

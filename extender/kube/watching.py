@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from time import monotonic
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -53,6 +54,7 @@ class Lister(Generic[T]):
     client: ApiClient
     resource: Resource[T]
     skipped: Skipped
+    clock: Callable[[], float] = monotonic
     _streams: bool = True
     """Whether the server may know how to stream a list."""
 
@@ -121,7 +123,7 @@ class Lister(Generic[T]):
         return read_page(body)
 
     async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
-        slices = ObjectSlices()
+        slices = ObjectSlices(self.clock)
         for raw in page.items or ():
             await self._take_one(raw, snapshot)
             if slices.end():
@@ -184,7 +186,7 @@ class Lister(Generic[T]):
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with contextlib.aclosing(stream):
-            slices = ObjectSlices()
+            slices = ObjectSlices(self.clock)
             async for event in stream:
                 if ends_initial_events(event):
                     snapshot.version = event.metadata.resource_version
