@@ -186,6 +186,7 @@ performance: bench-intree ## measure all that docs/performance.md shows, and dra
 	@$(BIN)/python -m bench.explain $(call results,explain)
 	@$(BIN)/python -m bench.page $(call results,page)
 	@$(BIN)/python -m bench.overload $(call results,overload)
+	@$(BIN)/python -m bench.scale $(call results,scale)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler preemptors $(call results,preemptors)
 	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)
