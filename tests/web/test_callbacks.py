@@ -15,11 +15,13 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.logs import TRACE
 from extender.metrics import Metrics
+from extender.verbs.filtering import concerned
 from extender.web.app import callbacks_app
 from tests import strategies
 from tests.answering import Answering
-from tests.builders import HOST, model_node, node, pod, state_of
+from tests.builders import HOST, model_node, model_pod, node, pod, state_of
 from tests.serving import APART, LARGEST_BODY, NEW, NODES, OLD, TOGETHER, Start, ask, question
+from tests.verbs.judging import AFFINITY
 
 UNREAD = Metrics()
 
@@ -169,8 +171,13 @@ def test_names_given_twice_change_nothing(data: st.DataObject) -> None:
         # After its first mention, which is where its place in the order is.
         place = data.draw(st.integers(repeated.index(name) + 1, len(repeated)), label="place")
         repeated.insert(place, name)
-    for verb in ("filter", "prioritize"):
-        assert answered(state, verb, incoming, repeated) == answered(state, verb, incoming, once)
+    expected = answered(state, "filter", incoming, once)
+    if not concerned(state, model_pod(incoming), AFFINITY):
+        # About a pod that no rule is about, neither.
+        expected["NodeNames"] = repeated
+    assert answered(state, "filter", incoming, repeated) == expected
+    expected = answered(state, "prioritize", incoming, once)
+    assert answered(state, "prioritize", incoming, repeated) == expected
 
 
 def answered(state: ClusterState, verb: str, incoming: Any, names: list[str]) -> Any:
