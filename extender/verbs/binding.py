@@ -10,7 +10,7 @@ from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.filtering import concerned, indeterminate, judge
+from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.interaction import MOST_COMPARED, attracted
 from extender.verbs.plugins import Plugins
 
@@ -40,8 +40,6 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
         if known.node == node:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
-    if not concerned(state, pod, plugins):
-        return BindVerdict(Decision.BIND)
     # At the filter call the watch may not have shown the others yet.
     why_indeterminate = indeterminate(state, pod, plugins)
     if why_indeterminate is not None:

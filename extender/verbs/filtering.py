@@ -66,7 +66,7 @@ Effects: TypeAlias = tuple[Interaction | None, ...]
 def concerned(state: ClusterState, pod: Pod, plugins: Plugins) -> bool:
     """Return whether any plugin may refuse any node for a pod; where none does, none is looked up.
 
-    So a pod that no rule is about goes to a node that is not known yet, as in-tree.
+    So filter lets a pod that no rule is about pass on a node that is not known yet; bind does not.
     """
     return any(plugin.concerns(state, pod) for plugin in plugins)
 

@@ -58,9 +58,9 @@ def test_a_node_that_is_gone_refuses() -> None:
     assert verdict.why == "a since the filter call: node(s) unknown to the extender"
 
 
-def test_a_pod_that_no_rule_is_about_is_bound_to_a_node_that_is_not_known_yet() -> None:
+def test_a_node_that_is_not_known_yet_refuses_a_pod_that_no_rule_is_about_too() -> None:
     verdict = may_bind(cluster(), model_pod(pod("plain")), "stranger", AFFINITY)
-    assert verdict.decision is Decision.BIND
+    assert verdict.decision is Decision.REFUSE
 
 
 def test_a_pod_that_is_there_already_is_done() -> None:
