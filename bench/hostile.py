@@ -12,10 +12,9 @@ import gc
 import json
 import random
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from time import perf_counter, time
 
@@ -35,21 +34,19 @@ from bench.hostile_pods import (
 from bench.hostile_report import merged, report
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.turns import Turns
+from bench.turns import Turns, patrolling, stepwise
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
-from extender.cluster.audits.violations import Watch, patrol
 from extender.collecting import keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
-from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
 from extender.kube.frames import Resource, is_large, read_object
 from extender.metrics import Metrics
@@ -209,14 +206,9 @@ class _Bench:
         """Place the hostile pod without asking anybody, or take it away again."""
         if gone:
             self.state.remove_pod("ns0/hostile", "hostile")
-            await _stepwise(iter(partial(self.state.do_deferred, 256), 0))
+            await stepwise(iter(partial(self.state.do_deferred, 256), 0), STEPS)
         else:
             await self.watch(self.running)
-
-
-async def _stepwise(steps: Iterable[object]) -> None:
-    for _ in islice(steps, STEPS):
-        await asyncio.sleep(0)
 
 
 async def _measured(hostile: Json, pods: int) -> dict[str, float]:
@@ -244,14 +236,6 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         await bench.watch(newcomer)
         state.remove_pod("ns2/new", "new")
 
-    async def looks() -> None:
-        watch = Watch(state)
-        for step in islice(patrol(state, STEP_ENTRIES), STEPS):
-            await asyncio.sleep(0)
-            for looked, _ in enumerate(watch.take(step), 1):
-                if looked % STEP_LOOKS == 0:
-                    await asyncio.sleep(0)
-
     activities: dict[str, Callable[[], Awaitable[object]]] = {
         "the watch shows it": lambda: bench.watch(bench.waiting),
         "filter, until answered": bench.filter_until_answered,
@@ -264,7 +248,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "a new workload while it is counted": arrive,
         "a namespace is relabelled": relabel,
         "a node is relabelled": move,
-        "audit": lambda: _stepwise(audit(state)),
+        "audit": lambda: stepwise(audit(state), STEPS),
         "it is nominated": lambda: bench.watch(bench.nominated),
         "a plain pod's filter then": lambda: bench.answers.filter(bench.plain),
         "a plain pod's search for victims then": lambda: bench.search(shown(PLAIN)),
@@ -276,8 +260,8 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "a plain pod's search for victims beside it": lambda: bench.search(shown(alike(PLAIN, 1))),
         "the node that it is on is relabelled": move,
         "that is noticed": bench.evicting.look,
-        "patrol": looks,
-        "drift": lambda: _stepwise(DriftWatch(state).look(STEP_CLASSES)),
+        "patrol": lambda: patrolling(state, STEPS),
+        "drift": lambda: stepwise(DriftWatch(state).look(STEP_CLASSES), STEPS),
         "it is deleted": lambda: bench.placed(gone=True),
     }
     for name, activity in activities.items():

@@ -18,12 +18,11 @@ import orjson
 
 from bench.agreeing import Agreeing
 from bench.hostile_pods import PREFERRED, PRIORITY, REQUIRED, alike, hostile_pods
-from bench.turns import Turns
+from bench.turns import Turns, patrolling, stepwise
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
-from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
 from extender.collecting import Collector, keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
@@ -31,7 +30,6 @@ from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
-from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.kube.frames import Resource, read_event
 from extender.kube.mirroring import Mirror
 from extender.kube.observers import Unobserved
@@ -168,20 +166,6 @@ class Bench:
             collector.walk_all()
 
         return step
-
-
-async def _stepwise(steps: Iterable[object]) -> None:
-    for _ in islice(steps, STEPS):
-        await asyncio.sleep(0)
-
-
-async def _patrol(state: ClusterState) -> None:
-    watch = Watch(state)
-    for step in islice(patrol(state, STEP_ENTRIES), STEPS):
-        await asyncio.sleep(0)
-        for looked, _ in enumerate(watch.take(step), 1):
-            if looked % STEP_LOOKS == 0:
-                await asyncio.sleep(0)
 
 
 def _relabelled(key: str) -> Iterator[tuple[str, Json]]:
@@ -328,9 +312,11 @@ _CLUSTERS: Final[dict[Callable[[], ClusterState], dict[str, Callable[[Bench], Ac
         "large: a namespace with 50,000 pods is relabelled": lambda bench: bench.watching(
             NAMESPACES, _big("blue")
         ),
-        "large: audit": lambda bench: lambda: _stepwise(audit(bench.state)),
-        "large: patrol": lambda bench: lambda: _patrol(bench.state),
-        "large: drift": lambda bench: lambda: _stepwise(DriftWatch(bench.state).look(STEP_CLASSES)),
+        "large: audit": lambda bench: lambda: stepwise(audit(bench.state), STEPS),
+        "large: patrol": lambda bench: lambda: patrolling(bench.state, STEPS),
+        "large: drift": lambda bench: (
+            lambda: stepwise(DriftWatch(bench.state).look(STEP_CLASSES), STEPS)
+        ),
     },
     _small_cluster: {
         "terms: 64 pods of 4,096 are placed": lambda bench: bench.watching(PODS, _hostile("ADDED")),

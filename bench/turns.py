@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
+from itertools import islice
 from time import thread_time
 from typing import TypeVar
 
+from extender.cluster.audits.violations import Watch, patrol
+from extender.cluster.state import ClusterState
+from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
+
 T = TypeVar("T")
+
+
+async def stepwise(steps: Iterable[object], most: int) -> None:
+    """Take so many steps at most, each in a turn of its own."""
+    for _ in islice(steps, most):
+        await asyncio.sleep(0)
+
+
+async def patrolling(state: ClusterState, most: int) -> None:
+    """Look for broken rules as the program does, for so many steps at most."""
+    watch = Watch(state)
+    for step in islice(patrol(state, STEP_ENTRIES), most):
+        await asyncio.sleep(0)
+        for looked, _ in enumerate(watch.take(step), 1):
+            if looked % STEP_LOOKS == 0:
+                await asyncio.sleep(0)
 
 
 class Turns:

@@ -203,9 +203,9 @@ class Filters:
             return None
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
-        concerned = self._may_refuse(args.pod)
+        may_refuse = self._may_refuse(args.pod)
         self._state.note_asked(args.pod)
-        if concerned:
+        if may_refuse:
             verdicts = self._verdicts(args, self._plugins)
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts

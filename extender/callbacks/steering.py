@@ -6,10 +6,8 @@ from typing import Protocol
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
-from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
-from extender.verbs.repair import better_node
-from extender.verbs.topology_spread import PodTopologySpread
+from extender.verbs.repair import better_node, chooser_of_places
 
 
 class Pointer(Protocol):
@@ -30,8 +28,7 @@ class Steering:
         self, state: ClusterState, plugins: Plugins, pointer: Pointer, min_gain: int
     ) -> None:
         self._state = state
-        # As where moves are chosen: the scheduler keeps to its hard constraints.
-        self._chooser = Chooser(state, (*plugins, PodTopologySpread()))
+        self._chooser = chooser_of_places(state, plugins)
         self._pointer = pointer
         self._min_gain = min_gain
 

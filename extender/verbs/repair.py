@@ -30,7 +30,9 @@ from extender.model.objects import Pod
 from extender.model.workload import JOB
 from extender.verbs.evicting import Outcome, kept
 from extender.verbs.nominating import Chooser, ExpectedPlacement
+from extender.verbs.plugins import Plugins
 from extender.verbs.prioritizing import Scored
+from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.worth import (
     own_tables,
     own_worth,
@@ -67,6 +69,11 @@ class Improvement:
     def rank(self) -> tuple[int, int]:
         """Return what sorts moves: the one that helps most is the greatest."""
         return self.own, self.total
+
+
+def chooser_of_places(state: ClusterState, plugins: Plugins) -> Chooser:
+    """Return what chooses where moved pods go, by the hard rules that the scheduler keeps to."""
+    return Chooser(state, (*plugins, PodTopologySpread()))
 
 
 def improvements(

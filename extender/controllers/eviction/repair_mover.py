@@ -19,9 +19,7 @@ from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, Occurrence, PodMover
 from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome
-from extender.verbs.nominating import Chooser
-from extender.verbs.repair import Improvement, gain_on, improvement
-from extender.verbs.topology_spread import PodTopologySpread
+from extender.verbs.repair import Improvement, chooser_of_places, gain_on, improvement
 
 REASON: Final = "PreferredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
@@ -69,8 +67,7 @@ class RepairMover:
         self._state = context.state
         self._port = port
         self._turns = turns
-        # The scheduler keeps a successor to its hard constraints.
-        self.chooser = Chooser(context.state, (*context.plugins, PodTopologySpread()))
+        self.chooser = chooser_of_places(context.state, context.plugins)
         self._may_go = may_go
         self._min_gain, self._dry_run = min_gain, dry_run
         self._metrics, self._history = context.metrics, context.history
