@@ -196,19 +196,20 @@ async def remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """Return one line for each workload and scheduler, the best of its rounds by rate."""
-    head = ("workload", "scheduler", "pods/s", "÷ stock", "algorithm, ms")
+    head = ("workload", "scheduler", "pods/s", "÷ stock", "÷ its echo", "algorithm, ms")
     more = ("extender CPU, ms a pod", "share a host", "pods a zone")
     lines = []
     for workload in dict.fromkeys(each.workload for each in outcomes):
         modes = dict.fromkeys(each.mode for each in outcomes)
         best = {mode: _best(outcomes, workload, mode) for mode in modes}
-        for mode, each in best.items():
+        for number, (mode, each) in enumerate(best.items()):
             lines.append(
                 (
-                    workload if mode == STOCK else "",
+                    "" if number else workload,
                     mode,
                     f"{each.rate:.0f}",
-                    f"{each.rate / best[STOCK].rate:.2f}",
+                    _beside(each, best.get(STOCK)),
+                    _beside(each, best.get(f"{mode}, echo")),
                     f"{each.algorithm:.1f}",
                     f"{each.extender_cpu:.1f}" if each.extender_cpu else "",
                     "" if each.sharing is None else str(each.sharing),
@@ -216,6 +217,10 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
                 )
             )
     return table((*head, *more), lines)
+
+
+def _beside(outcome: Outcome, other: Outcome | None) -> str:
+    return f"{outcome.rate / other.rate:.2f}" if other else ""
 
 
 def _best(outcomes: Sequence[Outcome], workload: str, mode: str) -> Outcome:

@@ -190,6 +190,7 @@ class ClusterState(ClusterView):
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)
         self.version += 1
+        self.arrivals += pods > 0
         self.rule_watch.moved(pod.pod_class, node)
 
     def _settle_quotas(self, namespace: str) -> None:
@@ -252,7 +253,11 @@ class ClusterState(ClusterView):
     def _drop(self, reservation: Reservation) -> None:
         reservation.claims.clear()
         self._reservations.remove(reservation)
-        self._displace(reservation.pod)
+        reserved = reservation.pod
+        self._displace(reserved)
+        known = self.pod(reserved.key, reserved.uid)
+        if known is not None and known.node == reserved.node:
+            self.arrivals += known.pod_class == reserved.pod_class
 
     def _settle(self, key: str, uid: str) -> None:
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""

@@ -130,6 +130,8 @@ class ClusterView:
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0
         """How often of that only because a nomination came or went, as hints do by themselves."""
+        self.arrivals = 0
+        """How often of that only because a pod took a place, or was seen where it was bound."""
         self.left_out: Sequence[Pod] = ()
         """The pods that are left out of the counts at this moment, as they would count."""
         self.stale: str | None = None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from unittest.mock import patch
+
 import pytest
 
+from extender.cluster.state import ClusterState
 from extender.controllers.reconciling import LOOK_SECONDS
-from tests.builders import Pod, model_pod, pod
+from extender.verbs.nominating import Chooser
+from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term
 from tests.controllers.nominating import (
     ONE,
     THREE,
@@ -55,6 +60,52 @@ async def test_a_search_of_all_nodes_needs_no_hint_until_something_changes() -> 
     rig.state.remove_pod("default/one", "default-one")
     await rig.tick()
     assert rig.api.made == [("three", None, "a")], "the wake-up came before the watch event"
+
+
+SEARCHED_AGAIN: dict[str, tuple[Callable[[ClusterState], object], bool]] = {
+    "a pod takes a place": (lambda state: state.upsert_pod(model_pod(pod("x").on("a"))), False),
+    "a pod is bound by us": (lambda state: state.reserve(model_pod(pod("x")), "a", 1e9), False),
+    "and the watch shows it": (lambda state: bound(state, "a", "a"), False),
+    "a pod that we meant to bind elsewhere": (lambda state: bound(state, "a", "b"), True),
+    "another pod is gone": (lambda state: state.remove_pod("default/y", "default-y"), True),
+    "a node has other labels": (
+        lambda state: state.upsert_node(model_node(node("a", {HOST: "a", "disk": "ssd"}))),
+        True,
+    ),
+}
+"""What happens, and whether the nodes are looked through again for a pod that found none."""
+
+
+def bound(state: ClusterState, meant: str, shown: str) -> None:
+    """Have a pod bound by us, and shown."""
+    state.reserve(model_pod(pod("x")), meant, 1e9)
+    state.upsert_pod(model_pod(pod("x").on(shown)))
+
+
+@pytest.mark.parametrize(("change", "again"), SEARCHED_AGAIN.values(), ids=SEARCHED_AGAIN)
+async def test_nodes_are_looked_through_again_after_a_change_that_may_help(
+    change: Callable[[ClusterState], object], again: bool
+) -> None:
+    rig = NominationRig(ONE.on("a"), TWO.on("b"), THREE, pod("y").on("a"))
+    with patch.object(Chooser, "choose", autospec=True, side_effect=Chooser.choose) as search:
+        rig.refuse(THREE)
+        await rig.tick()
+        assert search.call_count == 1
+        change(rig.state)
+        rig.refuse(THREE)
+        await rig.tick()
+        assert search.call_count == 1 + again
+
+
+async def test_a_pod_that_wants_company_is_pointed_to_it_when_it_comes() -> None:
+    follower = pod("follower").affinity(term(HOST, selector(app="db")))
+    rig = NominationRig(follower)
+    rig.refuse(follower)
+    await rig.tick()
+    assert rig.api.made == []
+    rig.state.upsert_pod(model_pod(pod("db").labels(app="db").on("b")))
+    await rig.tick()
+    assert rig.api.made == [("follower", None, "b")]
 
 
 async def test_what_was_in_vain_for_a_port_is_tried_for_a_pod_without_it() -> None:

@@ -1,12 +1,17 @@
-"""For how long a refused pod is remembered that the watch does not show."""
+"""For how long a refused pod is remembered that nobody shows, and what changes may help one."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 
-from extender.controllers.refused_pods.refusals import GONE_SECONDS, Refusal
+from extender.controllers.refused_pods.refusals import GONE_SECONDS, Refusal, changes_for
 from extender.timing import LONGEST_PAUSE_SECONDS
-from tests.builders import model_pod, pod
+from extender.verbs.filtering import judge
+from tests import builders, strategies
+from tests.builders import model_pod, pod, state_of
+from tests.verbs.judging import AFFINITY
 
 HEARD = 100.0
 
@@ -46,3 +51,27 @@ def test_a_pod_that_is_refused_anew_is_looked_for_anew() -> None:
     assert refused.wait_for_watch(later, known=False) is None
     refused.heard = later
     assert refused.wait_for_watch(later + 0.1, known=False) == pytest.approx(0.1 / 8)
+
+
+@pytest.mark.thorough
+@given(data=st.data())
+def test_a_pod_that_takes_a_place_opens_none_for_those_whom_that_cannot_help(
+    data: st.DataObject,
+) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    waits = model_pod(data.draw(strategies.incoming_pods(cluster, placed=False), label="waits"))
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+    asked = state.nodes.asked(list(state.nodes))
+
+    def fitting() -> set[str]:
+        return {*judge(state, waits, asked, AFFINITY).fits.names}
+
+    before, fits = changes_for(state, waits), fitting()
+    alike = data.draw(strategies.incoming_pods(cluster, placed=False), label="alike")
+    newcomer = builders.pod("x", waits.pod_class.namespace).labels(alike["metadata"]["labels"])
+    state.upsert_pod(model_pod(newcomer.on(data.draw(st.sampled_from(strategies.NODE_NAMES)))))
+    if changes_for(state, waits) == before:
+        event("whom it cannot help")
+        assert fitting() <= fits
+    else:
+        event("who may want company")

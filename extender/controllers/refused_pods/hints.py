@@ -9,7 +9,7 @@ know this as hints.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from extender.controllers.refused_pods.refusals import (
     SETTLING_SECONDS,
     Refusal,
     UnschedulableCache,
+    changes_for,
     is_whole_search,
     prospects,
 )
@@ -80,7 +81,7 @@ class HintController(RefusedPodController[Nomination]):
         self._chance = context.clocks.chance
         self._bucket = TokenBucket(limits.per_second, context.clocks.clock)
         self._chooser = Chooser(context.state, context.plugins)
-        self._unschedulable = UnschedulableCache(context.state, memory.FRUITLESS)
+        self._unschedulable = UnschedulableCache(memory.FRUITLESS)
         self._searched = 0.0
         """Seconds of searching since the last rest."""
         patches = Patches(context, nominator, Kind.HINT)
@@ -106,12 +107,14 @@ class HintController(RefusedPodController[Nomination]):
 
     def refused(self, pod: Pod, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about; O(log n)."""
-        nomination = self._records.refuse(pod).begun
+        record = self._records.refuse(pod)
+        nomination = record.begun
         if nomination is not None and pod.nominated == nomination.node:
             # A request from before the scheduler saw the nomination would say nothing about it.
             nomination.refused = True
-        # Every node was tried in vain in a whole search; pointing to one would be of no use.
-        if not is_whole_search(refused) or nomination is not None:
+        # Every node was tried in vain, in a whole search or by us; to point to one is of no use.
+        in_vain = is_whole_search(refused) or self._is_in_vain(record)
+        if nomination is not None or not in_vain:
             self._queue.add_after(pod.uid, SETTLING_SECONDS)
 
     # Told by bind
@@ -151,6 +154,17 @@ class HintController(RefusedPodController[Nomination]):
 
     # Refused
 
+    def _waiting(self) -> Iterator[str]:
+        records = map(self._records.get, super()._waiting())
+        return (each.uid for each in records if each is not None and not self._is_in_vain(each))
+
+    def _is_in_vain(self, record: Record[Nomination]) -> bool:
+        """Return whether all nodes were looked through, and nothing has changed that may help."""
+        refusal = record.refusal
+        if refusal is None or refusal.towards is not None or refusal.pod.nominated is not None:
+            return False
+        return refusal.in_vain_after == changes_for(self._state, refusal.pod)
+
     async def _help(self, record: Record[Nomination], refusal: Refusal) -> float | None:
         """Nominate a node for a pod, if there is one for it and it is our turn."""
         now = self._clock()
@@ -188,6 +202,8 @@ class HintController(RefusedPodController[Nomination]):
     async def _nominate(
         self, record: Record[Nomination], refusal: Refusal, seen: Observed
     ) -> float | None:
+        if self._is_in_vain(record):
+            return None
         pod, now = refusal.pod, self._clock()
         await self._warm_up.prepare(pod)
         waits = record.refusal is refusal and record.state(self._clock()) is State.REFUSED
@@ -210,7 +226,9 @@ class HintController(RefusedPodController[Nomination]):
         if refusal.towards is not None:
             return None if refusal.towards in refusal.tried else refusal.towards
         pod, key, placements = refusal.pod, prospects(refusal.pod), self._nominations.placements()
-        if self._unschedulable.knows(key):
+        changes = changes_for(self._state, pod)
+        if self._unschedulable.knows(key, changes):
+            refusal.in_vain_after = changes
             return None
         start = self._clock()
         node = self._chooser.choose(
@@ -218,7 +236,8 @@ class HintController(RefusedPodController[Nomination]):
         )
         self._searched += self._clock() - start
         if node is None and not refusal.tried and not placements:
-            self._unschedulable.note(key, pod.size)
+            self._unschedulable.note(key, changes, pod.size)
+            refusal.in_vain_after = changes
         return node
 
     def _outlook(self, refusal: Refusal) -> Hashable:

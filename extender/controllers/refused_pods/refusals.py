@@ -58,6 +58,8 @@ class Refusal:
     """The node to nominate, for a pod that was not refused elsewhere; None to choose one."""
     outlook: Hashable = None
     """What its chances hung on when a node was chosen that the scheduler then refused."""
+    in_vain_after: int = -1
+    """The changes after which all nodes were looked through in vain."""
     _held_until: float = 0.0
     _ended: float = -inf
     _is_news: bool = False
@@ -78,6 +80,8 @@ class Refusal:
 
     def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
         """Take over what the latest request says."""
+        if prospects(pod) != prospects(self.pod):
+            self.in_vain_after = -1
         self.pod, self.refused, self.heard, self.towards = pod, refused, now, None
         self._is_news = True
 
@@ -154,23 +158,28 @@ def wishes(pod: Pod) -> Hashable:
     return *of_node, pod.priority, pod.charge
 
 
+def changes_for(state: ClusterState, pod: Pod) -> int:
+    """Count the changes that may help a pod, its own apart.
+
+    Another pod that takes a place helps those alone who want company, and those about whom there
+    may be a limit in percent.
+    """
+    rules = pod.pod_class.affinity
+    if rules.required or rules.limits or state.existing_terms.limits:
+        return state.version
+    return state.version - state.arrivals
+
+
 class UnschedulableCache:
-    """Keys that nothing was found for, bounded in bytes; all are forgotten with the next change."""
+    """Keys that nothing was found for, each after so many changes; bounded in bytes."""
 
-    def __init__(self, state: ClusterState, budget: int) -> None:
-        self._state = state
-        self._budget = budget
-        self._version = -1
-        """Of the state that it is true of."""
-        self._known: LruCache[Hashable, bool] = LruCache(budget)
+    def __init__(self, budget: int) -> None:
+        self._known: LruCache[Hashable, int] = LruCache(budget)
 
-    def knows(self, key: Hashable) -> bool:
-        """Return whether nothing was found for a key in the state as it is now."""
-        if self._version != self._state.version:
-            self._version, self._known = self._state.version, LruCache(self._budget)
-        return bool(self._known.get(key))
+    def knows(self, key: Hashable, changes: int) -> bool:
+        """Return whether nothing was found for a key, and nothing has changed since."""
+        return self._known.get(key) == changes
 
-    def note(self, key: Hashable, size: int) -> None:
-        """Note that nothing was found, unless the state has changed since somebody asked last."""
-        if self._version == self._state.version:
-            self._known.put(key, value=True, size=size)
+    def note(self, key: Hashable, changes: int, size: int) -> None:
+        """Note that nothing was found, by a search that began after so many changes."""
+        self._known.put(key, changes, size)

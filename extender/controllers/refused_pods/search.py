@@ -140,7 +140,7 @@ class Search:
         self._plugins = plugins
         self._clocks = clocks
         self._turn = asyncio.Lock()
-        self._unschedulable = UnschedulableCache(state, memory.WITHOUT_VICTIMS)
+        self._unschedulable = UnschedulableCache(memory.WITHOUT_VICTIMS)
         self._rankings: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
         """The latest ones, by what is the same for all pods that share one."""
 
@@ -156,7 +156,8 @@ class Search:
         key = prospects(pod), pod.nominated, passed
         size = pod.size + PER_NAME * len(passed or ())
         async with self._turn:
-            if self._unschedulable.knows(key):
+            version = self._state.version
+            if self._unschedulable.knows(key, version):
                 return None
             slices = Slices(self._clocks, REST_UNSCHEDULABLE if refusal.unschedulable else rest)
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
@@ -166,7 +167,7 @@ class Search:
             best = await self._shared(alike, look) or await self._anew(alike, size, look)
             refusal.unschedulable = best is None
             if best is None:
-                self._unschedulable.note(key, size)
+                self._unschedulable.note(key, version, size)
         return best
 
     async def beats(self, refusal: Refusal, pod: Pod, rank: Rank) -> bool:
