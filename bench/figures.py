@@ -49,6 +49,10 @@ _NAMES = 500
 """What a scheduler asks about at 5,000 nodes."""
 
 _BARS = (STOCK, FAST, ASSIST, REPLACE)
+_SOURCES = {
+    False: ("from an API server", _COLORS["ours"]),
+    True: ("from a file", _COLORS["echo"]),
+}
 
 Point = tuple[float, float]
 
@@ -62,6 +66,8 @@ def main() -> None:
     _save(_cycles(plugin), "cycle", plugin["machine"])
     rates = _read("rates.json")
     _save(_rates(rates["outcomes"]), "rates", rates["machine"])
+    scale = _read("scale.json")
+    _save(_scale(scale["clusters"]), "scale", scale["machine"])
 
 
 def _read(name: str) -> Any:
@@ -141,6 +147,28 @@ def _rates(outcomes: Any) -> Figure:
     axis.invert_yaxis()
     axis.set_xlabel("pods placed a second")
     axis.legend(frameon=False)
+    return figure
+
+
+def _scale(clusters: Any) -> Figure:
+    """Draw what a cluster costs, over its pods, by where it is read from."""
+    panels = {
+        "seconds until ready": "ready",
+        "MiB at rest": "resident",
+        f"µs for one pod, {_NAMES} nodes asked about": "quiet",
+    }
+    figure, axes = plt.subplots(1, len(panels), figsize=(10, 3.2))
+    for axis, (title, field) in zip(axes, panels.items(), strict=True):
+        for source, (label, color) in _SOURCES.items():
+            found = [each for each in clusters if each["size"]["from_file"] is source]
+            points = sorted((each["size"]["pods"] / 1e6, each[field]) for each in found)
+            axis.plot(*zip(*points, strict=True), "o-", color=color, label=label, ms=4)
+        axis.set_ylim(bottom=0)
+        axis.set_xlim(left=0)
+        axis.set_title(title, fontsize=10)
+        axis.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}")
+    axes[0].legend(frameon=False, fontsize=9)
+    figure.supxlabel("million pods, on 5,000 to 130,000 nodes", fontsize=10)
     return figure
 
 

@@ -56,7 +56,19 @@ class Size:
 
 
 USUAL, LARGE = Size(5_000, 150_000), Size(15_000, 500_000)
-SIZES = (USUAL, LARGE, Size(5_000, 150_000, True), Size(65_000, 1_000_000, True))  # noqa: FBT003
+SIZES = (
+    USUAL,
+    LARGE,
+    *(
+        Size(nodes, pods, from_file=True)
+        for nodes, pods in (
+            (5_000, 150_000),
+            (15_000, 500_000),
+            (65_000, 1_000_000),
+            (130_000, 2_000_000),
+        )
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
