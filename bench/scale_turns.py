@@ -159,7 +159,7 @@ class Bench:
         return look
 
     def walk(self) -> Activity:
-        """Return what has the collector walk all that there is, as it does each hour."""
+        """Return what has the collector walk all that there is: its last resort."""
         collector = Collector(lambda: 1e9)
 
         async def step() -> None:
@@ -300,7 +300,7 @@ _EVERYWHERE: Final[dict[str, Callable[[Bench], Activity]]] = {
     "filter and prioritize": lambda bench: bench.asking("/filter", "/prioritize"),
     "preempt": Bench.preempt,
     "a search for victims": Bench.search,
-    "a full walk of the collector": Bench.walk,
+    "a full walk of the collector, its last resort": Bench.walk,
 }
 _CLUSTERS: Final[dict[Callable[[], ClusterState], dict[str, Callable[[Bench], Activity]]]] = {
     _large_cluster: {

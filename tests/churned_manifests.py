@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from extender.cluster.counts.pod_sets import MANY_TERMS
+
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -20,6 +22,8 @@ class Sizes:
     """With some 8 KiB of labels, or of rules."""
     huge: int = 1000
     """With 400 KiB of them."""
+    many: int | None = None
+    """With so many preferred terms that they are counted as one set; a multiple of ten."""
 
 
 class Manifests:
@@ -69,7 +73,10 @@ class Manifests:
             "nodeAffinity": self._nodes_wanted(number),
             "podAffinity": {
                 REQUIRED: required,
-                PREFERRED: [{"weight": 1, "podAffinityTerm": preferred}],
+                PREFERRED: [
+                    {"weight": 1, "podAffinityTerm": preferred},
+                    *self._many(number),
+                ],
             },
             "podAntiAffinity": {
                 REQUIRED: [
@@ -78,6 +85,13 @@ class Manifests:
                 ]
             },
         }
+
+    def _many(self, number: int) -> Iterator[dict[str, object]]:
+        """Yield terms about nobody."""
+        many = self._sizes.many
+        for each in range(MANY_TERMS if many and number % many == 0 else 0):
+            nobody = {"matchLabels": {"app": f"nobody-{number}-{each}"}}
+            yield {"weight": 1, "podAffinityTerm": {"labelSelector": nobody, "topologyKey": ZONE}}
 
     def _nodes_wanted(self, number: int) -> dict[str, object]:
         """Return rules about nodes that all of them meet, and no other pod has.

@@ -76,6 +76,13 @@ def frozen_circle(looks: Collector) -> weakref.ref[Circle]:
     return weakref.ref(circle)
 
 
+def found_circles(number: int = WALKS.circles) -> None:
+    """Have at least so many objects found in circles."""
+    circles = [Circle() for _ in range(number)]
+    del circles
+    gc.collect()
+
+
 def became_due() -> None:
     """Have as many collections of young objects as it takes."""
     for _ in range(WALKS.due):
@@ -166,6 +173,7 @@ def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> Non
     assert gone() is not None, "little is frozen beside what was: it is not walked yet"
     # Once more as many, because what other tests have left may go meanwhile.
     kept += survivors(2 * sys.getallocatedblocks() + WALKS.spare)
+    found_circles()
     became_due()
     looks.step()
     assert gone() is None
@@ -205,6 +213,7 @@ def test_memory_is_looked_at_though_all_that_is_new_was_passed_over() -> None:
     gc.freeze()
     looks.step()
     assert gone() is not None
+    found_circles()
     now = WALKS.look
     looks.step()
     assert gone() is None
@@ -216,6 +225,39 @@ def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:
     looks = collector(lambda: next(times))
     gone = frozen_circle(looks)
     assert gone() is not None
+    found_circles()
     became_due()
     looks.step()
     assert gone() is None
+
+
+def test_no_full_walk_is_due_where_hardly_a_circle_was_found() -> None:
+    now = 0.0
+    looks = collector(lambda: now)
+    gone = frozen_circle(looks)
+    kept = survivors(2 * sys.getallocatedblocks() + WALKS.spare)
+    found_circles(WALKS.circles // 10)
+    now = 2 * WALKS.full
+    looks.step()
+    assert gone() is not None
+    found_circles()
+    now += WALKS.look
+    looks.step()
+    assert gone() is None
+    assert kept
+
+
+def test_circles_count_until_a_full_walk_alone() -> None:
+    now = 0.0
+    looks = collector(lambda: now)
+    found_circles()
+    became_due()
+    now = WALKS.full
+    with full_collections() as found:
+        looks.step()
+    assert len(found) == 2, "what is new, and all there is"
+    became_due()
+    now *= 3
+    with full_collections() as found:
+        looks.step()
+    assert len(found) == 1

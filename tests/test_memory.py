@@ -17,6 +17,7 @@ from extender.wire.objects import NodeReader, PodReader
 from tests.builders import node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
+from tests.circles import left_in_circles
 
 pytestmark = pytest.mark.thorough
 
@@ -181,6 +182,15 @@ async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
     assert len(hints.begun) == 0
     assert churn.state.node_rules._pods == {}
     assert len(churn.state.nominated) == 0
+
+
+async def test_what_comes_and_goes_leaves_no_circles() -> None:
+    churn = Churn(Sizes(large=20, huge=150, many=20), most_matching_sets=100)
+    await churn.run(300)
+    with left_in_circles(object) as found:
+        await churn.run(300)
+        churn.state.do_deferred()
+    assert not found
 
 
 def test_the_page_states_the_sum_of_all_budgets() -> None:

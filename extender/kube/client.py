@@ -176,12 +176,16 @@ class ApiClient:
                 response = await self._send(call, patience, header)
             if response.status in _DONE:
                 return response
-            failure = await _failure(response)
-            if not (failure.throttled and call.can_wait(failure.retry_after, self._clock())):
-                raise failure
+            try:
+                raise await _failure(response)
+            except StatusError as failure:
+                # Kept under a name of this frame, it would be a circle (`extender.collecting`).
+                wait = failure.retry_after
+                if not (failure.throttled and call.can_wait(wait, self._clock())):
+                    raise
             # Turned away, so nobody works on it.
             call.sent = False
-            await self._sleep(failure.retry_after or 0.0)
+            await self._sleep(wait or 0.0)
 
     async def _send(
         self, call: ApiCall, patience: aiohttp.ClientTimeout, header: str | None

@@ -196,11 +196,11 @@ class End:
     retry_after: float | None = None
 
 
-def end_of_watch(failure: ExtenderError) -> End:
-    """Say how to go on after a watch that failed; raises again what needs a new list."""
+def end_of_watch(failure: ExtenderError) -> End | None:
+    """Say how to go on after a watch that failed; None when that needs a new list."""
     match failure:
         case EndlessLineError() | HistoryError():
-            raise failure
+            return None
         case IdleStreamError():
             return End(Restart.IDLE, str(failure))
         case BrokenAnswerError():
@@ -210,7 +210,7 @@ def end_of_watch(failure: ExtenderError) -> End:
         case StatusError(throttled=True):
             return End(Restart.THROTTLED, str(failure), wait=True, retry_after=failure.retry_after)
         case _:
-            raise failure
+            return None
 
 
 def why_relist(failure: ExtenderError) -> tuple[Relist, float | None]:

@@ -253,7 +253,8 @@ class Lines:
             raise EndlessLineError(f"an event of more than {MOST.line} bytes") from failure
         # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
         except (aiohttp.ClientError, OSError, RuntimeError) as failure:
-            raise BrokenAnswerError(words(failure)) from failure
+            # The stream keeps the failure, whose traceback has the stream: a circle.
+            raise BrokenAnswerError(words(failure)) from failure.with_traceback(None)
         if not line:
             raise StopAsyncIteration
         return line

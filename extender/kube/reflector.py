@@ -178,6 +178,15 @@ class Reflector(Generic[T]):
         known = self.mirror.version
         return known.isdecimal() and is_older(await self._lister.present_version(), known)
 
+    def _is_senseless(self) -> bool:
+        """Note a line that makes no sense; return whether one from the same version did not either.
+
+        The server tells again what came after our version. But if it makes no sense twice, it never
+        will.
+        """
+        before, self._senseless_at = self._senseless_at, self.mirror.version
+        return before == self._senseless_at
+
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when only a list can tell how to go on."""
         lost_at: float | None = None
@@ -190,15 +199,11 @@ class Reflector(Generic[T]):
                     lost_at = None
                 await self._watch(self._quiet_seconds())
                 end = End(Restart.ENDED, "ended")
-            except BrokenLineError as failure:
-                # The server tells again what came after our version. But if that makes no sense
-                # either, it never will.
-                if self._senseless_at == self.mirror.version:
-                    raise
-                self._senseless_at = self.mirror.version
-                end = end_of_watch(failure)
             except ExtenderError as failure:
-                end = end_of_watch(failure)
+                ended = end_of_watch(failure)
+                if ended is None or (isinstance(failure, BrokenLineError) and self._is_senseless()):
+                    raise
+                end = ended
             if lost_at is None and end.reason in _LOST:
                 lost_at = self._timing.clock()
             brought = Brought.NOTHING

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.audits import ledgers
+from extender.cluster.audits import ledgers, recount
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HostPort
@@ -14,6 +14,7 @@ from tests.builders import (
     ZONE,
     Pod,
     crossing,
+    model_node,
     model_pod,
     model_quota,
     node,
@@ -57,6 +58,42 @@ def test_a_wrong_counter_is_named() -> None:
     assert ZONE in of_owners
     assert of_matches is not None
     assert "web" in of_matches
+
+
+def wide_state(replicas: int) -> ClusterState:
+    """Build the same with a replica on each of many nodes."""
+    nodes = [node(f"n{number}", {ZONE: f"z{number % 3}"}) for number in range(replicas)]
+    state = state_of(nodes, [], [replica(number) for number in range(replicas)])
+    state.prefilter_state(model_pod(replica(0)).pod_class)
+    return state
+
+
+def replica(number: int) -> Pod:
+    made = pod(f"p{number}").labels(app="web")
+    return made.anti_affinity(term(ZONE, selector(app="web"))).on(f"n{number}")
+
+
+@pytest.mark.parametrize("moved", [None, *range(16)])
+def test_a_class_on_many_nodes_is_counted_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, moved: int | None
+) -> None:
+    monkeypatch.setattr(recount, "AUDITED_PLACES", 10)
+    state, steps = wide_state(35), 0
+    for found in audit(state):
+        assert found is None
+        if steps == moved:
+            state.remove_pod("default/p5", "default-p5")
+            state.upsert_node(model_node(node("n6", {ZONE: "z9"})))
+        steps += 1
+    assert steps >= len(list(audit(a_state()))) + (3 if moved is None else 0)
+
+
+def test_a_wrong_counter_of_a_class_on_many_nodes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recount, "AUDITED_PLACES", 10)
+    state = wide_state(35)
+    (existing,) = state.existing_terms
+    existing.owners.counts[0] += 1
+    assert any(found and ZONE in found for found in audit(state))
 
 
 def test_a_pod_that_slipped_through_is_noticed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
@@ -31,6 +31,7 @@ from extender.model.annotation_rules import Standing
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import NO_AFFINITY
+from extender.model.stepping import at_once
 
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
@@ -40,6 +41,8 @@ AUDITED_CLASSES = 2_000
 """Classes whose rules are gone through in one step: some milliseconds."""
 AUDITED_TERMS = 64
 """Terms whose carriers are found in the same steps."""
+AUDITED_PLACES = 4_000
+"""Nodes of a class that are looked up in one step: some milliseconds."""
 AUDITED_COMPARISONS = 5_000
 """Of a class with a selector, in one step: some milliseconds."""
 AUDITED_BATCHES = 80
@@ -50,6 +53,8 @@ Tables: TypeAlias = dict[TableName, dict[str, int]]
 """Per table the non-zero counts by the domain's label value."""
 Placements: TypeAlias = dict[PodClass, dict[int, int]]
 """Placed pods of each class by the number of their node."""
+_Counting: TypeAlias = Generator[None, None, dict[str, int]]
+"""Steps after which there is what pods add to each domain."""
 
 
 def live(state: ClusterState) -> Tables:
@@ -72,10 +77,12 @@ def recount(state: ClusterState) -> Tables:
     """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
     placements = _placements(state)
     existing = {named for pod_class in placements for named, _ in _carried_by(pod_class)}
-    tables: Tables = {named: _owners(state, placements, named) for named in existing}
+    tables: Tables = {named: at_once(_owners(state, placements, named)) for named in existing}
     for counted in state.matching_sets:
         if counted.pending is None:
-            tables[counted.name] = _matching(state, placements, counted)
+            weights = _weights(state, placements, counted)
+            key = counted.table.topology.key
+            tables[counted.name] = at_once(_by_domain(state, placements, key, weights))
     return tables
 
 
@@ -181,17 +188,22 @@ class _Carriers:
 
 
 def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator[str | None]:
-    """Recount the owners of some terms, one at a step."""
+    """Recount the owners of some terms, one at a step or in a few."""
     alone, wanted = partial(_carried_alone, state), {each.named for each in terms}
     carriers = _Carriers(
         state, lambda each: wanted.intersection(named for named, _ in alone(each.pod_class))
     )
     for _ in carriers.finding():
         yield None
+
+    def counting(named: Named) -> _Counting:
+        return _owners(state, carriers.of(named), named, alone)
+
     for existing in terms:
         if existing.classes:
-            truth = _owners(state, carriers.of(existing.named), existing.named, alone)
-            yield _finding(existing.owners, truth, existing)
+            truth = yield from _settled(existing.owners, partial(counting, existing.named))
+            if existing.classes:
+                yield _finding(existing.owners, truth, existing)
 
 
 def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:
@@ -207,7 +219,7 @@ def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]
         wrong = [
             table.topology.key
             for table in some
-            if table.by_value() != _by_domain(state, placements, table.topology.key)
+            if table.by_value() != at_once(_by_domain(state, placements, table.topology.key))
         ]
         yield f"{wrong[0]} of {len(large.terms)} terms" if wrong else None
 
@@ -215,30 +227,39 @@ def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]
 def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | None]:
     """Recount a set, a step at a time where there is much to compare."""
     classes = list(state.placed_classes)
-    if counted.size * len(classes) > AUDITED_COMPARISONS:
+    sampled = counted.size * len(classes) > AUDITED_COMPARISONS
+    if sampled:
         batch = max(1, AUDITED_COMPARISONS // counted.size)
         stride = max(1, len(classes) // (AUDITED_BATCHES * batch))
         sample = iter(classes[::stride])
         while some := list(islice(sample, batch)):
             wrong = any(not _is_member_as_it_should(state, counted, placed) for placed in some)
             yield f"members of a set over {counted.table.topology.key}" if wrong else None
-        if counted in state.matching_sets and counted.pending is None:
-            members = {placed.pod_class: placed.on_nodes for placed in counted.members}
-            weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
-            truth = _by_domain(state, members, counted.table.topology.key, weights)
-            yield _finding(counted.table, truth, counted)
-    elif counted in state.matching_sets and counted.pending is None:
-        placements, key = _live_placements(state), counted.table.topology.key
-        weighed = _weights(state, placements, counted)
-        found = _finding(counted.table, _by_domain(state, placements, key, weighed), counted)
-        total = _adds_up(counted, placements, weighed)
-        yield found or (None if total else f"total of a set over {key}")
+    if not _is_kept(state, counted):
+        return
+    counting = _members if sampled else _matching
+    truth = yield from _settled(counted.table, lambda: counting(state, counted))
+    if _is_kept(state, counted):
+        found, placements = _finding(counted.table, truth, counted), _live_placements(state)
+        total = sampled or _adds_up(counted, placements, _weights(state, placements, counted))
+        yield found or (None if total else f"total of a set over {counted.table.topology.key}")
+
+
+def _is_kept(state: ClusterState, counted: MatchingPods) -> bool:
+    return counted in state.matching_sets and counted.pending is None
+
+
+def _settled(table: DomainTable, counting: Callable[[], _Counting]) -> _Counting:
+    """Count what should be in a table, in steps; once more in one go if it moved meanwhile."""
+    before = table.version
+    truth = yield from counting()
+    return truth if table.version == before else at_once(counting())
 
 
 def _is_member_as_it_should(
     state: ClusterState, counted: MatchingPods, placed: PlacedClass
 ) -> bool:
-    if counted not in state.matching_sets or counted.pending is not None or not placed.on_nodes:
+    if not _is_kept(state, counted) or not placed.on_nodes:
         return True
     labels = state.namespace_labels(placed.pod_class.namespace)
     amount = counted.pod_set.weigh(placed.pod_class, labels)
@@ -307,7 +328,7 @@ def _owners(
     placements: Placements,
     named: Named,
     carried: Callable[[PodClass], Iterable[tuple[Named, int]]] = _carried_by,
-) -> dict[str, int]:
+) -> _Counting:
     weights = {
         pod_class: sum(weight for each, weight in carried(pod_class) if each == named)
         for pod_class in placements
@@ -316,9 +337,17 @@ def _owners(
     return _by_domain(state, placements, named[0].topology_key, weights)
 
 
-def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
+def _matching(state: ClusterState, counted: MatchingPods) -> _Counting:
+    placements = _live_placements(state)
     weights = _weights(state, placements, counted)
     return _by_domain(state, placements, counted.table.topology.key, weights)
+
+
+def _members(state: ClusterState, counted: MatchingPods) -> _Counting:
+    """Count what the classes add that belong to a set, by what they are said to add."""
+    members = {placed.pod_class: placed.on_nodes for placed in counted.members}
+    weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
+    return _by_domain(state, members, counted.table.topology.key, weights)
 
 
 def _adds_up(
@@ -342,17 +371,22 @@ def _by_domain(
     placements: Mapping[PodClass, Mapping[int, int]],
     key: str,
     weights: Mapping[PodClass, int] | None = None,
-) -> dict[str, int]:
-    """Return what the pods add to each domain, zeros left out; each 1 unless there are weights."""
+) -> _Counting:
+    """Count what the pods add to each domain, zeros left out; each 1 unless there are weights."""
     table: Counter[str] = Counter()
-    names = state.nodes.names
+    names, taken = state.nodes.names, 0
     for pod_class, on_nodes in placements.items():
         weight = 1 if weights is None else weights.get(pod_class, 0)
-        if weight:
-            for node, pods in on_nodes.items():
+        places = iter(list(on_nodes.items()) if weight else ())
+        while some := list(islice(places, AUDITED_PLACES - taken)):
+            for node, pods in some:
                 value = state.nodes.labels(names[node]).get(key)
                 if value is not None:
                     table[value] += weight * pods
+            taken += len(some)
+            if taken == AUDITED_PLACES:
+                taken = 0
+                yield
     return {value: count for value, count in table.items() if count}
 
 

@@ -35,8 +35,9 @@ class MatchingPods:
     """What is left to do: None for each selector that is not filed yet, then the classes that were
     placed by then and are not compared yet. None when the set is complete. Later classes are
     compared as they come."""
-    weights: SelectorIndex[Weight] | None = None
-    """Finds the selectors that match a class, where there are many to add up."""
+    weights: SelectorIndex[tuple[PodSelector, int]] | None = None
+    """Finds the selectors that match a class, where there are many to add up; it does not refer to
+    the set, so that one that is given up goes with its last reference."""
     total: int | None = None
     """What all pods add together, those in no domain as well; None until somebody asks."""
     compared: int = 0
@@ -96,7 +97,7 @@ class MatchingPods:
                     return 0
             return 1
         before = weights.compared
-        found = sum(each.weight for each in weights.matching(namespace, namespace_labels, labels))
+        found = sum(each for _, each in weights.matching(namespace, namespace_labels, labels))
         self.compared += 1 + (weights.compared - before) * self.most_conditions
         return found
 

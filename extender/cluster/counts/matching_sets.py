@@ -11,6 +11,7 @@ from extender.cluster.counts.pod_sets import How, PodSet
 from extender.model import memory
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
+from extender.model.pod_affinity import PodSelector
 from extender.model.selector_index import SelectorIndex
 
 FILING = 4
@@ -82,13 +83,14 @@ class MatchingPodSets:
         yield from candidates(counted.pod_set)
 
     def _filing(self, counted: MatchingPods) -> Iterator[None]:
-        weights: Iterator[Weight] = (Weight(counted, *each) for each in counted.pod_set.weights)
+        selectors: Iterable[tuple[PodSelector, int]] = counted.pod_set.weights
         if counted.weights is None:
             # One selector is enough to find it by; the narrowest finds it least often in vain.
-            weights = iter((min(weights, key=_breadth),))
-        for weight in weights:
+            selectors = (min(selectors, key=_breadth),)
+        for each in selectors:
+            weight = Weight(counted, *each)
             if counted.weights is not None:
-                counted.weights.add(weight.pods, weight)
+                counted.weights.add(weight.pods, each)
             self._index.add(weight.pods, weight)
             self._filed[counted].append(weight)
             yield
@@ -226,6 +228,6 @@ class _Kept:
         self._measured[name] = now
 
 
-def _breadth(weight: Weight) -> int:
+def _breadth(weighted: tuple[PodSelector, int]) -> int:
     """Return 0 for a selector that the index finds by a label, 1 for one that it must try."""
-    return 0 if weight.pods.selector.pins_a_label else 1
+    return 0 if weighted[0].selector.pins_a_label else 1
