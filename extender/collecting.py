@@ -9,7 +9,7 @@ frozen: never walked again, and freed as ever when nobody refers to it any more.
 Frozen objects that refer to each other in a circle are left to full walks. But the cluster's state
 makes no circles, nor do answers and the failures of every day (`tests/circles.py`). What does are
 other failures, of which the walks over what is new see nearly all, for few are under way when
-something is frozen. So no full walk is due before those have found a lot.
+something is frozen. So no full walk is due before those have found a lot, or a day is over.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Walks:
     """Seconds after which it need not be more: garbage may be little and yet hold much memory."""
     circles: int = 20_000
     """Objects in circles that have to be found before that, as some 700 failed requests leave."""
+    seldom: float = 86_400.0
+    """Seconds after which one is due whatever was found: a circle that nobody foresaw may hide."""
 
 
 WALKS: Final = Walks()
@@ -97,7 +99,7 @@ class Collector:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         now = clock()
-        self._full_at = now + WALKS.full
+        self._walked_at = now
         self._look_at = now + WALKS.look
         self._most = 0
         """Blocks of memory in use until a full walk is due; 0 before the first look."""
@@ -118,8 +120,10 @@ class Collector:
         # Counting what is frozen would take a fifth of a walk.
         blocks = sys.getallocatedblocks()
         self._most = self._most or _most(blocks)
-        has_grown = blocks > self._most or now >= self._full_at
-        if has_grown and _found() - self._found >= WALKS.circles:
+        passed = now - self._walked_at
+        is_due = blocks > self._most or passed >= WALKS.full
+        has_circles = _found() - self._found >= WALKS.circles
+        if (is_due and has_circles) or passed >= WALKS.seldom:
             self.walk_all()
 
     def walk_all(self) -> None:
@@ -128,7 +132,7 @@ class Collector:
         gc.collect()
         gc.freeze()
         self._most = _most(sys.getallocatedblocks())
-        self._full_at = self._clock() + WALKS.full
+        self._walked_at = self._clock()
         self._found = _found()
 
 

@@ -261,3 +261,16 @@ def test_circles_count_until_a_full_walk_alone() -> None:
     with full_collections() as found:
         looks.step()
     assert len(found) == 1
+
+
+def test_once_a_day_all_is_walked_whatever_was_found() -> None:
+    now = 0.0
+    looks = collector(lambda: now)
+    gone = frozen_circle(looks)
+    became_due()
+    now = WALKS.seldom - 1
+    looks.step()
+    assert gone() is not None
+    now = WALKS.seldom + WALKS.look
+    looks.step()
+    assert gone() is None
