@@ -66,8 +66,8 @@ BUGS = (
     Bug(
         "an entry that comes to zero stays",
         "cluster.counts.topology",
-        "counts.get(domain, 0) + amount\n        if total:",
-        "counts.get(domain, 0) + amount\n        if total >= 0:",
+        "before + amount\n        if total:",
+        "before + amount\n        if total >= 0:",
         "cluster/test_topology.py::test_entries_that_come_to_zero_are_removed",
     ),
     Bug(
