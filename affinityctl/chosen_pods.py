@@ -75,7 +75,7 @@ def _named(state: ClusterState, namespace: str, text: str) -> Sequence[Pod]:
 
 def is_of(pod: Pod, identity: Identity) -> bool:
     """Return whether a workload has made a pod, by the controllers that the pod names."""
-    owner = pod.owner
+    owner = pod.spec.owner
     if owner is None or pod.pod_class.namespace != identity.namespace:
         return False
     return identity in {Identity(identity.namespace, owner.kind, owner.name), pod.workload}

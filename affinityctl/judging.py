@@ -93,7 +93,7 @@ def note_ignored_annotations(state: ClusterState, given: Iterable[Pod] = ()) -> 
     `given` are the pods of manifests, one of each.
     """
     manifests = sum(
-        each.of_spec is not None and not state.annotations.covers(each.pod_class.namespace)
+        each.spec.unannotated is not None and not state.annotations.covers(each.pod_class.namespace)
         for each in given
     )
     counts = ((state.broken_annotations.ignored, "pod"), (manifests, "manifest"))

@@ -101,7 +101,7 @@ def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noq
 
 
 def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
-    charges = [pod.charge for pod in found.placed if pod.charge is not None]
+    charges = [pod.spec.charge for pod in found.placed if pod.spec.charge is not None]
     return {
         "name": name_of(each.quota.key),
         "scopes": [_scope(scope) for scope in each.quota.scopes.requirements],

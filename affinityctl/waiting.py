@@ -39,9 +39,14 @@ class Waiting:
 def alike(pods: Iterable[Pod]) -> list[list[Pod]]:
     """Return the pods by kind, those of most pods first, and in each the oldest first."""
     kinds: dict[Hashable, list[Pod]] = {}
-    for pod in sorted(pods, key=lambda pod: (inf if pod.created is None else pod.created, pod.key)):
+    for pod in sorted(pods, key=_by_age):
         kinds.setdefault(kind_of(pod), []).append(pod)
     return sorted(kinds.values(), key=lambda each: -len(each))
+
+
+def _by_age(pod: Pod) -> tuple[float, str]:
+    created = pod.status.created
+    return inf if created is None else created, pod.key
 
 
 def write(found: Sequence[Waiting], now: float, output: str) -> str:
@@ -67,7 +72,7 @@ def write(found: Sequence[Waiting], now: float, output: str) -> str:
 
 def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
     for each in kinds:
-        since = each.pods[0].created
+        since = each.pods[0].status.created
         age = (
             ""
             if since is None
@@ -84,7 +89,9 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
         "cause": cause,
         "kinds": [
             {
-                "pods": [{"pod": pod.key, "created": _moment(pod.created)} for pod in each.pods],
+                "pods": [
+                    {"pod": pod.key, "created": _moment(pod.status.created)} for pod in each.pods
+                ],
                 "summary": each.explanation and summary(each.explanation),
             }
             for each in kinds

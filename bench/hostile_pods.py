@@ -15,7 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.model.keys import key_of
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.node_resources import Allocatable
-from extender.model.objects import Namespace, Node, Pod, PodClass
+from extender.model.objects import Namespace, Node, Pod, PodClass, SharedSpec, SharedStatus
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
 
 NODES, CLASSES, PODS, NAMESPACES = 3000, 3000, 60_000, 100
@@ -176,7 +176,7 @@ def cluster(pods: int) -> ClusterState:
         pod_class = classes[number % CLASSES]
         key = key_of(pod_class.namespace, f"p{number}")
         node = f"n{chance.randrange(NODES)}"
-        state.upsert_pod(Pod(key, key, node, terminal=False, pod_class=pod_class))
+        state.upsert_pod(Pod(key, key, node, pod_class))
     for each in _nominated():
         state.upsert_pod(each)
     return state
@@ -186,15 +186,8 @@ def _nominated() -> Iterator[Pod]:
     for number in range(NOMINATED):
         pod_class, node = _class(CLASSES + 3 * number), f"n{number * 7}"
         key = key_of(pod_class.namespace, f"nominated-{number}")
-        yield Pod(
-            key,
-            key,
-            None,
-            terminal=False,
-            pod_class=pod_class,
-            priority=PRIORITY,
-            nominated=node,
-        )
+        asks, status = SharedSpec(priority=PRIORITY), SharedStatus(nominated=node)
+        yield Pod(key, key, None, pod_class, asks, status)
 
 
 def _class(number: int) -> PodClass:

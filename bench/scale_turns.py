@@ -254,7 +254,7 @@ def _empty(nodes: int) -> ClusterState:
 
 def _place(state: ClusterState, pod_class: PodClass, number: int, node: str) -> None:
     key = key_of(pod_class.namespace, f"p{number}")
-    state.upsert_pod(Pod(key, f"uid-{number}", node, terminal=False, pod_class=pod_class))
+    state.upsert_pod(Pod(key, f"uid-{number}", node, pod_class))
 
 
 def _class(number: int, namespace: str, **labels: str) -> PodClass:

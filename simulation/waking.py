@@ -111,4 +111,4 @@ class Waking:
 def _shows(extender: Incarnation, uid: str, key: str, node: str) -> bool:
     """Tell whether an extender's watch has shown that a preemptor has its place."""
     pod = extender.state.pod(key, uid)
-    return pod is not None and pod.nominated == node and not extender.state.victims_of(uid)
+    return pod is not None and pod.status.nominated == node and not extender.state.victims_of(uid)

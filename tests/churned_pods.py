@@ -9,7 +9,6 @@ from functools import partial
 from itertools import count
 
 import msgspec
-from msgspec import structs
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
@@ -153,9 +152,9 @@ class Churn:
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
         """Accept every nomination, and show it."""
         known = self.state.pod(pod.key, pod.uid)
-        if known is None or known.nominated != before:
+        if known is None or known.status.nominated != before:
             return False
-        self.state.upsert_pod(structs.replace(known, nominated=node))
+        self.state.upsert_pod(known.with_status(nominated=node))
         return True
 
     async def wake(self, pod: Pod) -> bool:
@@ -166,7 +165,7 @@ class Churn:
         """Set the condition, and show it."""
         known = self.state.pod(victim.key, victim.uid)
         if known is not None:
-            self.state.upsert_pod(structs.replace(known, victim_of=preemptor_in(message)))
+            self.state.upsert_pod(known.with_status(victim_of=preemptor_in(message)))
         return known is not None
 
     async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:

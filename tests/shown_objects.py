@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import structs
-
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
@@ -36,7 +34,7 @@ class Objects:
             return found
         pod = self.shown.pods.get(key)
         # What the state alone knows is in no object.
-        return None if pod is None else SeenPod(structs.replace(pod, judged=None), "7")
+        return None if pod is None else SeenPod(pod.with_status(judged=None), "7")
 
     async def node(self, name: str) -> Node | None:
         """Return a node."""

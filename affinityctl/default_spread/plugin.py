@@ -39,7 +39,7 @@ class ConfiguredTopologySpread(PodTopologySpread):
             return ()
         defaults = self._defaults(pod)
         if not defaults or self.selectors.lacking(pod):
-            return pod.requirements.spread
+            return pod.spec.requirements.spread
         selector = self.selectors.of(pod)
         # What nothing selects is not spread.
         alike = defaults if selector.requirements else ()
@@ -55,10 +55,10 @@ class ConfiguredTopologySpread(PodTopologySpread):
             yield Unknown(_FIELD, f"{what} {', '.join(lacking)}")
 
     def _profile(self, pod: Pod) -> SpreadProfile:
-        return self.profiles.get(pod.requirements.scheduler, _BUILT_IN)
+        return self.profiles.get(pod.spec.requirements.scheduler, _BUILT_IN)
 
     def _defaults(self, pod: Pod) -> Sequence[SpreadConstraint]:
         """Return the constraints for a pod that has none, ScheduleAnyway included."""
-        asks, profile = pod.requirements, self._profile(pod)
+        asks, profile = pod.spec.requirements, self._profile(pod)
         own = asks.spread or any(each.startswith(SPREAD) for each in asks.unmodelled)
         return () if own or not profile.filters else profile.constraints

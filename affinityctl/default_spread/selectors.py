@@ -108,7 +108,7 @@ class Selectors:
 
     def of(self, pod: Pod) -> Selector:
         """Return what selects a pod and those like it, as helper.DefaultSelector."""
-        key = pod.pod_class, pod.owner
+        key = pod.pod_class, pod.spec.owner
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._of(pod)
@@ -154,7 +154,7 @@ def is_selector_alone(kind: str, template: object) -> bool:
 
 def controller_of(pod: Pod) -> Identity | None:
     """Return the controller whose selector counts; None for a pod without one."""
-    owner = pod.owner
+    owner = pod.spec.owner
     if owner is None or owner.kind not in SELECTING:
         return None
     # A pod that is made of a template has none, nor have dumps of former releases.

@@ -112,7 +112,7 @@ class ClaimsAndDisks(PodVolumes):
 
 def volumes_in(pod: Pod) -> ClaimsAndDisks | None:
     """Return the volumes of a pod for which nodes may be refused; None for none."""
-    found = pod.requirements.volumes
+    found = pod.spec.requirements.volumes
     return found if isinstance(found, ClaimsAndDisks) else None
 
 

@@ -47,7 +47,7 @@ def drain(
     while left and moved:
         moved = False
         for pod in list(left):
-            if pod.deleting or allowances.blocks(pod) is None:
+            if pod.status.deleting or allowances.blocks(pod) is None:
                 left.remove(pod)
                 moved = True
                 step.removed.append(_evict(scheduler, pod))

@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Final, TypeAlias
 
-from msgspec import structs
-
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.whatif.scheduling import Mark, Scheduler
@@ -85,9 +83,9 @@ def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:
 def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     """Make the pods of a DaemonSet: one for each node that its template may go to."""
     state = scheduler.state
-    asks = template.requirements
+    asks = template.spec.requirements
     tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
-    template = structs.replace(template, requirements=replace(asks, tolerations=tolerations))
+    template = template.with_spec(requirements=replace(asks, tolerations=tolerations))
     suits = suitable(state, template)
     for name in state.nodes:
         if suits(name):

@@ -21,14 +21,14 @@ class Preflight:
         self._scratch = scratch
         self._replicas: Counter[Controller] = Counter()
         for pod in state.pods.values():
-            if pod.controller is not None and not pod.terminal:
+            if pod.controller is not None and not pod.status.terminal:
                 self._replicas[pod.controller] += 1
 
     def notes(self, pods: Iterable[Pod]) -> Iterator[str]:
         """Yield what there is to say of the pods on nodes that are drained."""
-        there = [pod for pod in pods if not pod.terminal]
+        there = [pod for pod in pods if not pod.status.terminal]
         going = [pod for pod in there if not belongs_to_node(pod)]
-        daemons = [pod for pod in there if pod.owner is not None and belongs_to_node(pod)]
+        daemons = [pod for pod in there if pod.spec.owner is not None and belongs_to_node(pod)]
         said = (
             (
                 [each for each in daemons if not _is_static(each)],
@@ -41,7 +41,7 @@ class Preflight:
                 "kubectl drain needs --delete-emptydir-data: {} lose their emptyDir",
             ),
             (
-                [pod for pod in going if pod.owner is None],
+                [pod for pod in going if pod.spec.owner is None],
                 "kubectl drain needs --force: {} has no controller",
                 "kubectl drain needs --force: {} have no controller",
             ),
@@ -63,4 +63,4 @@ class Preflight:
 
 
 def _is_static(pod: Pod) -> bool:
-    return pod.owner is not None and pod.owner.kind == STATIC
+    return pod.spec.owner is not None and pod.spec.owner.kind == STATIC

@@ -79,7 +79,9 @@ def expendable(
         pods,
         key=lambda pod: (
             not scheduler.waits(pod.key),
-            costs.get(pod.key, 0 if pod.deletion_cost is None else pod.deletion_cost.value),
+            costs.get(
+                pod.key, 0 if pod.status.deletion_cost is None else pod.status.deletion_cost.value
+            ),
             -together[pod.node],
             -(pod.started or 0),
             pod.key,
@@ -88,7 +90,7 @@ def expendable(
 
 
 def _by_ordinal(pods: Sequence[Pod]) -> bool:
-    owner = pods[0].owner if pods else None
+    owner = pods[0].spec.owner if pods else None
     return owner is not None and owner.kind == STATEFUL_SET
 
 

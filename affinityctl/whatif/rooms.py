@@ -104,7 +104,7 @@ class Rooms:
     def _score(self, pod: Pod, node: str) -> int:
         resources = self._state.node_resources
         has, used = resources.allocatable(node).amounts, resources.used(node)
-        unsaid, wants = self._unsaid.get(node, {}), dict(pod.requests)
+        unsaid, wants = self._unsaid.get(node, {}), dict(pod.spec.requests)
         counted = [name for name in (CPU, MEMORY) if has.get(name)]
         if not counted:
             return 0
@@ -126,7 +126,7 @@ class Rooms:
     def _count_unsaid(self, pod: Pod, sign: int) -> None:
         if pod.node is None:
             return
-        said = {name for name, amount in pod.requests if amount}
+        said = {name for name, amount in pod.spec.requests if amount}
         for name in DEFAULT_REQUESTS.keys() - said:
             there = self._unsaid.setdefault(pod.node, {})
             there[name] = there.get(name, 0) + sign * DEFAULT_REQUESTS[name]

@@ -87,7 +87,7 @@ def preemption(
     state: ClusterState, pod: Pod, profile: Profile, chance: Callable[[], float]
 ) -> Candidate | None:
     """Return whom the scheduler would evict, and where, for a pod that no node takes; O(nodes)."""
-    if not pod.may_preempt or not state.has_less_important(pod.priority):
+    if not pod.spec.may_preempt or not state.has_less_important(pod.spec.priority):
         return None
     return choose(candidates(state, pod, profile.rules, chance=chance()))
 
@@ -103,12 +103,12 @@ def claims_of(pod: Pod) -> tuple[Key, ...]:
 
 def belongs_to_node(pod: Pod) -> bool:
     """Return whether a pod comes and goes with its node."""
-    return pod.owner is not None and pod.owner.kind in STAYING
+    return pod.spec.owner is not None and pod.spec.owner.kind in STAYING
 
 
 def is_lost(pod: Pod) -> bool:
     """Return whether nobody makes another one where a pod goes, and nobody had deleted it."""
-    return pod.owner is None and not pod.deleting
+    return pod.spec.owner is None and not pod.status.deleting
 
 
 def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
@@ -116,7 +116,7 @@ def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
 
     It has the other's name here, so that one can tell where it was.
     """
-    if pod.owner is None or belongs_to_node(pod) or pod.deleting:
+    if pod.spec.owner is None or belongs_to_node(pod) or pod.status.deleting:
         return None
     return structs.replace(as_made(pod, own), uid=f"{pod.uid}'")
 
@@ -127,12 +127,9 @@ def as_made(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod:
     labels = pod.pod_class.labels
     written = {each for each in WRITTEN_AT_BIND if each in labels and each not in kept}
     return structs.replace(
-        pod,
+        pod.with_status(deleting=False, preempted=False, victim_of=None),
         pod_class=_without(pod.pod_class, written) if written else pod.pod_class,
         node=None,
-        deleting=False,
-        preempted=False,
-        victim_of=None,
         started=None,
     )
 
@@ -206,7 +203,9 @@ class Scheduler:
         """The pods that a trial has changed, as they were; None when there is none."""
         self._unschedulable: dict[Hashable, int] = {}
         """The version of the state at which pods of such a kind found no node."""
-        waiting = (pod for pod in state.pods.values() if pod.node is None and not pod.deleting)
+        waiting = (
+            pod for pod in state.pods.values() if pod.node is None and not pod.status.deleting
+        )
         for pod in sorted(waiting, key=lambda pod: pod.key):
             self._waiting[pod.key] = state.in_force(pod)
 
@@ -217,7 +216,7 @@ class Scheduler:
         Those that waited from the start are in the order of their names, whatever the order in
         which a file has them.
         """
-        return sorted(self._waiting.values(), key=lambda pod: -pod.priority)
+        return sorted(self._waiting.values(), key=lambda pod: -pod.spec.priority)
 
     def waits(self, key: Key) -> bool:
         """Return whether a pod waits."""
@@ -230,7 +229,7 @@ class Scheduler:
 
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
-        pod = structs.replace(self.state.in_force(pod), node=None, nominated=None)
+        pod = structs.replace(self.state.in_force(pod), node=None).with_status(nominated=None)
         self._touch(pod.key)
         ledger_of(self.state).make_claims(pod)
         self.state.upsert_pod(pod)
@@ -311,10 +310,10 @@ class Scheduler:
             pod.pod_class,
             shape_of(pod),
             self._spread(pod),
-            pod.priority,
-            pod.nominated,
-            pod.charge,
-            pod.may_preempt,
+            pod.spec.priority,
+            pod.status.nominated,
+            pod.spec.charge,
+            pod.spec.may_preempt,
             claims_of(pod),
         )
         if self._unschedulable.get(kind) == self.state.version:
@@ -347,14 +346,16 @@ class Scheduler:
         doubts = [each.field for each in unsure]
         if doubts:
             self.uncertain.add(pod.key)
-        said = (each for each in pod.requirements.unmodelled if each != VOLUMES)
+        said = (each for each in pod.spec.requirements.unmodelled if each != VOLUMES)
         for field in (*doubts, *said):
             self.beyond.setdefault(field, {})[pod.key] = None
         labels = self.state.nodes.labels(node)
         for claim, volume in bindings(self.state, pod, node):
             ledger_of(self.state).bind(claim, volume, node, labels)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
-        bound = structs.replace(pod.judged_by(None), record=None, node=node, nominated=None)
+        bound = structs.replace(pod.judged_by(None), node=node).with_status(
+            record=None, nominated=None
+        )
         self.state.upsert_pod(bound)
         self._rooms.moved(bound, 1)
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))

@@ -144,7 +144,7 @@ class Binds:
             seen = await self._binder.read(args.key)
             if seen is None or seen.pod.uid != args.uid:
                 return Bound(BindOutcome.GONE, "the pod is gone")
-            if seen.pod.terminal:
+            if seen.pod.status.terminal:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return Bound(BindOutcome.REFUSED, "the pod has ended")
         seen = replace(seen, pod=self._state.in_force(seen.pod))
@@ -177,7 +177,7 @@ class Binds:
         """
         digest = pod.pod_class.digest
         known = self._recorded.get(pod.uid) if self._recorded else None
-        if pod.record is None:
+        if pod.status.record is None:
             return None
         for each in self._state.reservations.of(pod.key, pod.uid):
             if each.pod.node != pod.node and each.pod.pod_class.digest != digest:
@@ -186,7 +186,7 @@ class Binds:
                     f"it may come to be bound to {each.pod.node} yet, where it was judged by other "
                     "rules in its annotation"
                 )
-        if digest == (pod.record if known is None else known):
+        if digest == (pod.status.record if known is None else known):
             return None
         why = await self._binder.record(pod, digest)
         self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)

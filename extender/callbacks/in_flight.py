@@ -82,9 +82,9 @@ class InFlightPods:
         now = self._clock()
         if self._most_alike is not None and self._in_a_row(pod.pod_class, now) > self._most_alike:
             return
-        if pod.group is not None:
+        if pod.spec.group is not None:
             for each in self._pods.values():
-                if each.pod.group == pod.group:
+                if each.pod.spec.group == pod.spec.group:
                     each.since = now
         self._pods.pop(pod.uid, None)
         self._pods[pod.uid] = _InFlight(pod, now)
@@ -148,7 +148,7 @@ class InFlightPods:
         return min(latest, start) + self._hold - now if latest else 0.0
 
     def _may_meet(self, in_flight: Pod, asking: Pod) -> bool:
-        same_group = in_flight.group is not None and in_flight.group == asking.group
+        same_group = in_flight.spec.group is not None and in_flight.spec.group == asking.spec.group
         if in_flight.uid == asking.uid or same_group:
             return False
         return self._interact(in_flight.pod_class, asking.pod_class)

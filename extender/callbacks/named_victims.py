@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from msgspec import structs
-
 from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
 from extender.controllers.refused_pods.preemption import PreemptionController
@@ -60,11 +58,11 @@ class NamedVictims:
             return None
         ours = None if self._preemption is None else self._preemption.going(pod)
         named = self._named(pod, node)
-        if pod.nominated is None and ours is not None and not named:
+        if pod.status.nominated is None and ours is not None and not named:
             # The scheduler does not know of the nomination, and would look for victims there.
             return None
         going = named or ours or ()
-        held = structs.replace(pod, nominated=node)
+        held = pod.with_status(nominated=node)
         return node if only_waits(self._state, held, going, self._plugins) else None
 
     async def catch_up(self, pod: Pod) -> None:
@@ -87,14 +85,14 @@ class NamedVictims:
         if not going:
             return ()
         there = self._state.pods_on(node)
-        return [each.uid for each in there if each.uid in going and not each.deleting]
+        return [each.uid for each in there if each.uid in going and not each.status.deleting]
 
     def _held_for(self, pod: Pod) -> str | None:
         """Return where a pod is nominated; the request may be older than what we know."""
-        if pod.nominated is not None:
-            return pod.nominated
+        if pod.status.nominated is not None:
+            return pod.status.nominated
         known = self._state.nominated.get(pod.uid)
-        return None if known is None else known.nominated
+        return None if known is None else known.status.nominated
 
     def _named(self, pod: Pod, node: str) -> Collection[str]:
         """Return the uids of the victims that we named for a node a moment ago."""

@@ -109,13 +109,13 @@ class Preemptions:
             return
         if chosen:
             self._preemption.defer_to_scheduler(args.pod)
-        elif args.pod.may_preempt:
+        elif args.pod.spec.may_preempt:
             self._preemption.unhelped(args.pod)
 
     async def _chosen(self, args: PreemptionArgs) -> Mapping[str, Victims]:
         """Return the candidates that help, as the cluster is at the end."""
         pod = args.pod
-        if not pod.may_preempt:
+        if not pod.spec.may_preempt:
             # The scheduler does not even ask for such a pod.
             return {}
         if pod.node is not None:
@@ -243,7 +243,7 @@ class Preemptions:
         is still the best one.
         """
         added = len(victims.uids) != len(args.candidates[node].uids)
-        if not added or not args.pod.requirements.is_plain:
+        if not added or not args.pod.spec.requirements.is_plain:
             return victims
         found = needed(self._state, args.pod, self._plugins, node, victims.uids)
         if found is None:

@@ -53,7 +53,7 @@ class Requests:
         args = await self.pods.read(envelope.objects_bytes, partial(open_args, envelope))
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
-        if args.pod.of_spec is None:
+        if args.pod.spec.unannotated is None:
             return args
         return replace(args, pod=self.state.in_force(args.pod))
 

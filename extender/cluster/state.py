@@ -49,7 +49,7 @@ class ClusterState(ClusterView):
 
     def taking_up(self, pod: Pod) -> Iterator[None]:
         """Do in steps what would make `upsert_pod` take long, for a pod with very many terms."""
-        if pod.node is not None and not pod.terminal:
+        if pod.node is not None and not pod.status.terminal:
             known = self.pod(pod.key, pod.uid)
             yield from self._counters.taking_up(
                 (pod if known is None else pod.after(known)).pod_class
@@ -66,7 +66,7 @@ class ClusterState(ClusterView):
         if same is not None and pod == same:
             self._note_start(same, pod)
             return
-        if pod.terminal:
+        if pod.status.terminal:
             self._pods.pop(pod.key, None)
         else:
             # The new before the old, so that terms both carry are not dropped in between.
@@ -77,15 +77,15 @@ class ClusterState(ClusterView):
         if old is not None:
             self._groups.remove(old)
             self._node_rules.count(old.node_affinity, -1)
-        if not pod.terminal:
+        if not pod.status.terminal:
             self._groups.add(pod)
         self.rule_watch.upsert(pod, old)
         self._successors.learn(pod, old)
-        if pod.terminal or pod.node is not None:
+        if pod.status.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
-        elif pod.nominated is not None or self._nominated:
+        elif pod.status.nominated is not None or self._nominated:
             # An edit while it holds a place is nothing to others.
-            self._nominations_change(self._nominated.learn(pod.judged_by(pod.judged)))
+            self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
@@ -93,10 +93,11 @@ class ClusterState(ClusterView):
             self._displace(old)
 
     def _as_judged(self, pod: Pod, old: Pod | None) -> Pod:
-        if pod.pod_class.annotated is None and not pod.record and not (old and old.judged):
+        record = pod.status.record
+        if pod.pod_class.annotated is None and not record and not (old and old.status.judged):
             return pod
         pod = self._judged.applied(pod, old)
-        if pod.judged and not pod.record and pod.node and (old is None or old.node is None):
+        if pod.status.judged and not record and pod.node and (old is None or old.node is None):
             for tell in self.placement_observers:
                 tell(pod)
         return pod
@@ -180,13 +181,13 @@ class ClusterState(ClusterView):
             self._book(pod, pod.node, -1)
 
     def _book(self, pod: Pod, node: str, pods: int) -> None:
-        self._node_resources.use(node, pod.requests, pods)
-        self._node_resources.use_ports(node, pod.ports, pods)
+        self._node_resources.use(node, pod.spec.requests, pods)
+        self._node_resources.use_ports(node, pod.spec.ports, pods)
         if self.pod_ledger is not None:
             self.pod_ledger.use(pod, node, pods)
         if self.replicas is not None:
             self.replicas.count(pod, node, pods)
-        if pod.charge is not None:
+        if pod.spec.charge is not None:
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)
         self.version += 1

@@ -283,7 +283,7 @@ class ClusterView:
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""
-        if pod.of_spec is None or self.annotations.covers(pod.pod_class.namespace):
+        if pod.spec.unannotated is None or self.annotations.covers(pod.pod_class.namespace):
             return pod
         return pod.without_annotations
 

@@ -39,7 +39,7 @@ async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SE
         fresh = [pod for key, pod in now.items() if key not in told]
         alike: dict[Hashable, list[Pod]] = {}
         for pod in fresh:
-            alike.setdefault((pod.pod_class, pod.broken_annotation), []).append(pod)
+            alike.setdefault((pod.pod_class, pod.spec.broken_annotation), []).append(pod)
         told_of = list(alike.values())[:MOST_LINES]
         for each in told_of:
             _log.warning("%s", _line(each))
@@ -59,12 +59,12 @@ def _ignored(namespace: str, pods: int) -> str:
 
 
 def _told(pod: Pod) -> Told:
-    return pod.uid, pod.broken_annotation
+    return pod.uid, pod.spec.broken_annotation
 
 
 def _line(alike: Sequence[Pod]) -> str:
     pod, *others = alike
-    field, fault = pod.broken_annotation or ("", "")
+    field, fault = pod.spec.broken_annotation or ("", "")
     where = "it is not placed" if pod.node is None else f"it is on {pod.node}"
     more = f", and {plural(len(others), 'pod')} like it" if others else ""
     return (

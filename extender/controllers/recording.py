@@ -53,9 +53,9 @@ class Recorder:
     async def _reconcile(self, identity: Identity) -> None:
         pod = self._state.pod(*identity)
         wait = self._waits.pop(identity, FIRST_RETRY_SECONDS)
-        if pod is None or not pod.judged or pod.record:
+        if pod is None or not pod.status.judged or pod.status.record:
             return
-        why = await self._record(pod, pod.judged)
+        why = await self._record(pod, pod.status.judged)
         if why is None:
             return
         says = (

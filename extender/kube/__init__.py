@@ -2,7 +2,7 @@
 
 kubernetes_asyncio reads credentials for us and nothing else. But its packages import each other
 whole, a thousand generated modules of models and APIs: 40 MiB for the life of the process, and a
-third of a second at its start. So here they come without their models.
+third of a second at its start. So here they come without their models, and without its client.
 """
 
 from __future__ import annotations
@@ -13,12 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
-_PACKAGES = ("kubernetes_asyncio", "kubernetes_asyncio.client", "kubernetes_asyncio.client.models")
-_NEEDED = {
-    "Configuration": "kubernetes_asyncio.client.configuration",
-    "ApiClient": "kubernetes_asyncio.client.api_client",
-}
-"""What kubernetes_asyncio.config takes from the client, and where that is defined."""
+_PACKAGES = ("kubernetes_asyncio", "kubernetes_asyncio.client")
 
 
 def leave_out_models() -> None:
@@ -33,9 +28,11 @@ def leave_out_models() -> None:
         if spec is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         sys.modules[name] = module_from_spec(spec)
-    client = sys.modules["kubernetes_asyncio.client"]
-    for name, where in _NEEDED.items():
-        setattr(client, name, getattr(import_module(where), name))
+    configuration = import_module("kubernetes_asyncio.client.configuration").Configuration
+    # All that kubernetes_asyncio.config takes from there; only what we do not call makes a client.
+    vars(sys.modules["kubernetes_asyncio.client"]).update(
+        Configuration=configuration, ApiClient=None
+    )
 
 
 def import_without_home() -> None:

@@ -89,7 +89,7 @@ class Binder:
         except (ExtenderError, ObjectError) as error:
             return Bound(BindOutcome.INDETERMINATE, f"{why}; reading it back: {error}")
         found = None if seen is None else seen.pod
-        if found is None or found.uid != pod.uid or found.terminal:
+        if found is None or found.uid != pod.uid or found.status.terminal:
             return Bound(BindOutcome.GONE, f"{why}; the pod is gone")
         if found.node == node:
             return Bound(BindOutcome.BOUND)
@@ -106,9 +106,9 @@ def _binding(pod: Pod, node: str) -> bytes:
         # With it, a pod that was re-created under the name is not bound by mistake.
         "uid": pod.uid,
     }
-    if pod.deletion_cost is not None and pod.deletion_cost.given:
+    if pod.status.deletion_cost is not None and pod.status.deletion_cost.given:
         # The API server adds them to the pod's own (setPodNodeAndMetadata).
-        metadata["annotations"] = cost_annotations(pod.deletion_cost)
+        metadata["annotations"] = cost_annotations(pod.status.deletion_cost)
     return msgspec.json.encode(
         {
             "apiVersion": "v1",

@@ -33,9 +33,9 @@ class ApiCostWriter:
         when that fails, or may have been done for all we know.
         """
         seen = await self._objects.pod(pod.key)
-        if seen is None or seen.pod.uid != pod.uid or seen.pod.deleting:
+        if seen is None or seen.pod.uid != pod.uid or seen.pod.status.deleting:
             return False
-        known = seen.pod.deletion_cost
+        known = seen.pod.status.deletion_cost
         if known != (None if before is None else DeletionCost(before, given=True)):
             return False
         annotations = cost_annotations(DeletionCost(cost, given=True))

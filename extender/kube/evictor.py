@@ -62,7 +62,7 @@ class ApiEvictor:
         }
         for last in (False, False, True):
             seen = await self.objects.pod(victim.key)
-            if seen is None or seen.pod.uid != victim.uid or seen.pod.deleting:
+            if seen is None or seen.pod.uid != victim.uid or seen.pod.status.deleting:
                 return False
             patch = self._client.patch(
                 f"{pod_path(victim.key)}/status",

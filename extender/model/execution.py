@@ -79,7 +79,7 @@ class Execution:
 
 def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
     """Yield the rules that may have to hold for as long as a pod runs; O(required terms)."""
-    if pod.of_spec is None:
+    if pod.spec.unannotated is None:
         yield from _rules(pod, annotations=None)
     else:
         yield from _rules(pod, annotations=True)

@@ -239,38 +239,20 @@ def _are_equal(one: object, other: object) -> bool:
     return one is other or one == other
 
 
-@dataclass(frozen=True, slots=True)
-class OfSpec:
+class Unannotated(Struct, frozen=True, gc=False):
     """What the spec of a pod with rules in annotations says by itself, beside its class."""
 
     node_affinity: NodeAffinity | None
     charge: Charge | None
 
 
-class Pod(Struct, frozen=True, gc=False):
-    """One pod; it is in no circle, and the collector would take half a second for a million."""
+class SharedSpec(Struct, frozen=True, weakref=True):
+    """What a pod asks for besides its class; one object for all pods of a workload."""
 
-    key: Key
-    uid: str
-    node: str | None
-    """The node that it is bound to, None while it waits."""
-    terminal: bool
-    """Succeeded or Failed: it no longer occupies its domain."""
-    pod_class: PodClass
     priority: int = 0
     """A pod may be evicted for one of higher priority."""
-    deleting: bool = False
-    """On its way out; it counts until it is gone."""
-    preempted: bool = False
-    """On its way out for the sake of a more important pod."""
-    victim_of: str | None = None
-    """The uid of the pod for which an extender has marked it, to delete it next; None when no such
-    mark tells."""
     may_preempt: bool = True
     """False when its preemptionPolicy is Never: nobody is evicted for it."""
-    nominated: str | None = None
-    """The node that the scheduler tries first, and holds for it while it waits: one where others
-    are evicted for it, or one that we proposed."""
     requests: Requests = JUST_A_POD
     ports: HostPorts = ()
     """Ports of its node that it takes."""
@@ -279,30 +261,62 @@ class Pod(Struct, frozen=True, gc=False):
     nobody asks for quotas."""
     group: Key | None = None
     """The pod group that it is placed with, as a whole."""
-    node_affinity: NodeAffinity | None = None
-    """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. No
-    part of its class: each pod of a DaemonSet asks for another node."""
     owner: Owner | None = None
     """Who would replace it, should it be evicted; None when nobody asks for that."""
-    deletion_cost: DeletionCost | None = None
-    """None when it has none, which is as good as 0, or when nobody asks for that."""
     requirements: Requirements = NO_REQUIREMENTS
     """Of a pod that has its node, they are known only where somebody asks for that."""
-    started: int | None = None
-    """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
-    created: int | None = None
-    """When it was created, likewise; of a pod that waits, where somebody asks for that."""
     broken_annotation: tuple[str, str] | None = None
     """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
     pod is not placed; one that is there already counts with the rules of its spec alone."""
-    of_spec: OfSpec | None = None
+    unannotated: Unannotated | None = None
     """What counts where rules in annotations do not; None for a pod that has none."""
+
+
+class SharedStatus(Struct, frozen=True, weakref=True):
+    """What has become of a pod; one object for nearly all, for most pods just run."""
+
+    terminal: bool = False
+    """Succeeded or Failed: it no longer occupies its domain."""
+    deleting: bool = False
+    """On its way out; it counts until it is gone."""
+    preempted: bool = False
+    """On its way out for the sake of a more important pod."""
+    victim_of: str | None = None
+    """The uid of the pod for which an extender has marked it, to delete it next; None when no such
+    mark tells."""
+    nominated: str | None = None
+    """The node that the scheduler tries first, and holds for it while it waits: one where others
+    are evicted for it, or one that we proposed."""
+    deletion_cost: DeletionCost | None = None
+    """None when it has none, which is as good as 0, or when nobody asks for that."""
     record: str | None = None
     """The digest of its annotation that its status has on record, "" for none; None where objects
     have no history, as manifests: what those have in annotations was there all the time."""
     judged: str | None = None
     """The digest of its annotation when it got its place, by the record or as we have seen it. The
     state alone knows that."""
+    created: int | None = None
+    """When a pod that waits was created, likewise, where somebody asks for that."""
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """One pod; it is in no circle, and the collector would take half a second for a million.
+
+    There may be as many, so it has only what is its own: another field would take 16 bytes of each.
+    """
+
+    key: Key
+    uid: str
+    node: str | None
+    """The node that it is bound to, None while it waits."""
+    pod_class: PodClass
+    spec: SharedSpec = SharedSpec()
+    status: SharedStatus = SharedStatus()
+    node_affinity: NodeAffinity | None = None
+    """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. Not
+    shared: each pod of a DaemonSet asks for another node."""
+    started: int | None = None
+    """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pod) and _compared(self) == _compared(other)
@@ -313,16 +327,22 @@ class Pod(Struct, frozen=True, gc=False):
     @property
     def without_annotations(self) -> Pod:
         """Return the pod as if there were no rules in annotations."""
-        if self.of_spec is None:
+        plain = self.spec.unannotated
+        if plain is None:
             return self
         return structs.replace(
-            self,
+            self.with_spec(charge=plain.charge, broken_annotation=None, unannotated=None),
             pod_class=self.pod_class.of_spec,
-            node_affinity=self.of_spec.node_affinity,
-            charge=self.of_spec.charge,
-            broken_annotation=None,
-            of_spec=None,
+            node_affinity=plain.node_affinity,
         )
+
+    def with_spec(self, **fields: object) -> Pod:
+        """Return the pod with other values in its spec."""
+        return structs.replace(self, spec=structs.replace(self.spec, **fields))
+
+    def with_status(self, **fields: object) -> Pod:
+        """Return the pod with other values in its status."""
+        return structs.replace(self, status=structs.replace(self.status, **fields))
 
     def judged_by(self, digest: str | None) -> Pod:
         """Return the pod with what is known of its annotation when it got its place.
@@ -330,29 +350,30 @@ class Pod(Struct, frozen=True, gc=False):
         None: it was there all the time. Rules that it did not have then are nothing to others.
         """
         pod_class = self.pod_class.placed(standing(digest, self.pod_class.digest))
-        if pod_class is self.pod_class and digest == self.judged:
+        if pod_class is self.pod_class and digest == self.status.judged:
             return self
-        return structs.replace(self, pod_class=pod_class, judged=digest)
+        return structs.replace(self.with_status(judged=digest), pod_class=pod_class)
 
     @property
     def size(self) -> int:
         """Return about how many bytes its rules, labels and tolerations take."""
         affinity = self.node_affinity
         nodes = 0 if affinity is None else affinity.size
-        return self.pod_class.size + nodes + self.requirements.size
+        return self.pod_class.size + nodes + self.spec.requirements.size
 
     @property
     def controller(self) -> Controller | None:
         """Return who made it and would replace it; None when nobody would, or nobody asks."""
-        owner = self.owner
+        owner = self.spec.owner
         return None if owner is None else Controller(self.pod_class.namespace, owner.uid)
 
     @property
     def workload(self) -> Identity | None:
         """Return what it is a replica of, as names tell; None where nobody would replace it."""
-        if self.owner is None:
+        owner = self.spec.owner
+        if owner is None:
             return None
-        direct = Identity(self.pod_class.namespace, self.owner.kind, self.owner.name)
+        direct = Identity(self.pod_class.namespace, owner.kind, owner.name)
         template_hash = self.pod_class.labels.get(TEMPLATE_HASH, "")
         return controller_by_name(direct, template_hash) or direct
 
@@ -365,16 +386,15 @@ class Pod(Struct, frozen=True, gc=False):
         """
         pod_class = old.pod_class.relabelled(self.pod_class)
         node = self.node if self.node is not None else old.node
-        victim_of = old.victim_of if old.deleting and old.victim_of else self.victim_of
-        same_mark = victim_of == self.victim_of
-        if pod_class is self.pod_class and node is self.node and same_mark:
-            return self
-        return structs.replace(self, pod_class=pod_class, node=node, victim_of=victim_of)
+        marked = old.status.deleting and old.status.victim_of
+        kept = marked and marked != self.status.victim_of
+        pod = self.with_status(victim_of=marked) if kept else self
+        if pod_class is pod.pod_class and node is pod.node:
+            return pod
+        return structs.replace(pod, pod_class=pod_class, node=node)
 
 
-_compared = attrgetter(
-    *(each for each in Pod.__struct_fields__ if each not in {"started", "created"})
-)
+_compared = attrgetter(*(each for each in Pod.__struct_fields__ if each != "started"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def fate(state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Br
     if not fates:
         raise ValueError(f"{pod.key} breaks no rule")
     worst = min(fates, key=lambda each: _SEVERITY.index(each.outcome))
-    if pod.deleting:
+    if pod.status.deleting:
         return Fate(Outcome.LEAVING, worst.breach)
     if worst.outcome is not Outcome.GOES:
         return worst
@@ -157,7 +157,7 @@ def _pushes(
     term = breach.rule.term
     return (
         term is not None
-        and not other.deleting
+        and not other.status.deleting
         and (
             not excludes(state, execution, other, pod, term.topology_key)
             or precedence(other) < precedence(pod)
@@ -178,9 +178,9 @@ def _may_push(state: ClusterState, pod: Pod, breach: Breach, other: Pod) -> bool
 
 def kept(pod: Pod) -> tuple[Outcome, str]:
     """Say whether a pod may be evicted for the sake of a rule at all, and why not."""
-    if pod.owner is None:
+    if pod.spec.owner is None:
         return Outcome.NO_CONTROLLER, ""
-    if pod.owner.kind == STATIC:
+    if pod.spec.owner.kind == STATIC:
         return Outcome.STATIC_POD, ""
     why = spared(pod)
     return (Outcome.GOES, "") if why is None else (Outcome.SPARED, why)
@@ -188,18 +188,18 @@ def kept(pod: Pod) -> tuple[Outcome, str]:
 
 def spared(pod: Pod) -> str | None:
     """Say what spares a pod, after what descheduler and autoscalers leave alone; None: nothing."""
-    if pod.requirements.keep is not None:
-        return f"its annotation {pod.requirements.keep} says so"
-    if pod.priority >= SYSTEM_CRITICAL:
-        return f"its priority, {pod.priority}, is that of pods critical to the system"
-    if pod.owner is not None and pod.owner.kind == DAEMON_SET:
+    if pod.spec.requirements.keep is not None:
+        return f"its annotation {pod.spec.requirements.keep} says so"
+    if pod.spec.priority >= SYSTEM_CRITICAL:
+        return f"its priority, {pod.spec.priority}, is that of pods critical to the system"
+    if pod.spec.owner is not None and pod.spec.owner.kind == DAEMON_SET:
         return "it belongs to a DaemonSet"
     return None
 
 
 def precedence(pod: Pod) -> tuple[int, float, str]:
     """Return what sorts pods that exclude each other: the one that stays first."""
-    return -pod.priority, inf if pod.started is None else pod.started, pod.uid
+    return -pod.spec.priority, inf if pod.started is None else pod.started, pod.uid
 
 
 def first_look(
@@ -248,8 +248,8 @@ def _full(state: ClusterState, pod: Pod, placements: Sequence[ExpectedPlacement]
     for node, pods in expected.items():
         requests = Counter[str]()
         for each in pods:
-            requests.update(dict(each.requests))
-        ports = tuple(port for each in pods for port in each.ports)
+            requests.update(dict(each.spec.requests))
+        ports = tuple(port for each in pods for port in each.spec.ports)
         if not state.node_resources.has(node, tuple(requests.items()), ports):
             yield node
 

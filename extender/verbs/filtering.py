@@ -160,7 +160,7 @@ def _groups(
             bit = 1 << numbers.setdefault(effects, len(numbers))
             for other in others:
                 if _yields_to(state, pod, other):
-                    node = str(other.nominated)
+                    node = str(other.status.nominated)
                     on[node] = on.get(node, 0) | bit
     if not on:
         return
@@ -190,7 +190,7 @@ def _yields_to(state: ClusterState, pod: Pod, other: Pod) -> bool:
     One that is reserved counts on its node already, wherever it was nominated to.
     """
     return (
-        other.priority >= pod.priority
+        other.spec.priority >= pod.spec.priority
         and other.uid != pod.uid
         and not state.reservations.of(other.key, other.uid)
     )

@@ -113,8 +113,8 @@ class Annotations(FilterPlugin):
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
         """Yield what is broken, where annotations count."""
         del state
-        if pod.broken_annotation is not None:
-            error = str(ObjectError(*pod.broken_annotation))
+        if pod.spec.broken_annotation is not None:
+            error = str(ObjectError(*pod.spec.broken_annotation))
             yield BrokenAnnotation(error, f"an annotation that cannot be read: {error}")
 
 
@@ -133,9 +133,9 @@ class NotModelled(FilterPlugin):
         """Yield the fields of the pod that are not looked at."""
         del state
         for field in NOT_MODELLED:
-            if field in pod.requirements.unmodelled:
+            if field in pod.spec.requirements.unmodelled:
                 yield Unknown(field, f"its {field} are not looked at")
-        if pod.group is not None:
+        if pod.spec.group is not None:
             yield Unknown("schedulingGroup", "whether its whole pod group fits is not looked at")
 
 
@@ -148,7 +148,7 @@ class NotModelledVolumes(NotModelled):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say who looks at them."""
         del state
-        if VOLUMES in pod.requirements.unmodelled:
+        if VOLUMES in pod.spec.requirements.unmodelled:
             text = (
                 "its volumes are not looked at by a running extender; "
                 "`affinity-extender explain` from the command line does"
@@ -158,7 +158,7 @@ class NotModelledVolumes(NotModelled):
 
 def holding(pod: Pod) -> list[Unknown]:
     """Return for what the schedulers that are known leave a pod alone, wherever it fits."""
-    asks = pod.requirements
+    asks = pod.spec.requirements
     found = []
     # The API server takes any text for a scheduler's name, and a file for a gate's as well.
     if asks.gates:

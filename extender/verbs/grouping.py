@@ -35,17 +35,18 @@ def entangled(state: ClusterState, pod: Pod, view: View = whole) -> str | None:
     pods that must be near each other once one of them is placed: it tells the others where to go.
     O(waiting pods of the group x distinct rules among them).
     """
-    if pod.group is None:
+    if pod.spec.group is None:
         return None
-    classes = {pod.key: pod.pod_class, **state.waiting_in_group(pod.group)}
+    classes = {pod.key: pod.pod_class, **state.waiting_in_group(pod.spec.group)}
     waiting = {key: view(pod_class) for key, pod_class in classes.items()}
     terms = sum({id(each): len(each.affinity) for each in waiting.values()}.values())
     if len(waiting) > 1 and (terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting)):
-        return f"the affinity rules of the pods of pod group {pod.group} take too long to compare"
+        group = pod.spec.group
+        return f"the affinity rules of the pods of pod group {group} take too long to compare"
     if len(waiting) == 1 or not (_repel(state, waiting) or _attract(state, waiting)):
         return None
     return (
-        f"the pods of pod group {pod.group} have required rules about one another, "
+        f"the pods of pod group {pod.spec.group} have required rules about one another, "
         "and the extender is not told where the pods of a group are about to go"
     )
 

@@ -45,7 +45,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         Of those that wait, nominated or in its group, it may be any.
         """
         if not self.of_annotations:
-            unplaced = pod.group is not None or bool(state.nominated)
+            unplaced = pod.spec.group is not None or bool(state.nominated)
             return unplaced or self._prefilter(state, pod).has_rules
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
         return mine.constrains or state.existing_terms.keeps_away_by_annotation
@@ -57,7 +57,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         """
         if state.stale is not None and self._prefilter(state, pod).has_rules:
             return state.stale
-        if pod.group is None:
+        if pod.spec.group is None:
             return None
         return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
 

@@ -58,7 +58,8 @@ HELD: Final = " beside the pods nominated there"
 
 def shape_of(pod: Pod) -> Shape:
     """Return what room a pod asks for."""
-    return pod.requests, pod.ports, pod.requirements.tolerations, pod.node_affinity
+    spec = pod.spec
+    return spec.requests, spec.ports, spec.requirements.tolerations, pod.node_affinity
 
 
 @dataclass(slots=True, eq=False)
@@ -146,9 +147,9 @@ def holders(state: ClusterState, pod: Pod, refusal: Refusal) -> list[Pod]:
         return []
     found = []
     for other in (*state.pods_on(node), *state.reservations.on(node)):
-        if other.ports and other.uid != pod.uid:
+        if other.spec.ports and other.uid != pod.uid:
             has = UsedPorts()
-            has.use(other.ports, 1)
+            has.use(other.spec.ports, 1)
             if not has.allow((rule.port,)):
                 found.append(other)
     return found
@@ -195,7 +196,7 @@ class NodeUnschedulable(FilterPlugin):
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield the one rule, unless the pod tolerates the taint that cordoned nodes get."""
         resources = state.node_resources
-        if _knows_tolerations(pod) and not pod.requirements.covers(CORDONED):
+        if _knows_tolerations(pod) and not pod.spec.requirements.covers(CORDONED):
             yield RoomRule(
                 Reason.UNSCHEDULABLE,
                 lambda node: PLAIN if resources.allocatable(node).unschedulable else None,
@@ -264,14 +265,14 @@ class TaintToleration(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[TaintRule]:
         """Yield the one rule."""
-        if _knows_tolerations(pod) and len(pod.requirements.tolerations) <= MOST_ASKED:
-            looks = 4 + len(pod.requirements.tolerations)
-            yield TaintRule(state, pod.requirements, looks)
+        if _knows_tolerations(pod) and len(pod.spec.requirements.tolerations) <= MOST_ASKED:
+            looks = 4 + len(pod.spec.requirements.tolerations)
+            yield TaintRule(state, pod.spec.requirements, looks)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
         del state
-        yield from too_many("tolerations", pod.requirements.tolerations, MOST_ASKED)
+        yield from too_many("tolerations", pod.spec.requirements.tolerations, MOST_ASKED)
         if not _knows_tolerations(pod):
             yield Unknown(
                 "spec",
@@ -288,16 +289,16 @@ class NodePorts(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield the pod's host ports."""
-        if pod.ports:
+        if pod.spec.ports:
             room = _Room(state, pod)
-            named = len(pod.ports) <= MOST_NAMED
-            for port in pod.ports[:MOST_ASKED]:
+            named = len(pod.spec.ports) <= MOST_NAMED
+            for port in pod.spec.ports[:MOST_ASKED]:
                 yield room.port(port, named=named)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        yield from too_many("host ports", pod.ports, MOST_ASKED)
+        yield from too_many("host ports", pod.spec.ports, MOST_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,7 @@ class NodeResourcesFit(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield the resources that the pod requests."""
-        room, amounts = _Room(state, pod), dict(pod.requests)
+        room, amounts = _Room(state, pod), dict(pod.spec.requests)
         first = [each for each in FIRST if each in amounts]
         for resource in islice(dict.fromkeys((*first, *amounts)), MOST_ASKED):
             if amounts[resource]:
@@ -317,7 +318,7 @@ class NodeResourcesFit(FilterPlugin):
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
         del state
-        yield from too_many("resources", pod.requests, MOST_ASKED)
+        yield from too_many("resources", pod.spec.requests, MOST_ASKED)
 
 
 class _Room:
@@ -404,13 +405,13 @@ def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
     """Return whether a node has the resources and host ports that a pod asks for."""
     resources = state.node_resources
     if is_unmeasured(state, node):
-        return resources.ports(node).allow(pod.ports)
-    return resources.has(node, pod.requests, pod.ports)
+        return resources.ports(node).allow(pod.spec.ports)
+    return resources.has(node, pod.spec.requests, pod.spec.ports)
 
 
 def _knows_tolerations(pod: Pod) -> bool:
     """Return whether somebody has read what a pod tolerates; of a placed one, not all do."""
-    return pod.node is None or pod.requirements is not NO_REQUIREMENTS
+    return pod.node is None or pod.spec.requirements is not NO_REQUIREMENTS
 
 
 def _said(taint: Taint) -> str:
@@ -426,8 +427,8 @@ class NodeFit:
     """
 
     def __init__(self, state: ClusterState, pod: Pod, node: str, *, nominated: bool = True) -> None:
-        self._requests = pod.requests
-        self._wanted = pod.ports
+        self._requests = pod.spec.requests
+        self._wanted = pod.spec.ports
         self._allocatable = state.node_resources.allocatable(node).amounts
         self._used = Counter(state.node_resources.used(node))
         self._ports = state.node_resources.ports(node).copy()
@@ -438,13 +439,13 @@ class NodeFit:
                 self.free(place)
 
     def _put(self, pod: Pod) -> None:
-        self._used.update(dict(pod.requests))
-        self._ports.use(pod.ports, 1)
+        self._used.update(dict(pod.spec.requests))
+        self._ports.use(pod.spec.ports, 1)
 
     def free(self, pod: Pod) -> None:
         """Take a pod away."""
-        self._used.subtract(dict(pod.requests))
-        self._ports.use(pod.ports, -1)
+        self._used.subtract(dict(pod.spec.requests))
+        self._ports.use(pod.spec.ports, -1)
 
     def spare(self, pod: Pod) -> bool:
         """Put a pod back if ours fits all the same; tell whether it does."""

@@ -43,9 +43,9 @@ def observe(state: ClusterState, pod: Pod) -> Observed:
     """Return what became of a pod that somebody remembers."""
     known = state.pod(pod.key, pod.uid)
     if known is not None and known.node is not None:
-        return Observed(known=True, node=known.node, nominated=known.nominated)
+        return Observed(known=True, node=known.node, nominated=known.status.nominated)
     reserved = next(iter(state.reservations.of(pod.key, pod.uid)), None)
-    nominated = None if known is None else known.nominated
+    nominated = None if known is None else known.status.nominated
     if reserved is None:
         return Observed(known=known is not None, node=None, nominated=nominated)
     return Observed(
@@ -58,7 +58,10 @@ def observe(state: ClusterState, pod: Pod) -> Observed:
 
 def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
     """Return whether pods of lower priority are on their way out of a node; O(pods on it)."""
-    return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
+    return any(
+        each.status.deleting and each.spec.priority < pod.spec.priority
+        for each in state.pods_on(node)
+    )
 
 
 def suitable(state: ClusterState, pod: Pod) -> Callable[[str], bool]:
@@ -72,7 +75,7 @@ def suitable(state: ClusterState, pod: Pod) -> Callable[[str], bool]:
     judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:
-        return all(each.of(node) for each in judged) and pod.requirements.tolerates(
+        return all(each.of(node) for each in judged) and pod.spec.requirements.tolerates(
             state.node_resources.allocatable(node)
         )
 
@@ -128,9 +131,9 @@ class Chooser:
         asked = self.everywhere() if among is None else self.everywhere().only(among)
         fits = judge(state, pod, asked, self._plugins).fits.names
         suits = suitable(state, pod)
-        most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
+        most = MOST_CONDITIONS // (pod.spec.requirements.conditions + len(pod.spec.ports))
         for name in islice(from_somewhere(fits, chance), most):
-            if suits(name) and state.node_resources.has(name, pod.requests, pod.ports):
+            if suits(name) and state.node_resources.has(name, pod.spec.requests, pod.spec.ports):
                 yield name
 
     def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:

@@ -63,14 +63,14 @@ def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Pl
 
     Those are the less important ones there that are being deleted, or whose uids are in `going`.
     """
-    if pod.nominated is None:
+    if pod.status.nominated is None:
         return False
     gone = [
         each
-        for each in state.pods_on(pod.nominated)
-        if (each.deleting or each.uid in going) and may_be_evicted(each, pod)
+        for each in state.pods_on(pod.status.nominated)
+        if (each.status.deleting or each.uid in going) and may_be_evicted(each, pod)
     ]
-    return bool(gone) and fits_without(state, pod, pod.nominated, gone, plugins)
+    return bool(gone) and fits_without(state, pod, pod.status.nominated, gone, plugins)
 
 
 class Exclusions:
@@ -110,7 +110,7 @@ class _Call:
         named = {*proposed.uids} - {self._pod.uid}
         placed = state.pods_on(node)
         gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
-        if len(gone) < len(named) and any(each.group is not None for each in gone):
+        if len(gone) < len(named) and any(each.spec.group is not None for each in gone):
             # A pod group on several nodes: kube-scheduler looks for each victim on this one alone,
             # and where it does not find it (convertPodUIDToPod), its whole attempt fails.
             return None
@@ -128,7 +128,7 @@ class _Call:
             fewer = [other for other in added if other is not each]
             if self._fits(node, [*gone, *fewer]):
                 added = fewer
-        added.sort(key=lambda pod: (-pod.priority, pod.key))
+        added.sort(key=lambda pod: (-pod.spec.priority, pod.key))
         return Victims(
             _merged(proposed.uids, gone, added),
             proposed.violations + state.budgets.violations(gone, added),
@@ -165,12 +165,12 @@ def fits_without(
 
 def importance(pod: Pod) -> tuple[int, float, str]:
     """Return what sorts pods, the most important first: by priority, then by who started first."""
-    return -pod.priority, inf if pod.started is None else pod.started, pod.key
+    return -pod.spec.priority, inf if pod.started is None else pod.started, pod.key
 
 
 def may_be_evicted(other: Pod, pod: Pod) -> bool:
     """Return whether a pod is another one than ours, and less important."""
-    return other.priority < pod.priority and other.uid != pod.uid
+    return other.spec.priority < pod.spec.priority and other.uid != pod.uid
 
 
 def may_be_chosen(other: Pod, pod: Pod) -> bool:
@@ -179,7 +179,7 @@ def may_be_chosen(other: Pod, pod: Pod) -> bool:
     Not one of a pod group, unless it is on its way out: all of them may have to go together, on
     other nodes as well (`disruptionMode`), and its group may be more important than it is.
     """
-    return may_be_evicted(other, pod) and (other.group is None or other.deleting)
+    return may_be_evicted(other, pod) and (other.spec.group is None or other.status.deleting)
 
 
 def _merged(named: Sequence[str], known: Iterable[Pod], added: Iterable[Pod]) -> list[str]:
@@ -187,7 +187,7 @@ def _merged(named: Sequence[str], known: Iterable[Pod], added: Iterable[Pod]) ->
 
     One that we do not know stays in front: we cannot tell that it is less important.
     """
-    priorities = {pod.uid: pod.priority for pod in (*known, *added)}
+    priorities = {pod.uid: pod.spec.priority for pod in (*known, *added)}
     uids = [*named, *(pod.uid for pod in added)]
     return sorted(uids, key=lambda uid: (uid in priorities, -priorities.get(uid, 0)))
 
@@ -200,12 +200,14 @@ def rank(victims: Sequence[Pod], violations: int) -> Rank:
     better), the number of victims, and the latest start of those with the highest priority. One
     that has not started counts as starting now.
     """
-    top = max(pod.priority for pod in victims)
-    starts = [inf if pod.started is None else pod.started for pod in victims if pod.priority == top]
+    top = max(pod.spec.priority for pod in victims)
+    starts = [
+        inf if pod.started is None else pod.started for pod in victims if pod.spec.priority == top
+    ]
     return (
         violations,
-        victims[0].priority,
-        sum(pod.priority - LOWEST_PRIORITY for pod in victims),
+        victims[0].spec.priority,
+        sum(pod.spec.priority - LOWEST_PRIORITY for pod in victims),
         len(victims),
         -min(starts),
     )

@@ -72,7 +72,7 @@ class CrossNamespacePodAffinity(FilterPlugin):
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether a pod is in scope."""
-        charge = state.in_force(pod).charge
+        charge = state.in_force(pod).spec.charge
         return charge is not None and charge.by_annotation >= self.of_annotations
 
     def rules(self, state: ClusterState, pod: Pod) -> Sequence[Rule]:
@@ -89,7 +89,7 @@ def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | No
     The pod has to be left out of the counts. With `limited`, cross-namespace affinity needs a quota
     that allows it.
     """
-    charge = state.in_force(pod).charge
+    charge = state.in_force(pod).spec.charge
     if charge is None:
         return None
     return judge_charge(charge, state.quotas.of(pod.pod_class.namespace), limited=limited)

@@ -58,7 +58,7 @@ def survey(
     """
     in_scope: dict[str, list[Pod]] = {}
     for pod in map(state.in_force, state.pods.values()):
-        if pod.charge is not None:
+        if pod.spec.charge is not None:
             in_scope.setdefault(pod.pod_class.namespace, []).append(pod)
     names = {*in_scope, *(namespace_of(key) for key in state.quotas)}
     surveyed = []
@@ -92,10 +92,10 @@ def _refused_under(namespace: str, hard: Amounts | None, pods: Iterable[Pod]) ->
     key, scope = key_of(namespace, WHAT_IF), Requirement(CROSS_NAMESPACE, Operator.EXISTS)
     quota = QuotaInUse(ResourceQuota(key, key, Selector.of((scope,)), hard))
     for pod in pods:
-        if pod.charge is not None:
-            why = judge_charge(pod.charge, (quota,), limited=False)
+        if pod.spec.charge is not None:
+            why = judge_charge(pod.spec.charge, (quota,), limited=False)
             if why is None:
-                quota.count(pod.charge, 1)
+                quota.count(pod.spec.charge, 1)
             else:
                 yield Refusal(pod, why)
 
@@ -126,7 +126,7 @@ def counting_use(
     names.update(namespace_of(key) for key in state.quotas)
     found = {name: _use_of(state, name) for name in names}
     for pod in map(state.in_force, list(state.waiting_pods)):
-        if pod.charge is not None:
+        if pod.spec.charge is not None:
             name = pod.pod_class.namespace
             if name not in found:
                 found[name] = _use_of(state, name)

@@ -130,7 +130,7 @@ def improvement(
     O(nodes x tables).
     """
     known = state.pod(pod.key, pod.uid)
-    if known is None or known.deleting:
+    if known is None or known.status.deleting:
         return None
     return _better_than_its_node(state, chooser, known, margin, placements)
 
@@ -187,9 +187,9 @@ def stays(pod: Pod) -> str | None:
     outcome, why = kept(pod)
     if outcome is not Outcome.GOES:
         return why or outcome.words
-    if pod.owner is not None and pod.owner.kind == JOB:
+    if pod.spec.owner is not None and pod.spec.owner.kind == JOB:
         return "it belongs to a Job, whose work would be lost"
-    held = [each for each in pod.requirements.unmodelled if each in HARD]
+    held = [each for each in pod.spec.requirements.unmodelled if each in HARD]
     return f"its {held[0]} may hold it where it is" if held else None
 
 
@@ -210,7 +210,7 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, li
     found: dict[NodeAffinity | None, dict[str, Pod]] = {}
     for count, name in enumerate([names[number] for number in placed.on_nodes]):
         for pod in state.pods_on(name) if name in state.nodes else ():
-            if pod.pod_class is not pod_class or pod.deleting:
+            if pod.pod_class is not pod_class or pod.status.deleting:
                 continue
             asks = state.in_force(pod).node_affinity
             prefers_nodes = asks is not None and any(asks.preferred_rules)

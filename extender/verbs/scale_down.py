@@ -14,8 +14,6 @@ from itertools import count
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from msgspec import structs
-
 from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.view import ClusterView
 from extender.model.keys import Identity
@@ -107,7 +105,7 @@ def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
             if there.get(second_key) == second:
                 second_taken.add(ranks.second)
     ranks = Ranks(next(_free(taken)), next(_free(second_taken)) if mine[1:] else 0)
-    return structs.replace(pod, deletion_cost=DeletionCost(ranks.cost, given=True))
+    return pod.with_status(deletion_cost=DeletionCost(ranks.cost, given=True))
 
 
 def corrections(state: ClusterView, replicas: Collection[Replica]) -> list[Correction]:

@@ -209,7 +209,7 @@ class PodTopologySpread(CountingPlugin):
 
     def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
         """Return the constraints that may refuse nodes for a pod."""
-        return pod.requirements.spread
+        return pod.spec.requirements.spread
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether the pod has such constraints that are looked at."""
@@ -289,7 +289,7 @@ def _eligible(state: ClusterState, pod: Pod) -> Callable[[str, SpreadConstraint]
     own = pod.node_affinity
     rule = None if own is None else own.required or own.replaced
     judged = None if rule is None else state.node_rules.judge(rule)
-    covers, known = pod.requirements.covers, dict[tuple[Taint, ...], bool]()
+    covers, known = pod.spec.requirements.covers, dict[tuple[Taint, ...], bool]()
 
     def tolerates(name: str) -> bool:
         taints = state.node_resources.allocatable(name).taints

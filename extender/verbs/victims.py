@@ -62,11 +62,11 @@ def ineligible(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
     Not while victims of a preemption are on their way out of the node that it is nominated to,
     unless evicting pods there cannot help any more (PodEligibleToPreemptOthers).
     """
-    if not pod.may_preempt:
+    if not pod.spec.may_preempt:
         return "its preemptionPolicy is Never"
     if len(pod.pod_class.affinity) > MOST_COMPARED:
         return f"it has more than {MOST_COMPARED} affinity terms"
-    node = pod.nominated
+    node = pod.status.nominated
     if node is None or not _victims_leave(state, pod, node):
         return None
     if not _is_curable(state, pod, node, plugins):
@@ -75,7 +75,10 @@ def ineligible(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
 
 
 def _victims_leave(state: ClusterState, pod: Pod, node: str) -> bool:
-    return any(each.preempted and each.priority < pod.priority for each in state.pods_on(node))
+    return any(
+        each.status.preempted and each.spec.priority < pod.spec.priority
+        for each in state.pods_on(node)
+    )
 
 
 def _is_curable(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> bool:
@@ -124,7 +127,7 @@ def candidates(
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
     run = _DryRun(state, pod, plugins)
     names = left.names if evicting else verdicts.fits.names
-    most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
+    most = MOST_CONDITIONS // (pod.spec.requirements.conditions + len(pod.spec.ports))
     for name in islice(from_somewhere(names, chance), most):
         # What suits is looked up anew each time: nodes change between two steps.
         if name not in state.nodes or not suitable(state, pod)(name):

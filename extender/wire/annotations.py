@@ -163,7 +163,7 @@ class AnnotationReader:
 
 def broken_annotation(pod: Pod) -> ObjectError | None:
     """Return what is wrong with the rules in a pod's annotations, None if nothing is."""
-    return None if pod.broken_annotation is None else ObjectError(*pod.broken_annotation)
+    return None if pod.spec.broken_annotation is None else ObjectError(*pod.spec.broken_annotation)
 
 
 def check_annotations(pod: Pod) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
+from weakref import WeakValueDictionary
 
 import msgspec
+from msgspec import structs
 
 from extender.errors import ObjectError
 from extender.model import memory
@@ -17,7 +19,15 @@ from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
-from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
+from extender.model.objects import (
+    Namespace,
+    Node,
+    Pod,
+    PodClass,
+    SharedSpec,
+    SharedStatus,
+    Unannotated,
+)
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
 from extender.model.workload import OWN, REVISIONS, marks_of
@@ -100,6 +110,11 @@ class PodReader:
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
         every name there ever was: in Python 3.12 what it returns lives for ever.)"""
         self._priorities: Pool[int] = Pool(memory.NUMBERS)
+        self._specs: WeakValueDictionary[tuple[int, ...], SharedSpec] = WeakValueDictionary()
+        """By `_parts`, for what they are made of takes long to compare; it lives while they do."""
+        self._statuses: WeakValueDictionary[tuple[object, ...], SharedStatus] = (
+            WeakValueDictionary()
+        )
         self._requests = RequestsReader()
         self._ports = HostPortsReader()
         self._charges = ChargeReader()
@@ -131,13 +146,11 @@ class PodReader:
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
-        deleting = metadata.deletionTimestamp is not None
         annotation = self._annotations.read(namespace, metadata.annotations)
         if annotation.label is not None:
             annotation = annotation.for_labels(decode(_LABELS, labels, "metadata.labels") or {})
         owner = made_by = None
-        terminal = status.phase in TERMINAL_PHASES
-        waits = not (node or terminal)
+        waits = not (node or status.phase in TERMINAL_PHASES)
         told = self.waiting and waits
         if self.annotations or self.owners or told:
             owner = self._owners.read(metadata.ownerReferences)
@@ -147,48 +160,60 @@ class PodReader:
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
         charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
-        conditions = bytes(status.conditions)
-        mark = preemption_message(conditions)
         of_nodes = self.node_affinity or told
-        return Pod(
-            key=key,
-            # Manifests have no uid; the key is as good where nothing is ever re-created.
-            uid=metadata.uid or key,
-            node=(self._names.known(node) or self._name(node)) if node else None,
-            terminal=terminal,
-            pod_class=pod_class,
+        asked = SharedSpec(
             priority=self._priorities.known(priority) or self._priority(priority),
-            deleting=deleting,
-            preempted=deleting and mark is not None,
-            victim_of=None if mark is None else preemptor_in(mark),
             may_preempt=spec.preemptionPolicy != NEVER,
-            # Of a pod that has its node the nomination is history.
-            nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             ports=self._ports.read(spec),
             charge=charge,
             group=self._group(spec, namespace),
-            node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             owner=owner if self.owners or told else None,
-            deletion_cost=read_deletion_cost(metadata.annotations) if self.deletion_costs else None,
             requirements=(
                 self._requirements.read(spec, metadata.annotations)
                 if waits or self.requirements
                 else NO_REQUIREMENTS
             ),
-            started=None if status.startTime is None else int(status.startTime.timestamp()),
-            created=_moment(metadata.creationTimestamp) if told else None,
             broken_annotation=annotation.fault,
-            of_spec=(
+            unannotated=(
                 None
                 if annotation is NO_ANNOTATION
-                else OfSpec(
+                else Unannotated(
                     self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes),
                     charge if pod_class.of_spec.written.crosses_namespaces else None,
                 )
             ),
-            record=recorded_rules(conditions) if stored else None,
         )
+        return Pod(
+            key=key,
+            # Manifests have no uid; the key is as good where nothing is ever re-created.
+            uid=metadata.uid or key,
+            node=(self._names.known(node) or self._name(node)) if node else None,
+            pod_class=pod_class,
+            # Those that wait are few, and soon something else.
+            spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
+            status=self._status(pod, stored=stored, waits=waits),
+            node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
+            started=None if status.startTime is None else int(status.startTime.timestamp()),
+        )
+
+    def _status(self, pod: manifests.PodManifest, *, stored: bool, waits: bool) -> SharedStatus:
+        metadata, status = pod.metadata, pod.status or _NO_STATUS
+        conditions = bytes(status.conditions)
+        mark = preemption_message(conditions)
+        deleting = metadata.deletionTimestamp is not None
+        found = SharedStatus(
+            terminal=status.phase in TERMINAL_PHASES,
+            deleting=deleting,
+            preempted=deleting and mark is not None,
+            victim_of=None if mark is None else preemptor_in(mark),
+            # Of a pod that has its node the nomination is history.
+            nominated=None if pod.spec.nodeName else status.nominatedNodeName or None,
+            deletion_cost=read_deletion_cost(metadata.annotations) if self.deletion_costs else None,
+            record=recorded_rules(conditions) if stored else None,
+            created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
+        )
+        return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
         if not self.charges or not pod_class.written.crosses_namespaces:
@@ -286,6 +311,14 @@ class NodeReader:
             size = decoded_size(allocatable) + sum(map(_taint_size, taints))
             self._allocatable.put(key, found, size)
         return Node(metadata.name, metadata.labels or {}, found)
+
+
+def _parts(spec: SharedSpec) -> tuple[int, ...]:
+    """Return the identities of what a spec is made of, which is shared by those who read it."""
+    parts = structs.astuple(spec)
+    if spec.unannotated is not None:
+        parts = parts[:-1] + structs.astuple(spec.unannotated)
+    return tuple(map(id, parts))
 
 
 def _moment(written: str | None) -> int | None:

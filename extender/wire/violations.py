@@ -46,7 +46,7 @@ def write_improvement(found: Improvement, outcome: Outcome, why: str) -> dict[st
 
 def write_broken_annotation(pod: Pod) -> dict[str, Any]:
     """Write a pod whose rules in an annotation cannot be read: nobody knows what it breaks."""
-    field, fault = pod.broken_annotation or ("", "")
+    field, fault = pod.spec.broken_annotation or ("", "")
     return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 

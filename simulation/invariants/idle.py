@@ -39,8 +39,8 @@ class Known:
                 owner_of(raws[each.uid])
                 for each in replica.state.pods.values()
                 if each.uid in raws
-                and not each.terminal
-                and (each.deleting or (each.node is None and each.uid not in reserved))
+                and not each.status.terminal
+                and (each.status.deleting or (each.node is None and each.uid not in reserved))
             }
         for owner in {owner_of(each) or "" for each in raws.values()}:
             if owner in self._needy:

@@ -28,9 +28,9 @@ class Replica(Protocol):
 def mirror(state: ClusterState, raws: Mapping[str, Json]) -> Picture:
     """Return the cluster as a replica knows it; `raws` are all pods there were, by uid."""
     pods = {
-        pod.uid: Standing(raws[pod.uid], pod.node, pod.deleting)
+        pod.uid: Standing(raws[pod.uid], pod.node, pod.status.deleting)
         for pod in state.pods.values()
-        if pod.node is not None and not pod.terminal and pod.uid in raws
+        if pod.node is not None and not pod.status.terminal and pod.uid in raws
     }
     for pod in (each.pod for each in state.reservations):
         if pod.node is not None and pod.uid in raws:

@@ -64,7 +64,7 @@ def check_mirror(state: ClusterState, store: Store, news: Container[str]) -> Non
         if key not in news and known.get(key) != truth.get(key):
             about = f"{key} is {truth.get(key)}, known as {known.get(key)}"
             raise BrokenError("mirror differs from the cluster", about, (key,))
-    shown: dict[str, str | None] = {pod.key: pod.nominated for pod in state.nominated.shown}
+    shown: dict[str, str | None] = {pod.key: pod.status.nominated for pod in state.nominated.shown}
     nominated: dict[str, str | None] = {
         key: each["status"].get("nominatedNodeName")
         for key, each in stored.items()

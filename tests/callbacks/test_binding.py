@@ -11,7 +11,6 @@ import orjson
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
-from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
@@ -481,7 +480,7 @@ async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
     aiohttp_client: Any,
 ) -> None:
     rig = BindRig()
-    rig.api.pods["default/one"] = structs.replace(model_pod(ONE), terminal=True)
+    rig.api.pods["default/one"] = model_pod(ONE).with_status(terminal=True)
     assert await bind(await aiohttp_client(rig.app), ONE, "a") == "the pod has ended"
     assert rig.api.bound == []
     assert len(rig.state.reservations) == 0

@@ -36,7 +36,9 @@ class CostlyBinder(NoApiServer):
     async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
         """End a bind, after others had a turn."""
         del node, within
-        self.costs.append(None if pod.deletion_cost is None else pod.deletion_cost.value)
+        self.costs.append(
+            None if pod.status.deletion_cost is None else pod.status.deletion_cost.value
+        )
         await asyncio.sleep(0)
         return Bound(self.outcomes.pop(0) if self.outcomes else BindOutcome.BOUND)
 

@@ -119,7 +119,7 @@ async def test_rules_that_were_not_judged_are_nothing_to_others(start: Start, ve
         await ask(client, verb, question(stored(one), "a", "b"))
     # The scheduler goes on without an answer.
     state.upsert_pod(model_pod(stored(Pod(one).on("a"))))
-    assert state.pods["default/one"].judged == ""
+    assert state.pods["default/one"].status.judged == ""
 
 
 async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:

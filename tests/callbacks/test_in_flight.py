@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from msgspec import structs
 
 from extender.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
 from extender.model.keys import Key, key_of
@@ -22,7 +21,6 @@ def a_pod(name: str, namespace: str = "web") -> Pod:
         key=key_of(namespace, name),
         uid=name,
         node=None,
-        terminal=False,
         pod_class=PodClass(namespace, {}),
     )
 
@@ -165,7 +163,7 @@ GANG = key_of("web", "gang")
 
 def in_group(pod: Pod, group: Key = GANG) -> Pod:
     """Make a pod part of a pod group."""
-    return structs.replace(pod, group=group)
+    return pod.with_spec(group=group)
 
 
 def test_the_pods_of_a_group_do_not_wait_for_each_other(in_flight: InFlightPods) -> None:

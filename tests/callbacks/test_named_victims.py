@@ -46,7 +46,7 @@ async def test_a_call_does_not_wait_for_pods_that_take_their_time() -> None:
     rig, held = rig_of(grace=True)
     rig.refuse()
     await rig.pass_time()
-    assert [each.deleting for each in rig.state.pods_on("a")] == [True]
+    assert [each.status.deleting for each in rig.state.pods_on("a")] == [True]
     assert await caught_up(held, NOMINATED)
     assert held.waits_on(NOMINATED) == "a"
 

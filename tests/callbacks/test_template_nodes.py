@@ -112,7 +112,7 @@ def fingerprint(state: ClusterState) -> tuple[object, ...]:
         {name: dict(state.nodes.labels(name)) for name in state.nodes},
         [*state.nodes.names],
         [*state.reservations],
-        [(each.key, each.nominated) for each in state.nominated.pods],
+        [(each.key, each.status.nominated) for each in state.nominated.pods],
         dict(state.pods),
     )
 
@@ -253,7 +253,7 @@ async def test_rules_in_annotations_that_were_played_through_bind_nobody(start: 
     )
     assert verdicts(answer) == {}
     state.upsert_pod(model_pod(Pod(one).on("a")))
-    assert state.pods["default/one"].judged == ""
+    assert state.pods["default/one"].status.judged == ""
 
 
 async def test_no_attempt_is_counted(start: Start, registry: CollectorRegistry) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec import structs
 
 from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
@@ -127,7 +126,7 @@ def test_what_replaced_the_spec_at_placement_cannot_be_taken_out_later(*, restar
             assert fits(state, VICTIM) == "abc"
     # Nor by whoever stops annotations from counting.
     for pod_ in list(state.pods.values()):
-        assert pod_.judged
+        assert pod_.status.judged
     closed = state_of(
         *(on(annotated(raw, BATCH, "Replace"), "a") for raw in repelling[:1]), annotations=None
     )
@@ -368,8 +367,8 @@ def test_labels_of_a_later_edit_are_not_on_record_for_rules_made_of_earlier_ones
     state.upsert_pod(model_pod(stored(Pod(relabelled).on("a"))))
     assert (fits(state, JOB), fits(state, nobody)) == ("abc", "bc")
     # A restarted extender makes the rules of the labels that it sees; nobody was judged by those.
-    judged = state.pods["tenant/plain-a"].judged
+    judged = state.pods["tenant/plain-a"].status.judged
     restarted = model_pod(stored(Pod(relabelled).on("a")))
     state = state_of()
-    state.upsert_pod(structs.replace(restarted, record=judged))
+    state.upsert_pod(restarted.with_status(record=judged))
     assert (fits(state, JOB), fits(state, nobody)) == ("abc", "abc")

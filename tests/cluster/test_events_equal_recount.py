@@ -302,7 +302,7 @@ class EventStream(RuleBasedStateMachine):
     def nominations_equal_a_recount(self) -> None:
         """Every waiting pod that is nominated is held on its node, and no other."""
         assert nominated_mismatches(self.state) == []
-        assert {pod.uid: pod.nominated for pod in self.state.nominated.pods} == {
+        assert {pod.uid: pod.status.nominated for pod in self.state.nominated.pods} == {
             pod["metadata"]["uid"]: pod["status"]["nominatedNodeName"]
             for pod in self.pods.values()
             if any(is_nominated(pod, name) for name in NOMINATED_TO)

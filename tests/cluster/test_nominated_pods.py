@@ -17,7 +17,7 @@ UID = "default-p"
 def where(state: ClusterState) -> dict[str, str | None]:
     """Return the nodes that pods are nominated to, by uid."""
     assert nominated_mismatches(state) == []
-    return {each.uid: each.nominated for each in state.nominated.pods}
+    return {each.uid: each.status.nominated for each in state.nominated.pods}
 
 
 def test_what_the_watch_shows_counts_until_the_pod_is_placed_or_gone() -> None:

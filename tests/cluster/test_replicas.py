@@ -72,19 +72,15 @@ class Replicating(RuleBasedStateMachine):
         self.generation += again
         made = read(replica(name, owner, self.generation))
         self.state.upsert_pod(
-            structs.replace(
-                made,
-                node=on,
-                deletion_cost=cost,
-                deleting=fate == "deleting",
-                terminal=fate == "terminal",
+            structs.replace(made, node=on).with_status(
+                deletion_cost=cost, deleting=fate == "deleting", terminal=fate == "terminal"
             )
         )
 
     @rule(name=st.sampled_from("pqr"), on=st.sampled_from(NODES), cost=st.sampled_from(COSTS))
     def reserve(self, name: str, on: str, cost: DeletionCost | None) -> None:
         """Reserve a place for one bind; nobody binds a pod that is known to be bound."""
-        made = structs.replace(read(replica(name, generation=self.generation)), deletion_cost=cost)
+        made = read(replica(name, generation=self.generation)).with_status(deletion_cost=cost)
         known = self.state.pod(made.key, made.uid)
         if known is None or known.node is None:
             self.claims.append(self.state.reserve(made, on, 10.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from msgspec import structs
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.topology import versions
@@ -353,7 +352,7 @@ def test_pods_without_a_node_are_known_while_they_wait() -> None:
     waits, other = pod("waits"), pod("other")
     state = state_of([], [], [waits, other, pod("placed").on("a"), pod("done").phase("Succeeded")])
     state.upsert_pod(model_pod(waits.priority(5)))
-    assert {each.key: each.priority for each in state.waiting_pods} == {
+    assert {each.key: each.spec.priority for each in state.waiting_pods} == {
         "default/waits": 5,
         "default/other": 0,
     }
@@ -369,10 +368,10 @@ def test_pods_without_a_node_are_known_while_they_wait() -> None:
 )
 def test_a_pod_on_its_way_out_goes_for_nobody_else(later: str | None) -> None:
     state = cluster()
-    marked = structs.replace(model_pod(WEB.on("a1")), victim_of="preemptor")
+    marked = model_pod(WEB.on("a1")).with_status(victim_of="preemptor")
     state.upsert_pod(marked)
-    state.upsert_pod(structs.replace(marked, deleting=True, preempted=True))
-    state.upsert_pod(structs.replace(marked, deleting=True, preempted=True, victim_of=later))
+    state.upsert_pod(marked.with_status(deleting=True, preempted=True))
+    state.upsert_pod(marked.with_status(deleting=True, preempted=True, victim_of=later))
     assert [each.uid for each in state.victims_of("preemptor")] == [marked.uid]
     state.remove_pod(marked.key, marked.uid)
     assert not state.victims_of("preemptor")
@@ -380,8 +379,8 @@ def test_a_pod_on_its_way_out_goes_for_nobody_else(later: str | None) -> None:
 
 def test_a_pod_that_stays_goes_for_whom_it_was_marked_last() -> None:
     state = cluster()
-    marked = structs.replace(model_pod(WEB.on("a1")), victim_of="preemptor")
+    marked = model_pod(WEB.on("a1")).with_status(victim_of="preemptor")
     state.upsert_pod(marked)
-    state.upsert_pod(structs.replace(marked, victim_of="another"))
+    state.upsert_pod(marked.with_status(victim_of="another"))
     assert not state.victims_of("preemptor")
     assert [each.uid for each in state.victims_of("another")] == [marked.uid]

@@ -96,7 +96,7 @@ def _in_short(
 ) -> tuple[Sequence[tuple[Any, ...]], frozenset[str], int]:
     """Return victims so that the order of equally important ones does not show."""
     return (
-        [(each.priority, each.started) for each in victims],
+        [(each.spec.priority, each.started) for each in victims],
         frozenset(each.uid for each in victims),
         violations,
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -63,7 +62,7 @@ class Mover:
         if answer.became is Evicted.DONE and not dry_run:
             self.evicted.append(pod.uid)
             if self.lingers:
-                self.state.upsert_pod(structs.replace(pod, deleting=True))
+                self.state.upsert_pod(pod.with_status(deleting=True))
             else:
                 self.state.remove_pod(pod.key, pod.uid)
         return answer

@@ -76,7 +76,7 @@ class Nominator:
         if self.error is not None:
             raise self.error
         known = self.state.pods.get(pod.key)
-        if not self.done or known is None or known.nominated != before:
+        if not self.done or known is None or known.status.nominated != before:
             return False
         if self.shown:
             show(self.state, pod.key.removeprefix("default/"), node)

@@ -121,10 +121,10 @@ class Api:
         """Change a nomination."""
         await self._arrive(f"nominate {short(pod.key)} {before}->{node}")
         known = self.pods.get(pod.uid)
-        if known is None or known.nominated != before:
+        if known is None or known.status.nominated != before:
             self.calls[-1] += " overtaken"
             return False
-        self._set(structs.replace(known, nominated=node))
+        self._set(known.with_status(nominated=node))
         return True
 
     async def wake(self, pod: ModelPod) -> bool:
@@ -139,7 +139,7 @@ class Api:
         self.marked.add(victim.uid)
         known = self.pods.get(victim.uid)
         if known is not None:
-            self._set(structs.replace(known, victim_of=preemptor_in(message)))
+            self._set(known.with_status(victim_of=preemptor_in(message)))
         return known is not None
 
     async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
@@ -149,7 +149,7 @@ class Api:
         if known is None or dry_run:
             return known is not None
         if self.grace:
-            self._set(structs.replace(known, deleting=True, preempted=known.uid in self.marked))
+            self._set(known.with_status(deleting=True, preempted=known.uid in self.marked))
         else:
             self.end(victim.uid)
         return True
@@ -168,15 +168,17 @@ class Api:
 
     def bind(self, name: str, node: str) -> None:
         """Let the scheduler bind a pod."""
-        self._set(structs.replace(self.pods[f"default-{name}"], node=node, nominated=None))
+        self._set(
+            structs.replace(self.pods[f"default-{name}"], node=node).with_status(nominated=None)
+        )
 
     def nominated(self, name: str, node: str) -> None:
         """Let somebody else nominate a pod."""
-        self._set(structs.replace(self.pods[f"default-{name}"], nominated=node))
+        self._set(self.pods[f"default-{name}"].with_status(nominated=node))
 
     def wiped_out(self, name: str) -> None:
         """Let the scheduler remove a nomination, as at the end of an attempt."""
-        self._set(structs.replace(self.pods[f"default-{name}"], nominated=None))
+        self._set(self.pods[f"default-{name}"].with_status(nominated=None))
 
     def _set(self, pod: ModelPod) -> None:
         self.pods[pod.uid] = pod

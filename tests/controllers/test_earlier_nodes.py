@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.record import Preemption, Record
@@ -21,7 +20,7 @@ def cluster(*, marked: str | None = None, leaving: str | None = None) -> Cluster
     for name in ("a", "b"):
         known = state.pods[f"default/on-{name}"]
         victim_of = WANTS.uid if marked == name else None
-        state.upsert_pod(structs.replace(known, victim_of=victim_of, deleting=leaving == name))
+        state.upsert_pod(known.with_status(victim_of=victim_of, deleting=leaving == name))
     return state
 
 
@@ -67,5 +66,5 @@ def test_earlier_nodes_are_those_of(
     *,
     is_hint: bool,
 ) -> None:
-    wants = structs.replace(WANTS, nominated=nominated)
+    wants = WANTS.with_status(nominated=nominated)
     assert [*earlier_nodes(state, record, wants, NOW, is_hint=is_hint)] == nodes

@@ -72,8 +72,8 @@ class Life:
         return Eviction(Evicted.DONE)
 
     def _owner(self, evicted: ModelPod) -> str:
-        assert evicted.owner is not None
-        return evicted.owner.uid
+        assert evicted.spec.owner is not None
+        return evicted.spec.owner.uid
 
     def _check(self, evicted: ModelPod) -> None:
         """Judge an eviction when it is asked for."""
@@ -86,7 +86,7 @@ class Life:
         assert self.rig.leader.leads, "without the lead"
         known = self.rig.state.pods[evicted.key]
         assert known.uid == evicted.uid
-        assert not known.deleting
+        assert not known.status.deleting
 
     def _label(self) -> None:
         labels = {"zone": self.chance.choice(NODES)}

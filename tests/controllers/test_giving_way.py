@@ -257,7 +257,7 @@ async def test_a_withdrawal_in_flight_is_undone_before_anybody_is_evicted(
     assert set((await answer)["NodeNameToMetaVictims"]) == {"b"}
     await task
     assert rig.api.made == [SET, WITHDRAWN, SET]
-    assert rig.state.pods["default/two"].nominated == "b"
+    assert rig.state.pods["default/two"].status.nominated == "b"
 
 
 async def test_a_withdrawal_that_the_scheduler_has_not_seen_is_undone(aiohttp_client: Any) -> None:

@@ -136,7 +136,7 @@ async def test_a_withdrawal_that_the_api_server_refuses_is_asked_for_again() -> 
     rig.api.error = None
     await rig.pass_time(PATIENCE)
     assert rig.api.made == [("two", None, "b"), ("two", "b", None), ("two", "b", None)]
-    assert rig.state.pods["default/two"].nominated is None
+    assert rig.state.pods["default/two"].status.nominated is None
     assert rig.counts() == {"set": 1, "failed": 1, "withdrawn": 1}
     assert rig.controller.outstanding == 0
 

@@ -23,7 +23,7 @@ def node_is_gone(rig: PreemptionRig) -> None:
 
 def victim_is_edited(rig: PreemptionRig) -> None:
     known = rig.state.pods["default/on-a"]
-    rig.api.objects.other["pods/default/on-a"] = SeenPod(structs.replace(known, priority=9), "9")
+    rig.api.objects.other["pods/default/on-a"] = SeenPod(known.with_spec(priority=9), "9")
 
 
 def victim_is_another(rig: PreemptionRig) -> None:

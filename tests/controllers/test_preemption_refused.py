@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from extender.controllers.refused_pods.evictions import DENIED_SECONDS
 from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
@@ -121,6 +120,6 @@ async def test_who_is_second_to_nominate_evicts_nobody() -> None:
     rig.refuse()
     async with rig.held_at("nominate"):
         wanted = rig.api.pods["default-important"]
-        rig.api.pods[wanted.uid] = structs.replace(wanted, nominated="b")
+        rig.api.pods[wanted.uid] = wanted.with_status(nominated="b")
     assert rig.done() == ["nominate important None->a overtaken"]
     assert rig.counts() == {"overtaken": 1}

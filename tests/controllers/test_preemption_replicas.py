@@ -42,7 +42,7 @@ async def test_a_process_that_is_killed_leaves_one_set_of_victims(
     rig = PreemptionRig([A, B], ON_A, ON_B, important())
     rig.api.grace = True
     await restarted(rig, at)
-    nominated = rig.state.pods["default/important"].nominated
+    nominated = rig.state.pods["default/important"].status.nominated
     assert nominated == ("a" if at in {"mark", "delete", "tell"} else None)
     if cheaper and nominated is not None:
         # Somewhere else it would be better by now.

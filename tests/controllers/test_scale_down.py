@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from msgspec import structs
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -63,7 +62,7 @@ class Costs:
         if not answer or known is None:
             return False
         self.written.append((pod.key, before, cost))
-        self.state.upsert_pod(structs.replace(known, deletion_cost=DeletionCost(cost, given=True)))
+        self.state.upsert_pod(known.with_status(deletion_cost=DeletionCost(cost, given=True)))
         return True
 
 

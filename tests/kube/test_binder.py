@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from msgspec import structs
 
 from extender.errors import ApiError
 from extender.kube import binder as binder_module
@@ -110,7 +109,7 @@ async def test_a_binding_brings_the_cost_that_we_give_and_no_other(
 ) -> None:
     placed = model_pod(WEB)
     for cost in (DeletionCost(-2001, given=True), DeletionCost(7, given=False)):
-        await binder.bind(structs.replace(placed, deletion_cost=cost), "n", WITHIN)
+        await binder.bind(placed.with_status(deletion_cost=cost), "n", WITHIN)
     assert [each["metadata"].get("annotations") for each in server.bindings] == [
         {
             "controller.kubernetes.io/pod-deletion-cost": "-2001",

@@ -83,4 +83,6 @@ def test_a_pod_is_marked_by_its_condition(status: str, reason: str, victim_of: s
         "status": {"conditions": [condition]},
     }
     read = PodReader().read(msgspec.Raw(msgspec.json.encode(pod)))
-    assert (read.victim_of, read.preempted) == (victim_of, False), "it is not deleted yet"
+    assert (read.status.victim_of, read.status.preempted) == (victim_of, False), (
+        "it is not deleted yet"
+    )

@@ -66,8 +66,8 @@ BUGS = (
     Bug(
         "an entry that comes to zero stays",
         "cluster.counts.topology",
-        "counts.get(domain, 0) + amount\n        if total:",
-        "counts.get(domain, 0) + amount\n        if total >= 0:",
+        "before + amount\n        if total:",
+        "before + amount\n        if total >= 0:",
         "cluster/test_topology.py::test_entries_that_come_to_zero_are_removed",
     ),
     Bug(
@@ -214,15 +214,15 @@ BUGS = (
     Bug(
         "a pod takes the place of one as important that is nominated",
         "verbs.filtering",
-        "other.priority >= pod.priority",
-        "other.priority > pod.priority",
+        "other.spec.priority >= pod.spec.priority",
+        "other.spec.priority > pod.spec.priority",
         "verbs/test_nominated_pods.py::test_a_nominated_pod_holds_its_place",
     ),
     Bug(
         "a pod as important is evicted",
         "verbs.preempting",
-        "return other.priority < pod.priority and",
-        "return other.priority <= pod.priority and",
+        "return other.spec.priority < pod.spec.priority and",
+        "return other.spec.priority <= pod.spec.priority and",
         "verbs/test_preempting.py::test_victims_on_a_node",
     ),
     Bug(
@@ -462,8 +462,8 @@ BUGS = (
     Bug(
         "a pod on its way out keeps its rank",
         "cluster.ledgers.replicas",
-        "or pod.deleting or pod.terminal:",
-        "or pod.terminal:",
+        "or pod.status.deleting or pod.status.terminal:",
+        "or pod.status.terminal:",
         "verbs/test_scale_down.py::test_each_bind_takes_the_lowest_rank_that_is_free",
     ),
     Bug(

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import structs
 
 import extender.controllers.refused_pods.preemption
 import extender.controllers.refused_pods.victim_sets
@@ -83,7 +82,7 @@ def _is_impatient(patch: Patch) -> None:
 
 def _evicts_equals(patch: Patch) -> None:
     def any_that_is_not_more_important(other: Pod, pod: Pod) -> bool:
-        return other.priority <= pod.priority and other.uid != pod.uid
+        return other.spec.priority <= pod.spec.priority and other.uid != pod.uid
 
     patch.setattr(extender.verbs.victims, "may_be_chosen", any_that_is_not_more_important)
 
@@ -92,7 +91,7 @@ def _evicts_for_anybody(patch: Patch) -> None:
     ineligible = extender.verbs.victims.ineligible
 
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
-        return ineligible(state, structs.replace(pod, may_preempt=True), plugins)
+        return ineligible(state, pod.with_spec(may_preempt=True), plugins)
 
     patch.setattr(extender.controllers.refused_pods.preemption, "ineligible", eager)
 

@@ -173,7 +173,7 @@ def near_misses_would_fit(case: Case) -> None:
         without = judge(state, pod, state.nodes.asked(miss.nodes), plugins, gone=pods)
         assert list(without.fits.names) == miss.nodes
         if miss.preempted_on is not None:
-            assert all(other.priority < pod.priority for other in pods)
+            assert all(other.spec.priority < pod.spec.priority for other in pods)
             assert {other.node for other in pods} == {miss.preempted_on}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import pytest
-from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
@@ -42,7 +41,7 @@ NODES = [host("a"), host("b"), host("c")]
 
 
 Wish: TypeAlias = dict[str, Any]
-"""Fields of a pod that are other than the object has them."""
+"""Fields of a pod's spec that are other than the object has them."""
 
 
 def choose(
@@ -56,7 +55,7 @@ def choose(
 ) -> str | None:
     """Choose for a pod."""
     return Chooser(state, AFFINITY).choose(
-        structs.replace(model_pod(raw), **wish or {}),
+        model_pod(raw).with_spec(**wish or {}),
         avoid=avoid,
         placements=placements,
         chance=chance,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
@@ -332,7 +331,7 @@ def test_a_pod_waits_for_the_place_of_its_victim() -> None:
 
 
 def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
-    asks_nothing = structs.replace(model_pod(NEW), requests=())
+    asks_nothing = model_pod(NEW).with_spec(requests=())
     chooser = Chooser(state([], BARRED), [AFFINITY, QUOTA])
     assert chooser.choose(asks_nothing, avoid=(), placements=(), chance=0.0) is None
     chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])

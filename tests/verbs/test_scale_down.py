@@ -71,7 +71,7 @@ def state_with(*pods: Pod) -> ClusterState:
 
 def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
     """Return the cost that a pod gets on a node."""
-    cost = with_cost(state, state.in_force(read(raw)), node_name).deletion_cost
+    cost = with_cost(state, state.in_force(read(raw)), node_name).status.deletion_cost
     return None if cost is None else cost.value
 
 
@@ -138,7 +138,7 @@ def test_each_bind_takes_the_lowest_rank_that_is_free() -> None:
         placed = with_cost(state, read(spread(f"p{number}")), name)
         # No watch shows it in time for the next one.
         state.reserve(placed, name, 10.0)
-        costs.append(placed.deletion_cost)
+        costs.append(placed.status.deletion_cost)
     assert costs == [
         DeletionCost(value, given=True) for value in (-1001, -2001, -1001, -3002, -4003)
     ]
@@ -197,7 +197,9 @@ def test_pods_of_very_many_get_none() -> None:
 def test_where_nobody_asks_for_costs_there_are_none() -> None:
     state = ClusterState()
     assert with_cost(state, read(spread("p")), "a0") == read(spread("p"))
-    assert PodReader().read(json.dumps(costing(spread("p"), 1)).encode()).deletion_cost is None
+    assert (
+        PodReader().read(json.dumps(costing(spread("p"), 1)).encode()).status.deletion_cost is None
+    )
 
 
 def corrected(*pods: Pod) -> dict[str, int]:
@@ -277,9 +279,9 @@ def bind_all(state: ClusterState, names: Iterable[str]) -> None:
 
 def costs_in(state: ClusterState) -> dict[str, tuple[str, int]]:
     return {
-        pod.key: (pod.node, pod.deletion_cost.value)
+        pod.key: (pod.node, pod.status.deletion_cost.value)
         for pod in state.pods.values()
-        if pod.node is not None and pod.deletion_cost is not None
+        if pod.node is not None and pod.status.deletion_cost is not None
     }
 
 
@@ -331,5 +333,5 @@ def carry_out(state: ClusterState, change: Correction) -> None:
     """Give a pod its new cost, as the watch shows it after the patch."""
     known = state.pod(*change.pod)
     assert known is not None
-    assert (known.deletion_cost and known.deletion_cost.value) == change.before
-    state.upsert_pod(structs.replace(known, deletion_cost=DeletionCost(change.cost, given=True)))
+    assert (known.status.deletion_cost and known.status.deletion_cost.value) == change.before
+    state.upsert_pod(known.with_status(deletion_cost=DeletionCost(change.cost, given=True)))

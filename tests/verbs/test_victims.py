@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
@@ -92,7 +91,7 @@ def test_of_a_pod_with_very_many_host_ports_not_all_nodes_are_looked_at(
     monkeypatch.setattr(victims, "MOST_CONDITIONS", 10_000)
     state = state_of([node(f"n{number}", {}, ROOM) for number in range(100)], [], [])
     wanted = tuple(HostPort("", "TCP", number) for number in range(ports))
-    asked = structs.replace(model_pod(APART), ports=wanted)
+    asked = model_pod(APART).with_spec(ports=wanted)
     assert sum(1 for _ in candidates(state, asked, AFFINITY, chance=0.0)) == looked_at
 
 

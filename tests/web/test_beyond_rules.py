@@ -43,7 +43,7 @@ def cluster(waits: Any) -> ClusterState:
     placed = pod("web").labels(app="web").requests(cpu="1").on("free")
     for raw in (placed, waits):
         state.upsert_pod(AS_WATCHED.read(json.dumps(raw).encode()))
-    assert state.pods["default/web"].requirements is NO_REQUIREMENTS
+    assert state.pods["default/web"].spec.requirements is NO_REQUIREMENTS
     return state
 
 
@@ -138,7 +138,11 @@ async def test_of_a_placed_pod_not_all_is_kept(aiohttp_client: Any) -> None:
     state = cluster(with_spec(ROOMY, **GPU))
     state.upsert_pod(AS_WATCHED.read(json.dumps(ROOMY.on("free")).encode()))
     known = state.pods["default/new"]
-    assert (known.owner, known.requirements, known.node_affinity) == (None, NO_REQUIREMENTS, None)
+    assert (known.spec.owner, known.spec.requirements, known.node_affinity) == (
+        None,
+        NO_REQUIREMENTS,
+        None,
+    )
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["placed"]

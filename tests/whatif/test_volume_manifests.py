@@ -44,7 +44,7 @@ def test_pods_with_the_same_claims_share_what_is_read() -> None:
 def test_only_who_asks_for_volumes_reads_them() -> None:
     reader = PodReader(requirements=True)
     assert volumes_of(using("data"), reader) is None
-    assert not reader.read(encoded(using("data"))).requirements.is_plain
+    assert not reader.read(encoded(using("data"))).spec.requirements.is_plain
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_they_are_named_after_their_workload_and_share_its_charge() -> None:
     first, second = found.missing_pods(PodReader(charges=True), 1)
     assert [first.key, second.key] == ["shop/deployment/web[0]", "shop/deployment/web[1]"]
     assert first.pod_class is second.pod_class
-    assert first.charge is not None
+    assert first.spec.charge is not None
     labels = {"app": "web", "pod-template-hash": "new"}
     marks = {WORKLOAD: "shop/Deployment/web", REVISION: "new"}
     assert (first.node, first.pod_class.labels) == (None, labels | marks)

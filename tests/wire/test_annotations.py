@@ -44,7 +44,7 @@ ARM = node_term(requirement("arch", "In", "arm64"))
 
 def test_a_pod_without_annotations_has_the_rules_of_its_spec() -> None:
     read = model_pod(OWN.annotated("example.com/other", "{"))
-    assert read.broken_annotation is None
+    assert read.spec.broken_annotation is None
     assert read.pod_class.annotated is None
     assert read.pod_class == model_pod(OWN).pod_class
     assert read.pod_class.during_execution.required == ()
@@ -132,7 +132,7 @@ def test_an_exclusive_domain_is_added_to_the_other_rules() -> None:
 )
 def test_what_is_wrong_with_an_exclusive_domain_is_said(value: str, what: str) -> None:
     raw = pod("new").labels(job="7").annotated(EXCLUSIVE_ANNOTATION, value)
-    path, says = model_pod(raw).broken_annotation or ("", "")
+    path, says = model_pod(raw).spec.broken_annotation or ("", "")
     assert path == EXCLUSIVE_AT
     assert what in says
 
@@ -153,7 +153,7 @@ def test_revisions_are_told_apart_where_one_says_own() -> None:
 @pytest.mark.parametrize("value", ["own", "All", ""])
 def test_there_is_no_other_choice_of_revisions(value: str) -> None:
     raw = pod("new").annotated(REVISIONS_ANNOTATION, value)
-    assert model_pod(raw).broken_annotation == (
+    assert model_pod(raw).spec.broken_annotation == (
         f"metadata.annotations[{REVISIONS_ANNOTATION}]",
         "not a choice; there is Own alone",
     )
@@ -244,10 +244,10 @@ def test_an_edited_annotation_brings_new_rules() -> None:
 
 def test_quotas_see_terms_of_annotations() -> None:
     rules = anti(term(ZONE, WEB, namespaces=["b"]))
-    assert model_pod(OWN).charge is None
-    assert model_pod(annotated(OWN, rules)).charge is not None
+    assert model_pod(OWN).spec.charge is None
+    assert model_pod(annotated(OWN, rules)).spec.charge is not None
     crossing = OWN.affinity(term(ZONE, DB, namespaces=["b"]))
-    assert model_pod(annotated(crossing, {}, "Replace")).charge is not None
+    assert model_pod(annotated(crossing, {}, "Replace")).spec.charge is not None
 
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
@@ -408,9 +408,9 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
     text = value if isinstance(value, str) else json.dumps(value)
     raw = OWN.annotated(AFFINITY_ANNOTATION, text)
     read = model_pod(raw)
-    assert read.broken_annotation is not None
-    assert read.broken_annotation[0] == path
-    assert what in read.broken_annotation[1]
+    assert read.spec.broken_annotation is not None
+    assert read.spec.broken_annotation[0] == path
+    assert what in read.spec.broken_annotation[1]
     assert read.pod_class == model_pod(OWN).pod_class
 
 
@@ -427,9 +427,9 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
 )  # fmt: skip
 def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
     read = model_pod(raw)
-    assert read.broken_annotation is not None
-    assert read.broken_annotation[0] == path
-    assert what in read.broken_annotation[1]
+    assert read.spec.broken_annotation is not None
+    assert read.spec.broken_annotation[0] == path
+    assert what in read.spec.broken_annotation[1]
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
     ],
 )
 def test_what_is_said_of_a_broken_one_is_bounded(rules: Any) -> None:
-    broken = model_pod(annotated(OWN, rules)).broken_annotation
+    broken = model_pod(annotated(OWN, rules)).spec.broken_annotation
     assert broken is not None
     assert [len(each) < 600 for each in broken] == [True, True]
 
@@ -456,6 +456,6 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
         broken: dict[str, Any] = {"podAntiAffinity": []}
         for value in (rules, broken):
             read = reads.read(json.dumps(annotated(OWN, value, "Replace")).encode())
-            assert read.of_spec is not None
+            assert read.spec.unannotated is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())
-            assert (read.pod_class.annotated, read.broken_annotation) == (None, None)
+            assert (read.pod_class.annotated, read.spec.broken_annotation) == (None, None)

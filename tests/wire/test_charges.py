@@ -21,7 +21,7 @@ ONE = {"pods": "1", "count/pods": "1"}
 def charge_of(**spec: Any) -> Charge:
     """Read the charge of a pod with cross-namespace affinity and this spec."""
     raw = Pod({**CROSSING, "spec": {**CROSSING["spec"], **spec}})
-    charge = model_pod(raw).charge
+    charge = model_pod(raw).spec.charge
     assert charge is not None
     return charge
 
@@ -73,7 +73,7 @@ def cpu(amount: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_who_is_in_scope(raw: Pod, in_scope: bool) -> None:
-    assert (model_pod(raw).charge is not None) is in_scope
+    assert (model_pod(raw).spec.charge is not None) is in_scope
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_replicas_share_their_charge_and_others_do_not() -> None:
     reader = PodReader(charges=True)
 
     def read(raw: Pod) -> Charge | None:
-        return reader.read(json.dumps(raw).encode()).charge
+        return reader.read(json.dumps(raw).encode()).spec.charge
 
     one = read(CROSSING.requests(cpu="1"))
     assert read(CROSSING.uid("other").requests(cpu="1000m")) is one
@@ -324,7 +324,7 @@ def test_replicas_share_their_charge_and_others_do_not() -> None:
 
 
 def test_nobody_is_charged_where_nobody_asks() -> None:
-    assert PodReader().read(json.dumps(CROSSING).encode()).charge is None
+    assert PodReader().read(json.dumps(CROSSING).encode()).spec.charge is None
 
 
 def test_a_broken_quantity_is_named() -> None:

@@ -15,7 +15,7 @@ from tests.builders import model_pod
 
 def read(**spec: Any) -> list[HostPort]:
     """Read a pod with this spec."""
-    return list(model_pod({"metadata": {"name": "x"}, "spec": spec}).ports)
+    return list(model_pod({"metadata": {"name": "x"}, "spec": spec}).spec.ports)
 
 
 def container(*ports: Any, **fields: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_pods_with_the_same_ports_share_them() -> None:
     reader = PodReader()
     raw = json.dumps({"metadata": {"name": "x"}, "spec": {"containers": [container(TAKEN)]}})
     one, other = (reader.read(raw.encode()) for _ in range(2))
-    assert one.ports is other.ports
+    assert one.spec.ports is other.spec.ports
 
 
 def test_a_broken_port_is_refused_by_the_path_of_its_field() -> None:

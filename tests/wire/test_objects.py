@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.objects import Pod as ModelPod
 from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
+from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.objects import PodReader, read_namespace, read_node
-from tests.builders import ZONE, pod, requirement, selector, term
+from tests.builders import ZONE, Pod, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
 OWN = frozenset(("default",))
@@ -25,23 +28,20 @@ def read(raw: Any) -> Any:
 
 def test_a_manifest_without_uid_namespace_and_status_is_a_waiting_pod() -> None:
     found = read({"metadata": {"name": "bare"}})
-    assert (found.key, found.uid, found.node, found.terminal) == (
-        "default/bare",
-        "default/bare",
-        None,
-        False,
-    )
+    assert (found.key, found.uid, found.node) == ("default/bare", "default/bare", None)
+    assert not found.status.terminal
     assert found.pod_class.affinity == Affinity()
 
 
 def test_what_preemption_looks_at() -> None:
     plain = read(pod("plain"))
-    assert (plain.priority, plain.deleting, plain.nominated) == (0, False, None)
+    assert plain.spec.priority == 0
+    assert (plain.status.deleting, plain.status.nominated) == (False, None)
     waiting = read({**pod("w").priority(-7), "status": {"nominatedNodeName": "a"}})
-    assert (waiting.priority, waiting.nominated) == (-7, "a")
+    assert (waiting.spec.priority, waiting.status.nominated) == (-7, "a")
     placed = pod("p").on("b").being_deleted()
     placed["status"]["nominatedNodeName"] = "a"
-    found = read(placed)
+    found = read(placed).status
     assert (found.deleting, found.nominated) == (True, None), "it has its node: no wish is left"
 
 
@@ -68,7 +68,7 @@ def test_who_goes_for_a_more_important_pod(
     conditions: object, deleting: bool, expected: bool
 ) -> None:
     raw = pod("p").on("b").being_deleted() if deleting else pod("p").on("b")
-    assert read({**raw, "status": {"conditions": conditions}}).preempted is expected
+    assert read({**raw, "status": {"conditions": conditions}}).status.preempted is expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_who_goes_for_a_more_important_pod(
 def test_the_pod_group(group: Any, expected: str | None) -> None:
     raw = pod("p", "shop")
     raw["spec"]["schedulingGroup"] = group
-    assert read(raw).group == expected
+    assert read(raw).spec.group == expected
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,55 @@ def test_pods_of_a_workload_share_their_class() -> None:
     template = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
     raw = [json.dumps(template.uid(uid)).encode() for uid in ("1", "2")]
     assert reader.read(raw[0]).pod_class is reader.read(raw[1]).pod_class
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(pod("p"), id="plain"),
+        pytest.param(pod("p").priority(1_000_000).never_preempts(), id="priority"),
+        pytest.param(pod("p").requests(cpu="1", memory="2Gi").host_port(80), id="room"),
+        pytest.param(pod("p").in_group("gang").owned_by("ReplicaSet/web"), id="its makers"),
+        pytest.param(pod("p").anti_affinity(term(ZONE, namespaces=["a"])), id="charged"),
+        pytest.param(pod("p").annotated(AFFINITY_ANNOTATION, "{}"), id="an empty annotation"),
+        pytest.param(pod("p").annotated(AFFINITY_ANNOTATION, "{"), id="a broken annotation"),
+    ],
+)
+def test_pods_of_a_workload_share_what_they_ask_for(made: Pod) -> None:
+    reader = PodReader(charges=True, owners=True, requirements=True)
+    raw = [json.dumps(Pod(made).uid(uid).on(uid)).encode() for uid in ("1", "2")]
+    one, other = map(reader.read, raw)
+    assert one.spec is other.spec
+    assert one.status is other.status
+    assert one == reader.another().read(raw[0]), "another one shares nothing"
+    more = reader.read(json.dumps(Pod(made).priority(7).being_deleted()).encode())
+    assert more.spec.priority == 7
+    assert more.status.deleting
+
+
+def test_what_no_pod_asks_for_any_more_is_forgotten() -> None:
+    reader = PodReader()
+    kept = [
+        reader.read(json.dumps(pod("p").on("n").priority(number)).encode())
+        for number in range(1, 101)
+    ]
+    assert len({id(each.spec) for each in kept}) == len(reader._specs) == 100
+    del kept[1:]
+    assert [*reader._specs.values()] == [kept[0].spec]
+
+
+def test_pods_that_come_and_go_get_their_own_specs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REQUESTS", "REQUIREMENTS", "OWNERS", "NUMBERS"):
+        monkeypatch.setattr(memory, name, 8 * 1024)
+    dice = random.Random(1)
+    reader = PodReader(owners=True, requirements=True)
+    kept: dict[int, ModelPod] = {}
+    for _ in range(2000):
+        made = pod("p").priority(dice.randrange(300)).requests(cpu=f"{dice.randrange(99)}m")
+        made = made.on("n").host_port(dice.randrange(1, 99)).owned_by(f"Job/{dice.randrange(99)}")
+        raw = json.dumps(made).encode()
+        found = kept[dice.randrange(20)] = reader.read(raw)
+        assert found == PodReader(owners=True, requirements=True).read(raw)
 
 
 def test_a_reader_that_forgets_still_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,4 +280,4 @@ def test_who_made_a_pod_and_when_is_read_of_those_that_wait(
         made = made.on(node_name)
     made["metadata"]["creationTimestamp"] = written
     found = PodReader(waiting=waiting).read(json.dumps(made).encode())
-    assert (found.created, found.owner is not None) == told
+    assert (found.status.created, found.spec.owner is not None) == told

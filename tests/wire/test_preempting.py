@@ -37,8 +37,9 @@ def args_of(body: Any) -> PreemptionArgs:
 
 def test_a_request_as_the_scheduler_writes_it() -> None:
     args = read_preemption_args(RECORDED, PodReader())
-    assert (args.pod.key, args.pod.uid, args.pod.priority) == ("default/wire", "c763c71b", 1000)
-    assert args.pod.may_preempt
+    assert (args.pod.key, args.pod.uid) == ("default/wire", "c763c71b")
+    assert args.pod.spec.priority == 1000
+    assert args.pod.spec.may_preempt
     assert args.candidates == {
         "node-00000": Victims(["bd4a82d0", "4b10cd56"], 1),
         "node-00024": Victims(["9c0ffee0"], 0),
@@ -118,7 +119,7 @@ def test_candidates_in_every_form(body: Any, expected: Any) -> None:
 )
 def test_the_policy_of_the_pod(policy: str | None, *, may: bool) -> None:
     body = {"Pod": {**POD, "spec": {"preemptionPolicy": policy}}, "NodeNameToMetaVictims": {}}
-    assert args_of(body).pod.may_preempt is may
+    assert args_of(body).pod.spec.may_preempt is may
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.builders import model_pod, pod
 def read(**spec: Any) -> Requirements:
     """Read a pod with such a spec."""
     raw = pod("one")
-    return model_pod({**raw, "spec": {**raw["spec"], **spec}}).requirements
+    return model_pod({**raw, "spec": {**raw["spec"], **spec}}).spec.requirements
 
 
 def test_defaults() -> None:

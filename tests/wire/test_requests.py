@@ -102,7 +102,7 @@ def read(**spec: Any) -> Pod:
 )
 def test_what_a_pod_requests(spec: dict[str, Any], cpu: int | None) -> None:
     expected = JUST_A_POD if cpu is None else (("cpu", cpu), ("pods", 1))
-    assert read(**spec).requests == expected
+    assert read(**spec).spec.requests == expected
 
 
 def test_replicas_share_their_requests() -> None:
@@ -112,7 +112,7 @@ def test_replicas_share_their_requests() -> None:
     raw = b'{"metadata":{"name":"%s"},"spec":{"containers":[{"resources":{"requests":%s}}]}}'
     one = reader.read(raw % (b"a", b'{"cpu":"1"}'))
     two = reader.read(raw % (b"b", b'{"cpu":"1000m"}'))
-    assert one.requests is two.requests
+    assert one.spec.requests is two.spec.requests
 
 
 @pytest.mark.parametrize(
@@ -150,5 +150,5 @@ def test_a_node_is_cordoned_before_it_has_the_taint_for_that() -> None:
 
 
 def test_where_a_pod_is_nominated() -> None:
-    assert model_pod(new_pod("x").nominated("n")).nominated == "n"
-    assert model_pod(new_pod("x")).nominated is None
+    assert model_pod(new_pod("x").nominated("n")).status.nominated == "n"
+    assert model_pod(new_pod("x")).status.nominated is None

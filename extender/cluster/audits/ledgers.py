@@ -113,8 +113,8 @@ def _charges(state: ClusterState, pods: Iterable[Pod]) -> dict[str, Counter[Char
 
 def _count(state: ClusterState, pods: Iterable[Pod], charges: dict[str, Counter[Charge]]) -> None:
     for pod in pods:
-        charge = pod.charge
-        if charge is not None and state.in_force(pod).charge is not None:
+        charge = pod.spec.charge
+        if charge is not None and state.in_force(pod).spec.charge is not None:
             charges.setdefault(pod.pod_class.namespace, Counter())[charge] += 1
 
 
@@ -123,7 +123,9 @@ def audit_nominated(state: ClusterState) -> Iterator[str | None]:
     found: set[str] = set()
     pods = iter(list(state.pods.values()))
     while some := list(islice(pods, AUDITED_PODS)):
-        found.update(pod.key for pod in some if pod.node is None and pod.nominated is not None)
+        found.update(
+            pod.key for pod in some if pod.node is None and pod.status.nominated is not None
+        )
         if len(some) == AUDITED_PODS:
             yield None
     # Those that have come meanwhile are known to wait.
@@ -136,16 +138,16 @@ def nominated_mismatches(state: ClusterState, pods: Mapping[str, Pod] | None = N
     """Return the uids of pods whose nomination is not held as it should be, of all or some."""
     ledger = state.nominated
     waiting = [
-        pod.judged_by(pod.judged)
+        pod.judged_by(pod.status.judged)
         for pod in (state.pods if pods is None else pods).values()
-        if pod.node is None and pod.nominated is not None
+        if pod.node is None and pod.status.nominated is not None
     ]
     truth, shown = _by_uid(waiting), _by_uid(ledger.shown)
     wrong = {uid for uid in truth.keys() | shown.keys() if truth.get(uid) != shown.get(uid)}
     held = _by_uid(ledger.pods)
     of_class = _by_uid(pod for each in ledger.classes for pod in ledger.of_class(each))
-    nodes = {str(pod.nominated) for pod in held.values()}
-    on = _by_uid(pod for node in nodes for pod in ledger.on(node) if pod.nominated == node)
+    nodes = {str(pod.status.nominated) for pod in held.values()}
+    on = _by_uid(pod for node in nodes for pod in ledger.on(node) if pod.status.nominated == node)
     for index in (of_class, on):
         wrong |= {uid for uid in held | index if held.get(uid) != index.get(uid)}
     # What is expected may differ from what is shown, but nothing that is shown is forgotten.

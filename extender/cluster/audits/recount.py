@@ -118,8 +118,8 @@ def _in_use(state: ClusterState, node: str) -> tuple[dict[str, int], UsedPorts]:
     total: Counter[str] = Counter()
     ports = UsedPorts()
     for pod in (*state.pods_on(node), *state.reservations.on(node)):
-        total.update(dict(pod.requests))
-        ports.use(pod.ports, 1)
+        total.update(dict(pod.spec.requests))
+        ports.use(pod.spec.ports, 1)
     return {resource: amount for resource, amount in total.items() if amount}, ports
 
 

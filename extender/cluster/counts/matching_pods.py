@@ -157,7 +157,7 @@ class PlacedClass:
         for counted in self.totalled:
             counted.add(self.counted[counted] * pods)
         for table, amount in self._tables.items():
-            table.add(node, amount * pods)
+            table.add(node, amount if pods == 1 else amount * pods)
 
     def belong(self, counted: MatchingPods, amount: int) -> None:
         """Add so much for each pod to a set of counted pods from now on, 0 to be no part of it.

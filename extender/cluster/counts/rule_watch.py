@@ -162,9 +162,9 @@ class RuleWatch:
         self.changes.pod(pod, before)
         if before is not None:
             self.owned.count(before, -1)
-            if before.uid != pod.uid or pod.terminal:
+            if before.uid != pod.uid or pod.status.terminal:
                 self._forget(before.uid)
-        if not pod.terminal:
+        if not pod.status.terminal:
             self.owned.count(pod, 1)
             self._upsert(pod, self._execution)
 

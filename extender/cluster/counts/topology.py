@@ -113,6 +113,9 @@ class DomainTable:
 
     Removal matters: "no entry at all" means "no match anywhere", which the first pod of a group
     relies on, and the keys of a table are the set of domains that it speaks of.
+
+    Where one pod counts, as on most nodes, the count is the very number that was added: another
+    object for each would take 32 bytes, beyond those from -5 to 256 that Python keeps.
     """
 
     __slots__ = ("counts", "topology", "version")
@@ -128,7 +131,8 @@ class DomainTable:
         if domain == NO_DOMAIN:
             return
         counts = self.counts
-        total = counts.get(domain, 0) + amount
+        before = counts.get(domain)
+        total = amount if before is None else before + amount
         if total:
             counts[domain] = total
         else:
@@ -141,7 +145,8 @@ class DomainTable:
         for node, pods in nodes.items():
             domain = domain_of[node]
             if domain != NO_DOMAIN:
-                total = counts.get(domain, 0) + pods * amount
+                before, more = counts.get(domain), amount if pods == 1 else pods * amount
+                total = more if before is None else before + more
                 if total:
                     counts[domain] = total
                 else:

@@ -98,10 +98,10 @@ class PodsByOwner:
     def count(self, pod: Pod, amount: int) -> None:
         """Count a pod that is known (1), or is not as it was any more (-1)."""
         controller = pod.controller
-        if controller is None or pod.terminal:
+        if controller is None or pod.status.terminal:
             return
         counts = self._waiting if pod.node is None else self._placed
-        if pod.deleting:
+        if pod.status.deleting:
             counts = self._leaving
         shift(counts, controller, amount)
 
@@ -136,7 +136,7 @@ class OwnChanges:
         if before is not None and before.uid != pod.uid:
             self.forget_pod(before.uid)
             before = None
-        if pod.terminal or pod.node is None:
+        if pod.status.terminal or pod.node is None:
             self.forget_pod(pod.uid)
             return
         if before is not None and before.node is not None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import structs
-
 from extender.cluster.ledgers.reservations import Reservations
 from extender.model import memory
 from extender.model.lru_cache import LruCache
@@ -52,23 +50,23 @@ class JudgedAnnotations:
 
         One that waits stands as it is, whatever place is held for it; see `Pod.judged_by`.
         """
-        judged = None if pod.record is None else self._judged(pod, pod.record, old)
+        judged = None if pod.status.record is None else self._judged(pod, pod.status.record, old)
         if pod.node is not None:
             return pod.judged_by(judged)
-        return pod if judged == pod.judged else structs.replace(pod, judged=judged)
+        return pod if judged == pod.status.judged else pod.with_status(judged=judged)
 
     def _judged(self, pod: Pod, record: str, old: Pod | None) -> str:
         """Return the digest, "" for none and where nobody knows."""
         if pod.node is None:
-            if pod.nominated is None:
+            if pod.status.nominated is None:
                 return ""
-            held = old is not None and old.nominated == pod.nominated
+            held = old is not None and old.status.nominated == pod.status.nominated
         elif record:
             return record
         else:
             held = old is not None and old.node is not None
         if held and old is not None:
-            return old.judged or ""
+            return old.status.judged or ""
         for reservation in self._reservations.of(pod.key, pod.uid):
             if reservation.pod.node == pod.node:
                 return reservation.pod.pod_class.digest
@@ -108,16 +106,16 @@ class BrokenAnnotationLedger(BrokenAnnotations):
 
     def learn(self, pod: Pod, old: Pod | None) -> None:
         """Take over a pod as it is now, in place of what had its name."""
-        if old is not None and old.of_spec is not None:
+        if old is not None and old.spec.unannotated is not None:
             self.forget(old)
-        if pod.of_spec is not None and not pod.terminal:
-            if pod.broken_annotation is not None:
+        if pod.spec.unannotated is not None and not pod.status.terminal:
+            if pod.spec.broken_annotation is not None:
                 self._broken.setdefault(pod.pod_class.namespace, {})[pod.key] = pod
             self._count(pod, 1)
 
     def forget(self, pod: Pod) -> None:
         """Forget a pod that is gone."""
-        if pod.of_spec is not None:
+        if pod.spec.unannotated is not None:
             broken = self._broken.get(pod.pod_class.namespace, {})
             broken.pop(pod.key, None)
             if not broken:
@@ -129,7 +127,7 @@ class BrokenAnnotationLedger(BrokenAnnotations):
         shift(self._annotated, namespace, pods)
         if not self._covers(namespace):
             self.ignored += pods
-        elif pod.broken_annotation is not None:
+        elif pod.spec.broken_annotation is not None:
             self._number += pods
 
     def count_again(self, namespace: str) -> None:

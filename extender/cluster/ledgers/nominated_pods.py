@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from msgspec import structs
-
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, PodClass
@@ -103,11 +101,11 @@ class NominationLedger(NominatedPods):
     def learn(self, pod: Pod) -> bool:
         """Take over what the watch shows of a waiting pod."""
         expected = self._expected.get(pod.uid)
-        if expected is not None and pod.nominated not in {None, expected.before}:
+        if expected is not None and pod.status.nominated not in {None, expected.before}:
             self._expected.pop(pod.uid)
-            if expected.held and pod.nominated == expected.pod.nominated:
+            if expected.held and pod.status.nominated == expected.pod.status.nominated:
                 self._remember(replace(expected, pod=pod, before=None))
-        if pod.nominated is None:
+        if pod.status.nominated is None:
             self._shown.pop(pod.uid, None)
         else:
             self._shown[pod.uid] = pod
@@ -125,8 +123,8 @@ class NominationLedger(NominatedPods):
         Another node that the watch shows ends both.
         """
         shown = self._shown.get(pod.uid)
-        before = None if shown is None else shown.nominated
-        self._remember(Expected(structs.replace(pod, nominated=node), before, deadline, held))
+        before = None if shown is None else shown.status.nominated
+        self._remember(Expected(pod.with_status(nominated=node), before, deadline, held))
         touched, self._dropped = [pod.uid, *self._dropped], []
         return sum(map(self._settle, touched)) > 0
 
@@ -157,18 +155,18 @@ class NominationLedger(NominatedPods):
             _remove(self._of_class, old.pod_class, uid)
             if old.pod_class not in self._of_class:
                 self._expensive.discard(old.pod_class)
-            _remove(self._on, str(old.nominated), uid)
+            _remove(self._on, str(old.status.nominated), uid)
         if new is not None:
             self._nominated[uid] = new
             self._of_class.setdefault(new.pod_class, {})[uid] = new
             if new.pod_class.affinity.is_expensive:
                 self._expensive.add(new.pod_class)
-            self._on.setdefault(str(new.nominated), {})[uid] = new
+            self._on.setdefault(str(new.status.nominated), {})[uid] = new
         return old is None or new is None or _matters(old) != _matters(new)
 
 
 def _matters(pod: Pod) -> tuple[object, ...]:
-    return pod.pod_class, pod.nominated, pod.priority
+    return pod.pod_class, pod.status.nominated, pod.spec.priority
 
 
 def _remove(index: dict[K, dict[str, Pod]], key: K, uid: str) -> None:

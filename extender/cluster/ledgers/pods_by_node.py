@@ -63,10 +63,10 @@ class PodsByNode:
                 self._count_waiting(before, -1)
         else:
             self._on.setdefault(pod.node, []).append(pod)
-            shift(self._priorities, pod.priority, 1)
-            if pod.victim_of is not None:
-                self._victims.setdefault(pod.victim_of, []).append(pod)
-            if pod.deleting:
+            shift(self._priorities, pod.spec.priority, 1)
+            if pod.status.victim_of is not None:
+                self._victims.setdefault(pod.status.victim_of, []).append(pod)
+            if pod.status.deleting:
                 self._terminating[pod.uid] = pod
 
     def remove(self, pod: Pod) -> None:
@@ -77,12 +77,12 @@ class PodsByNode:
                 del self._waiting[pod.uid]
                 self._count_waiting(pod, -1)
             return
-        shift(self._priorities, pod.priority, -1)
+        shift(self._priorities, pod.spec.priority, -1)
         _take(self._on, pod.node, pod)
-        if pod.victim_of is not None:
-            _take(self._victims, pod.victim_of, pod)
+        if pod.status.victim_of is not None:
+            _take(self._victims, pod.status.victim_of, pod)
         # Its successor may be there already.
-        if pod.deleting and self._terminating.get(pod.uid) is pod:
+        if pod.status.deleting and self._terminating.get(pod.uid) is pod:
             del self._terminating[pod.uid]
 
     def _count_waiting(self, pod: Pod, amount: int) -> None:
@@ -115,13 +115,13 @@ class WaitingGroups:
 
     def add(self, pod: Pod) -> None:
         """Note a pod; one that has its node, or no group, is none of ours."""
-        if pod.group is not None and pod.node is None:
-            self._waiting.setdefault(pod.group, {})[pod.key] = pod.pod_class
+        if pod.spec.group is not None and pod.node is None:
+            self._waiting.setdefault(pod.spec.group, {})[pod.key] = pod.pod_class
 
     def remove(self, pod: Pod) -> None:
         """Forget a pod that was added."""
-        if pod.group is not None and pod.node is None:
-            group = self._waiting[pod.group]
+        if pod.spec.group is not None and pod.node is None:
+            group = self._waiting[pod.spec.group]
             del group[pod.key]
             if not group:
-                del self._waiting[pod.group]
+                del self._waiting[pod.spec.group]

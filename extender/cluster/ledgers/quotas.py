@@ -101,7 +101,7 @@ class QuotaLedger(Quotas):
 
     def count(self, pod: Pod, pods: int) -> None:
         """Count a pod (1), or take it back (-1); one that is out of scope moves nothing."""
-        charge, namespace = pod.charge, pod.pod_class.namespace
+        charge, namespace = pod.spec.charge, pod.pod_class.namespace
         if charge is None:
             return
         charges = self._charges.setdefault(namespace, {})

@@ -62,8 +62,8 @@ class Replicas:
 
 def replica_of(pod: Pod, node: str) -> Replica | None:
     """Return how a pod counts on a node; None when it does not."""
-    owner, cost = pod.owner, pod.deletion_cost
-    if owner is None or owner.kind in NOT_BY_COST or pod.deleting or pod.terminal:
+    owner, cost = pod.spec.owner, pod.status.deletion_cost
+    if owner is None or owner.kind in NOT_BY_COST or pod.status.deleting or pod.status.terminal:
         return None
     if not len(pod.pod_class.affinity) or (cost is not None and not cost.given):
         return None

@@ -139,7 +139,7 @@ class OwnerLocks:
     def _is_over(self, owner: Controller, move: Move) -> bool:
         now, pod = self._clock(), self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None:
-            return not pod.deleting and now - move.began >= UNSEEN_SECONDS
+            return not pod.status.deleting and now - move.began >= UNSEEN_SECONDS
         if move.gone_at is None:
             move.gone_at = now
         return (

@@ -116,7 +116,7 @@ class RepairMover:
     def _still(self, move: Improvement) -> bool:
         """Return whether the pod would gain as much by going at this very moment."""
         known = self._state.pod(move.pod.key, move.pod.uid)
-        if known is None or known.deleting or known.node != move.pod.node:
+        if known is None or known.status.deleting or known.node != move.pod.node:
             return False
         return self.better_place(known) is not None
 

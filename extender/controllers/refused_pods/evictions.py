@@ -96,7 +96,7 @@ class Evictions:
             if not wanted():
                 return None
             try:
-                condition = mark_message(preemptor.requirements.scheduler, preemptor.uid)
+                condition = mark_message(preemptor.spec.requirements.scheduler, preemptor.uid)
                 done: bool | None = await self._evictor.mark(victim, condition)
                 # The preemptor may be gone by now, or another node chosen, and nothing is lost yet.
                 if done and not (await self._is_shown(victim, preemptor) and wanted()):
@@ -135,7 +135,7 @@ class Evictions:
 
         def shows() -> bool:
             seen = self._state.pod(victim.key, victim.uid)
-            return seen is None or seen.victim_of == preemptor.uid
+            return seen is None or seen.status.victim_of == preemptor.uid
 
         return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)
 

@@ -109,7 +109,7 @@ class HintController(RefusedPodController[Nomination]):
         """Note that a pod was refused on every node it was asked about; O(log n)."""
         record = self._records.refuse(pod)
         nomination = record.begun
-        if nomination is not None and pod.nominated == nomination.node:
+        if nomination is not None and pod.status.nominated == nomination.node:
             # A request from before the scheduler saw the nomination would say nothing about it.
             nomination.refused = True
         # Every node was tried in vain, in a whole search or by us; to point to one is of no use.
@@ -161,9 +161,10 @@ class HintController(RefusedPodController[Nomination]):
     def _is_in_vain(self, record: Record[Nomination]) -> bool:
         """Return whether all nodes were looked through, and nothing has changed that may help."""
         refusal = record.refusal
-        if refusal is None or refusal.towards is not None or refusal.pod.nominated is not None:
+        if refusal is None or refusal.towards is not None:
             return False
-        return refusal.in_vain_after == changes_for(self._state, refusal.pod)
+        nominated = refusal.pod.status.nominated is not None
+        return not nominated and refusal.in_vain_after == changes_for(self._state, refusal.pod)
 
     async def _help(self, record: Record[Nomination], refusal: Refusal) -> float | None:
         """Nominate a node for a pod, if there is one for it and it is our turn."""
@@ -257,7 +258,7 @@ class HintController(RefusedPodController[Nomination]):
         seen = observe(self._state, pod)
         node = seen.nominated
         waits = record.refusal is refusal and seen.node is None
-        if not waits or node is None or node != pod.nominated:
+        if not waits or node is None or node != pod.status.nominated:
             # It has a place, or has not been tried there yet.
             return None
         if loses_victims(self._state, pod, node) or self._state.stale is not None:

@@ -203,7 +203,7 @@ class Nominations:
             for node, withdrawal in record.withdrawals.items()
             if node in nodes
             and not withdrawal.is_over(now)
-            and (withdrawal.fate is not Patched.DONE or pod.nominated == node)
+            and (withdrawal.fate is not Patched.DONE or pod.status.nominated == node)
         }
         unsure = set(unsettled)
         with suppress(TimeoutError):

@@ -60,7 +60,7 @@ class Patches:
         try:
             return await self._nominator.wake(pod)
         except ExtenderError as error:
-            self._note_failure(pod, pod.nominated, "woken", str(error))
+            self._note_failure(pod, pod.status.nominated, "woken", str(error))
             return False
 
     def _note_failure(self, pod: Pod, node: str | None, what: str, why: str) -> None:

@@ -94,11 +94,11 @@ class PreemptionController(RefusedPodController[Preemption]):
         record = self._records.get(pod.uid)
         if record is not None and record.begun is not None:
             record.begun.unwanted = False
-        elif pod.group is not None or not self._state.has_less_important(pod.priority):
+        elif pod.spec.group is not None or not self._state.has_less_important(pod.spec.priority):
             return
         record = self._records.refuse(pod, refused)
-        if pod.nominated is not None and not self._is_hint(pod.uid):
-            record.remember(pod.nominated, self._clock())
+        if pod.status.nominated is not None and not self._is_hint(pod.uid):
+            record.remember(pod.status.nominated, self._clock())
         refusal = record.refusal
         if refusal is not None and record.begun is None:
             self._queue.add_after(pod.uid, refusal.settled_at - self._clock())
@@ -119,7 +119,8 @@ class PreemptionController(RefusedPodController[Preemption]):
     async def has_better_ones(self, pod: Pod, rank: Rank) -> bool:
         """Return whether victims on a node that only we refuse are better than some of a rank."""
         refusal = self._latest(pod)
-        if refusal is None or pod.group is not None or self._evictions.denied_until > self._clock():
+        grouped = pod.spec.group is not None
+        if refusal is None or grouped or self._evictions.denied_until > self._clock():
             return False
         return await self._search.beats(refusal, pod, rank)
 
@@ -203,7 +204,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         if not seen.known or seen.node is not None:
             self._records.admit(record)
             return None
-        pod = structs.replace(refusal.pod, node=None, nominated=seen.nominated)
+        pod = structs.replace(refusal.pod, node=None).with_status(nominated=seen.nominated)
         why = ineligible(self._state, pod, self._plugins)
         if why is None:
             return pod

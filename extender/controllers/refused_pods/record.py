@@ -157,12 +157,12 @@ class Preemption:
     def take_over(self, candidate: Candidate) -> list[Pod]:
         """Add the victims of a new look at the node; return those that are still to be deleted."""
         self.victims.update({victim.uid: victim for victim in candidate.victims})
-        return [victim for victim in candidate.victims if not victim.deleting]
+        return [victim for victim in candidate.victims if not victim.status.deleting]
 
     def spare(self, left: Iterable[Pod]) -> None:
         """Leave out those of the victims that need not go any more: nobody waits for them."""
         for victim in left:
-            if not victim.deleting:
+            if not victim.status.deleting:
                 del self.victims[victim.uid]
 
 

@@ -130,7 +130,7 @@ class Records(Generic[Begun]):
         """Note that the scheduler is about to nominate one of these nodes for a pod."""
         now, record = self._clock(), self._of(pod.uid)
         until = now + self._bounds.claim_seconds
-        record.claim = Claim(frozenset(nodes), pod.priority, until)
+        record.claim = Claim(frozenset(nodes), pod.spec.priority, until)
         self._claimed[pod.uid] = record
         self._claimed.move_to_end(pod.uid)
         self.forget_claims(now)
@@ -154,7 +154,7 @@ class Records(Generic[Begun]):
         now = self._clock()
         claims = [each.claim for each in self._claimed.values() if each.claim is not None]
         return any(
-            claim.until > now and node in claim.nodes and claim.priority > pod.priority
+            claim.until > now and node in claim.nodes and claim.priority > pod.spec.priority
             for claim in claims
         )
 

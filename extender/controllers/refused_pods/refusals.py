@@ -101,7 +101,7 @@ class Refusal:
 
     def is_elses(self, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
         """Return whether the pod is nominated for a node by somebody else."""
-        shown = {seen.nominated, self.pod.nominated if news else None}
+        shown = {seen.nominated, self.pod.status.nominated if news else None}
         return not shown <= {None, *ours}
 
     def take_up(self) -> None:
@@ -109,7 +109,7 @@ class Refusal:
         refused, self.refused = self.refused, None
         if refused is None:
             return
-        if is_whole_search(refused) or not self.pod.requirements.is_plain:
+        if is_whole_search(refused) or not self.pod.spec.requirements.is_plain:
             self.passed = frozenset(name for _, names in refused for name in names)
         else:
             self.passed = None
@@ -154,8 +154,9 @@ def prospects(pod: Pod) -> Hashable:
 
 def wishes(pod: Pod) -> Hashable:
     """Return what a pod asks of nodes and of others beside the rules of its class."""
-    of_node = pod.node_affinity, pod.ports, pod.requests, pod.requirements.tolerations
-    return *of_node, pod.priority, pod.charge
+    spec = pod.spec
+    of_node = pod.node_affinity, spec.ports, spec.requests, spec.requirements.tolerations
+    return *of_node, spec.priority, spec.charge
 
 
 def changes_for(state: ClusterState, pod: Pod) -> int:

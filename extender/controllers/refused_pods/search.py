@@ -89,10 +89,10 @@ def earlier_nodes(
     """
     marked = {str(each.node) for each in state.victims_of(pod.uid)}
     if marked:
-        yield from sorted(marked, key=lambda node: (node != pod.nominated, node))
+        yield from sorted(marked, key=lambda node: (node != pod.status.nominated, node))
         return
-    if pod.nominated is not None and not is_hint:
-        yield pod.nominated
+    if pod.status.nominated is not None and not is_hint:
+        yield pod.status.nominated
     node = record.last_node
     if node is not None and (
         now - record.last_at < REMEMBERED_SECONDS or loses_victims(state, pod, node)
@@ -153,7 +153,7 @@ class Search:
         alike, each `take`s another node as long as there are several.
         """
         passed = refusal.passed
-        key = prospects(pod), pod.nominated, passed
+        key = prospects(pod), pod.status.nominated, passed
         size = pod.size + PER_NAME * len(passed or ())
         async with self._turn:
             version = self._state.version
@@ -161,7 +161,7 @@ class Search:
                 return None
             slices = Slices(self._clocks, REST_UNSCHEDULABLE if refusal.unschedulable else rest)
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
-            for_room = pod.requirements.is_plain and len(self._state.nodes) > WHOLE_SEARCH
+            for_room = pod.spec.requirements.is_plain and len(self._state.nodes) > WHOLE_SEARCH
             look = _Look(pod, passed, slices, take=take, for_room=for_room)
             alike = self._alike(look)
             best = await self._shared(alike, look) or await self._anew(alike, size, look)
@@ -196,7 +196,7 @@ class Search:
         """
         pod = look.pod
         rules = self._state.prefilter_state_of(pod).required_rules
-        return pod.pod_class.namespace, rules, wishes(pod), pod.nominated, look.passed
+        return pod.pod_class.namespace, rules, wishes(pod), pod.status.nominated, look.passed
 
     async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
         """Take a node from what was found for another pod a moment ago."""
@@ -261,6 +261,6 @@ class Search:
         are on their way out. Where room is missing, the scheduler has not named these victims, so
         such nodes come last: another rule of its own may keep the pod from there.
         """
-        begun = any(each.preempted for each in candidate.victims)
+        begun = any(each.status.preempted for each in candidate.victims)
         waited_for = bool(self._state.nominated.on(candidate.node))
         return not begun or waited_for, candidate.for_room, candidate.rank

@@ -108,7 +108,9 @@ class VictimSets:
         if not left:
             return await self._wait_for_bind(record, preemption, seen)
         now = self._clock()
-        if now - preemption.evicted_at >= LAG_SECONDS and not all(each.deleting for each in left):
+        if now - preemption.evicted_at >= LAG_SECONDS and not all(
+            each.status.deleting for each in left
+        ):
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
@@ -172,8 +174,8 @@ class VictimSets:
     async def _clear_lesser(self, preemption: Preemption) -> None:
         """End the nominations of less important pods there, which are to look elsewhere."""
         preemption.cleared = True
-        node, priority = preemption.node, preemption.pod.priority
-        lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
+        node, priority = preemption.node, preemption.pod.spec.priority
+        lesser = [each for each in self._state.nominated.on(node) if each.spec.priority < priority]
         await asyncio.gather(*(self._patches.change(each, node, None) for each in lesser))
 
     # The victims

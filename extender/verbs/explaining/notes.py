@@ -115,7 +115,7 @@ def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note
     """Say that rules in the pod's annotations do not count, or not for all."""
     pod, scope = explanation.pod, state.annotations
     namespace = pod.pod_class.namespace
-    if pod.of_spec is None:
+    if pod.spec.unannotated is None:
         return
     if not scope.covers(namespace):
         yield Note(
@@ -241,7 +241,7 @@ def _is_other_revision(other: Pod, own: Pod) -> bool:
 
 
 def _going(explanation: Explanation) -> Iterator[Note]:
-    going = {pod.key for _, pod in _in_the_way(explanation) if pod.deleting}
+    going = {pod.key for _, pod in _in_the_way(explanation) if pod.status.deleting}
     if going:
         count = "counts until it is" if len(going) == 1 else "count until they are"
         be = "is" if len(going) == 1 else "are"

@@ -55,5 +55,5 @@ def sitting(
                 best = Improvement(pod, name, mine, total)
         yield
     known = state.pod(pod.key, pod.uid)
-    is_there = known is not None and known.node == pod.node and not known.deleting
+    is_there = known is not None and known.node == pod.node and not known.status.deleting
     return Sitting(best, stays(pod)) if is_there else None

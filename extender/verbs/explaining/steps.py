@@ -248,7 +248,7 @@ def _preempted_on(state: ClusterState, question: Question, miss: NearMiss) -> st
     scheduler evicts nobody from other nodes of a domain.
     """
     pod, pods = question.pod, miss.pods
-    if not pod.may_preempt or not pods or miss.count > MOST_BLOCKERS:
+    if not pod.spec.may_preempt or not pods or miss.count > MOST_BLOCKERS:
         return None
     node = pods[0].node
     if node not in miss.nodes or not all(

@@ -38,14 +38,14 @@ class Bottleneck:
 
 def kind_of(pod: Pod) -> Hashable:
     """Return what pods have in common that wait for the same."""
-    asks = pod.requirements
+    asks = pod.spec.requirements
     return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
 
 
 def telling_cause(explanation: Explanation) -> Generator[None, None, str]:
     """Say what keeps a pod waiting, in steps."""
     pod = explanation.pod
-    if explanation.fits or pod.requirements.gates:
+    if explanation.fits or pod.spec.requirements.gates:
         told = "; ".join(each.text for each in holding(pod) or explanation.unknown)
         return told or "nothing here: the scheduler has not come to them"
     limit = yield from finding_bottleneck(explanation)

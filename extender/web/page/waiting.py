@@ -180,16 +180,16 @@ def _one_by_one(shown: Shown, pods: Collection[Pod], asked: Asked, now: float) -
 def _row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
     return (
         explain_link(pod.key),
-        f"{pod.priority}",
-        pod.nominated or "",
+        f"{pod.spec.priority}",
+        pod.status.nominated or "",
         "" if refused is None else why_refused(refused),
         _age(pod, now),
     )
 
 
 def _age(pod: Pod, now: float) -> str:
-    return "" if pod.created is None else duration(now - pod.created)
+    return "" if pod.status.created is None else duration(now - pod.status.created)
 
 
 def _created(pod: Pod) -> float:
-    return inf if pod.created is None else pod.created
+    return inf if pod.status.created is None else pod.status.created
