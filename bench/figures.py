@@ -163,7 +163,7 @@ def _scale(clusters: Any) -> Figure:
             found = [each for each in clusters if each["size"]["from_file"] is source]
             points = sorted((each["size"]["pods"] / 1e6, each[field]) for each in found)
             axis.plot(*zip(*points, strict=True), "o-", color=color, label=label, ms=4)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * axis.get_ylim()[1])
         axis.set_xlim(left=0)
         axis.set_title(title, fontsize=10)
         axis.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}")

@@ -37,8 +37,8 @@ _CLUSTERS = (
 )
 _TURNS = (
     "Longest turn of the event loop, garbage collector included, in processor time; target ≤ "
-    f"{scale_turns.TARGET_MS:g} ms. A full walk of the collector comes only after hundreds of "
-    "requests that failed oddly, and then once an hour at most, or when memory in use has doubled."
+    f"{scale_turns.TARGET_MS:g} ms. A full walk of the collector comes once a day, or after "
+    "hundreds of requests that failed oddly."
 )
 _ASKED = (Rules.PREFERRED,)
 
