@@ -144,7 +144,7 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Source:
 async def _watch(
     config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Source:
-    # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
+    # Only for those who watch a cluster: it would take part of every other command's start.
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
