@@ -189,7 +189,7 @@ performance: bench-intree ## measure all that docs/performance.md shows, and dra
 	@$(BIN)/python -m bench.scale $(call results,scale)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler preemptors $(call results,preemptors)
-	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)
+	@$(BIN)/python -m bench.scheduler rates --rounds 5 --only 'No rules' 'zone and host' 'Required apart' $(call results,rates)
 	@$(BIN)/python -m bench.figures
 
 results = --markdown bench/results/$(1).md --json bench/results/$(1).json

@@ -134,13 +134,13 @@ def _rates(outcomes: Any) -> Figure:
     echoes = {mode: name for name, mode in ECHOES.items()}
     for row, mode in enumerate(_BARS):
         places = [number + (row - 1.5) * height for number in range(len(workloads))]
-        best = _best(outcomes, workloads, mode)
-        bars = axis.barh(places, best, height, color=_COLORS[mode], label=mode)
+        middle = _middle(outcomes, workloads, mode)
+        bars = axis.barh(places, middle, height, color=_COLORS[mode], label=mode)
         color = "black" if mode == "assist" else "white"
-        texts = [f"{rate:.0f}" for rate in best]
+        texts = [f"{rate:.0f}" for rate in middle]
         axis.bar_label(bars, texts, fontsize=8, label_type="center", color=color)
         if mode in echoes:
-            floor = _best(outcomes, workloads, echoes[mode])
+            floor = _middle(outcomes, workloads, echoes[mode])
             label = SIDES["echo"] if mode == _BARS[-1] else None
             axis.plot(floor, places, "|", color="#333333", ms=9, mew=1.5, label=label)
     axis.set_yticks(range(len(workloads)), workloads, fontsize=9)
@@ -172,11 +172,12 @@ def _scale(clusters: Any) -> Figure:
     return figure
 
 
-def _best(outcomes: Any, workloads: Sequence[str], mode: str) -> list[float]:
-    return [
-        max(each["rate"] for each in outcomes if (each["workload"], each["mode"]) == (of, mode))
+def _middle(outcomes: Any, workloads: Sequence[str], mode: str) -> list[float]:
+    rounds = (
+        [each["rate"] for each in outcomes if (each["workload"], each["mode"]) == (of, mode)]
         for of in workloads
-    ]
+    )
+    return [sorted(found)[len(found) // 2] for found in rounds]
 
 
 def _save(figure: Figure, name: str, machine: str) -> None:

@@ -59,7 +59,8 @@ async def _comparing(args: argparse.Namespace) -> Sequence[comparing.Compared]:
 
 
 async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
-    chosen = [each for each in WORKLOADS if args.only.lower() in each.name.lower()]
+    texts = [text.lower() for text in args.only]
+    chosen = [each for each in WORKLOADS if any(text in each.name.lower() for text in texts)]
     async with opened() as bench:
         return [
             outcome
@@ -100,9 +101,11 @@ def _arguments() -> argparse.Namespace:
     of_comparing.add_argument("--first", type=int, default=1, help="the seed of the first one")
     of_comparing.set_defaults(measure=_comparing, as_markdown=comparing.as_markdown)
     of_rates = what.add_parser("rates", help=rates.__doc__)
-    of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
+    of_rates.add_argument("--rounds", type=int, default=1, help="the middle one counts")
     names = "; ".join(each.name for each in WORKLOADS)
-    of_rates.add_argument("--only", default="", metavar="TEXT", help=f"workloads like it: {names}")
+    of_rates.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help=f"workloads like these: {names}"
+    )
     of_rates.add_argument(
         "--modes", nargs="+", choices=(*rates.MODES, *rates.FURTHER), default=rates.MODES
     )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from statistics import median
 
 from bench.scheduler.cluster import say
 from bench.scheduler.floor import scheduled_by_echo
@@ -195,21 +196,27 @@ async def remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return one line for each workload and scheduler, the best of its rounds by rate."""
-    head = ("workload", "scheduler", "pods/s", "÷ stock", "÷ its echo", "algorithm, ms")
+    """Return one line for each workload and scheduler, the middle one of its rounds by rate.
+
+    Ratios are medians over the rounds: from one to the next the machine may be twice as fast.
+    """
+    head = ("workload", "scheduler", "pods/s", "from, to", "÷ stock", "÷ its echo", "algorithm, ms")
     more = ("extender CPU, ms a pod", "share a host", "pods a zone")
     lines = []
     for workload in dict.fromkeys(each.workload for each in outcomes):
         modes = dict.fromkeys(each.mode for each in outcomes)
-        best = {mode: _best(outcomes, workload, mode) for mode in modes}
-        for number, (mode, each) in enumerate(best.items()):
+        rounds = {mode: _rounds(outcomes, workload, mode) for mode in modes}
+        for number, (mode, found) in enumerate(rounds.items()):
+            by_rate = sorted(found, key=lambda each: each.rate)
+            each = by_rate[len(by_rate) // 2]
             lines.append(
                 (
                     "" if number else workload,
                     mode,
                     f"{each.rate:.0f}",
-                    _beside(each, best.get(STOCK)),
-                    _beside(each, best.get(f"{mode}, echo")),
+                    f"{by_rate[0].rate:.0f}, {by_rate[-1].rate:.0f}",
+                    _beside(found, rounds.get(STOCK, ())),
+                    _beside(found, rounds.get(f"{mode}, echo", ())),
                     f"{each.algorithm:.1f}",
                     f"{each.extender_cpu:.1f}" if each.extender_cpu else "",
                     "" if each.sharing is None else str(each.sharing),
@@ -219,10 +226,10 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
     return table((*head, *more), lines)
 
 
-def _beside(outcome: Outcome, other: Outcome | None) -> str:
-    return f"{outcome.rate / other.rate:.2f}" if other else ""
+def _rounds(outcomes: Sequence[Outcome], workload: str, mode: str) -> Sequence[Outcome]:
+    return [each for each in outcomes if (each.workload, each.mode) == (workload, mode)]
 
 
-def _best(outcomes: Sequence[Outcome], workload: str, mode: str) -> Outcome:
-    ours = [each for each in outcomes if (each.workload, each.mode) == (workload, mode)]
-    return max(ours, key=lambda each: each.rate)
+def _beside(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+    ratios = [one.rate / other.rate for one, other in zip(found, others, strict=False)]
+    return f"{median(ratios):.2f}" if ratios else ""
