@@ -161,10 +161,11 @@ class HintController(RefusedPodController[Nomination]):
     def _is_in_vain(self, record: Record[Nomination]) -> bool:
         """Return whether all nodes were looked through, and nothing has changed that may help."""
         refusal = record.refusal
-        if refusal is None or refusal.towards is not None:
+        if refusal is None or refusal.towards is not None or refusal.tried:
             return False
-        nominated = refusal.pod.status.nominated is not None
-        return not nominated and refusal.in_vain_after == changes_for(self._state, refusal.pod)
+        pod = refusal.pod
+        changes = changes_for(self._state, pod)
+        return pod.status.nominated is None and self._unschedulable.knows(prospects(pod), changes)
 
     async def _help(self, record: Record[Nomination], refusal: Refusal) -> float | None:
         """Nominate a node for a pod, if there is one for it and it is our turn."""
@@ -229,7 +230,6 @@ class HintController(RefusedPodController[Nomination]):
         pod, key, placements = refusal.pod, prospects(refusal.pod), self._nominations.placements()
         changes = changes_for(self._state, pod)
         if self._unschedulable.knows(key, changes):
-            refusal.in_vain_after = changes
             return None
         start = self._clock()
         node = self._chooser.choose(
@@ -238,7 +238,6 @@ class HintController(RefusedPodController[Nomination]):
         self._searched += self._clock() - start
         if node is None and not refusal.tried and not placements:
             self._unschedulable.note(key, changes, pod.size)
-            refusal.in_vain_after = changes
         return node
 
     def _outlook(self, refusal: Refusal) -> Hashable:

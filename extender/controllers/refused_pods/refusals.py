@@ -58,8 +58,6 @@ class Refusal:
     """The node to nominate, for a pod that was not refused elsewhere; None to choose one."""
     outlook: Hashable = None
     """What its chances hung on when a node was chosen that the scheduler then refused."""
-    in_vain_after: int = -1
-    """The changes after which all nodes were looked through in vain."""
     _held_until: float = 0.0
     _ended: float = -inf
     _is_news: bool = False
@@ -80,8 +78,6 @@ class Refusal:
 
     def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
         """Take over what the latest request says."""
-        if prospects(pod) != prospects(self.pod):
-            self.in_vain_after = -1
         self.pod, self.refused, self.heard, self.towards = pod, refused, now, None
         self._is_news = True
 
