@@ -66,7 +66,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, nargs="+", help="cluster sizes to compare")
     parser.add_argument("--names", type=int, nargs="+", default=[500, 5000], help="nodes per call")
-    parser.add_argument("--rounds", type=int, default=5, help="the best one counts")
+    parser.add_argument("--rounds", type=int, default=5, help="medians of them count")
     parser.add_argument("--calls", type=int, help="cycles per round, server and kind of question")
     parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
     parser.add_argument(

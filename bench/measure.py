@@ -35,7 +35,7 @@ class Plan:
         """Say in a report how it was measured."""
         return (
             f"{self.nodes:,} nodes, {self.pause * 1000:g} ms of rest before each call, "
-            f"medians of {self.calls} cycles, best of {self.rounds} rounds."
+            f"medians of {self.rounds} rounds of {self.calls} cycles."
         )
 
 
@@ -50,22 +50,38 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Median microseconds of the two calls of a cycle; best of the rounds."""
+    """Median microseconds of the two calls of a cycle."""
 
     filter: float
     prioritize: float
+    rounds: tuple[float, ...]
+    """Of a cycle, round by round."""
 
     @property
     def cycle(self) -> float:
         """Both calls together: what a scheduled pod costs."""
-        return self.filter + self.prioritize
+        return median(self.rounds)
+
+    def over(self, other: Timing) -> float:
+        """Return how many times the other's cycle this one takes.
+
+        It is the median of the ratios within rounds: from one to the next the machine may be twice
+        as fast.
+        """
+        return median(mine / its for mine, its in zip(self.rounds, other.rounds, strict=True))
+
+
+def timing(rounds: Sequence[tuple[float, float]]) -> Timing:
+    """Bring the rounds of one side together; each has the medians of the two calls."""
+    filters, prioritizes = zip(*rounds, strict=True)
+    return Timing(median(filters), median(prioritizes), tuple(sum(each) for each in rounds))
 
 
 def measure(
     servers: Sequence[Server], plan: Plan, progress: Callable[[str], None]
 ) -> dict[Cell, Timing]:
     """Take all measurements; the rounds go through all servers before they start again."""
-    best: dict[Cell, Timing] = {}
+    found: dict[Cell, list[tuple[float, float]]] = {}
     with ExitStack() as stack:
         connections = [(s, stack.enter_context(Connection(s.port))) for s in servers]
         keep_freed_memory()
@@ -80,25 +96,26 @@ def measure(
                         progress(
                             f"round {round_number}: {names} names, {rules.value}, {server.name}"
                         )
-                        timing = _series(connection, asked, rules, plan)
+                        series = _series(connection, asked, rules, plan)
                         cell = Cell(server.name, rules.value, names)
-                        best[cell] = _better(best.get(cell), timing)
-    return best
+                        found.setdefault(cell, []).append(series)
+    return {cell: timing(series) for cell, series in found.items()}
 
 
-def _better(old: Timing | None, new: Timing) -> Timing:
-    return new if old is None or new.cycle < old.cycle else old
-
-
-def _series(connection: Connection, asked: Sequence[Question], rules: Rules, plan: Plan) -> Timing:
+def _series(
+    connection: Connection, asked: Sequence[Question], rules: Rules, plan: Plan
+) -> tuple[float, float]:
     cycles = [
         _cycle(connection, asked[number % len(asked)], rules, plan.pause)
         for number in range(_WARM_UP + plan.calls)
     ][_WARM_UP:]
-    return Timing(median(c.filter for c in cycles), median(c.prioritize for c in cycles))
+    filters, prioritizes = zip(*cycles, strict=True)
+    return median(filters), median(prioritizes)
 
 
-def _cycle(connection: Connection, question: Question, rules: Rules, pause: float) -> Timing:
+def _cycle(
+    connection: Connection, question: Question, rules: Rules, pause: float
+) -> tuple[float, float]:
     """Ask as the scheduler does: which nodes fit, then how well those do."""
     time.sleep(pause)
     filtered, result = _call(connection, "/filter", question.about(question.names))
@@ -111,7 +128,7 @@ def _cycle(connection: Connection, question: Question, rules: Rules, pause: floa
     prioritized, scores = _call(connection, path, question.about(names))
     if scores and not rules.score:
         raise ConnectionError(f"prioritize answered {str(scores)[:200]} for {rules.value}")
-    return Timing(filtered, prioritized)
+    return filtered, prioritized
 
 
 def _call(connection: Connection, path: str, arguments: dict[str, Any]) -> tuple[float, Any]:

@@ -63,17 +63,15 @@ class Results:
         fewest, most = self.loads[0], self.loads[-1]
         for names in self.plan.names:
             for rules in WITH_LIMITS:
-                cycles = {
-                    server: self.timing(server, rules, names).cycle
+                echo, few, many = (
+                    self.timing(server, rules, names)
                     for server in (ECHO, fewest.server, most.server)
-                }
+                )
                 where = f"{names:,} names, {rules.value}"
                 if fewest is not most:
-                    flatness = cycles[most.server] / cycles[fewest.server]
                     pods = f"{most.pods:,} ÷ {fewest.pods:,} pods"
-                    yield Ratio(f"{where}: {pods}", flatness, FLATNESS_TARGET)
-                against_echo = cycles[most.server] / cycles[ECHO]
-                yield Ratio(f"{where}: {most.pods:,} pods ÷ echo", against_echo, ECHO_TARGET)
+                    yield Ratio(f"{where}: {pods}", many.over(few), FLATNESS_TARGET)
+                yield Ratio(f"{where}: {most.pods:,} pods ÷ echo", many.over(echo), ECHO_TARGET)
                 yield from self._against_other(rules, names, where)
             limit, plain = (
                 self.timing(most.server, rules, names).filter for rules in (Rules.LIMIT, Rules.ANTI)
@@ -87,10 +85,10 @@ class Results:
         measured = {cell.server for cell in self.timings}
         for load in self.loads:
             if load.server + OTHER in measured:
-                ours = self.timing(load.server, rules, names).cycle
-                theirs = self.timing(load.server + OTHER, rules, names).cycle
+                ours = self.timing(load.server, rules, names)
+                theirs = self.timing(load.server + OTHER, rules, names)
                 what = f"{where}: {load.pods:,} pods, this tree ÷ the other"
-                yield Ratio(what, ours / theirs, OTHER_TARGET)
+                yield Ratio(what, ours.over(theirs), OTHER_TARGET)
 
 
 def as_json(results: Results) -> dict[str, Any]:

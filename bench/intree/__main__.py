@@ -60,7 +60,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, nargs="+", default=[1000, 10_000, 50_000, 150_000])
     parser.add_argument("--names", type=int, nargs="+", default=[500, 5000], help="nodes per call")
-    parser.add_argument("--rounds", type=int, default=3, help="the best one counts")
+    parser.add_argument("--rounds", type=int, default=5, help="medians of them count")
     parser.add_argument("--calls", type=int, default=48, help="cycles per round and side")
     parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
     parser.add_argument("--no-namespaces", action="store_true", help="leave KEP-2249 out")

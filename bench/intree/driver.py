@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import IO, Any
 
-import bench.measure
+from bench.measure import Timing, timing
 from bench.workloads import Question
 from tests.conformance.programs import program
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries
@@ -45,14 +45,6 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing(bench.measure.Timing):
-    """The two calls of one side, and its slowest cycles."""
-
-    tail: float
-    """The 99th percentile of a whole cycle, over all rounds, in microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one measurement."""
 
@@ -81,7 +73,10 @@ class Cycles:
         """Time cycles of each side in turn; `pause` is seconds of rest before each call."""
         told = {"rounds": rounds, "calls": calls, "pauseMs": pause * 1000}
         found = self._tell({"measure": told | {"sides": [side.as_json() for side in sides]}})
-        timings = {name: _timing(series) for name, series in found["series"].items()}
+        timings = {
+            name: timing([(median(each["filter"]), median(each["prioritize"])) for each in rounds])
+            for name, rounds in found["series"].items()
+        }
         return Outcome(timings, found["compared"], found["differences"] or ())
 
     def _tell(self, command: Mapping[str, Any]) -> Any:
@@ -91,13 +86,6 @@ class Cycles:
         if not line:
             raise RuntimeError("the program that times cycles has ended; see what it wrote above")
         return json.loads(line)
-
-
-def _timing(rounds: Sequence[Mapping[str, Sequence[float]]]) -> Timing:
-    medians = [(median(each["filter"]), median(each["prioritize"])) for each in rounds]
-    filtered, prioritized = min(medians, key=sum)
-    cycles = [sum(calls) for each in rounds for calls in zip(*each.values(), strict=True)]
-    return Timing(filtered, prioritized, quantiles(cycles, n=100)[98])
 
 
 def cycles_program(report: Callable[[str], None]) -> Binaries:

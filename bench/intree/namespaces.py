@@ -11,8 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from bench.intree.driver import Side, Timing
+from bench.intree.driver import Side
 from bench.intree.workshop import Workshop
+from bench.measure import Timing
 from bench.workloads import (
     HOST,
     NAMESPACES,
@@ -77,7 +78,7 @@ class Comparison:
     @property
     def ratio(self) -> float:
         """Return how much more the selector costs."""
-        return self.many.cycle / self.one.cycle
+        return self.many.over(self.one)
 
 
 def compare(kind: Kind, workshop: Workshop) -> Comparison:

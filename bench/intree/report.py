@@ -7,19 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench import ratios
-from bench.intree.driver import Timing
 from bench.intree.namespaces import Comparison
 from bench.intree.scenarios import Cell, Load, Plan, Scenario
 from bench.machine import machine
+from bench.measure import Timing
 from bench.ratios import Ratio
 from bench.tables import table
 from bench.workloads import Rules
 
 FEW, ALL = 500, 5000
-ECHO_TARGETS = {FEW: 1.3, ALL: 1.5}
-"""Ours ÷ echo, by names in a call."""
-PLAIN_ECHO_TARGET = 1.2
-"""Ours ÷ echo for pods without rules."""
+ECHO_TARGET, PLAIN_ECHO_TARGET = 1.3, 1.15
+"""Ours ÷ echo for pods with rules and without."""
 IN_TREE_TARGETS = {
     (10_000, FEW): 4.0,
     (50_000, FEW): 18.0,
@@ -74,21 +72,19 @@ class Results:
             return
         fewest, most = beyond[0], beyond[-1]
         for names in self.plan.names:
-            cycles = {c.pods: c.ours.cycle for c in scenario.cells if c.names == names}
+            ours = {c.pods: c.ours for c in scenario.cells if c.names == names}
             where = f"{scenario.cells[0].rules.value}, {names:,} names"
-            ratio = cycles[most] / cycles[fewest]
+            ratio = ours[most].over(ours[fewest])
             yield Ratio(f"{where}: ours, {most:,} ÷ {fewest:,} pods", ratio, FLATNESS_TARGET)
 
 
 def _of_cell(cell: Cell) -> Iterator[Ratio]:
     where = f"{cell.rules.value}, {cell.names:,} names, {cell.pods:,} pods"
-    plain = cell.rules is Rules.NONE
-    limit = PLAIN_ECHO_TARGET if plain else ECHO_TARGETS.get(cell.names)
-    if limit is not None:
-        yield Ratio(f"{where}: ours ÷ echo", cell.ours.cycle / cell.echo.cycle, limit)
+    limit = PLAIN_ECHO_TARGET if cell.rules is Rules.NONE else ECHO_TARGET
+    yield Ratio(f"{where}: ours ÷ echo", cell.ours.over(cell.echo), limit)
     least = IN_TREE_TARGETS.get((cell.pods, cell.names))
     if cell.rules is Rules.PREFERRED and least is not None:
-        ratio = cell.in_tree.cycle / cell.ours.cycle
+        ratio = cell.in_tree.over(cell.ours)
         yield Ratio(f"{where}: in-tree ÷ ours", ratio, least, at_least=True)
 
 
@@ -157,9 +153,9 @@ def _times(results: Results) -> Iterator[tuple[str, ...]]:
             f"{cell.names:,}",
             f"{cell.pods:,}",
             *sides,
-            f"{cell.in_tree.cycle / cell.ours.cycle:.1f}",
-            f"{cell.fast_path.cycle / cell.ours.cycle:.1f}",
-            f"{cell.ours.cycle / cell.echo.cycle:.2f}",
+            f"{cell.in_tree.over(cell.ours):.1f}",
+            f"{cell.fast_path.over(cell.ours):.1f}",
+            f"{cell.ours.over(cell.echo):.2f}",
         )
 
 

@@ -7,9 +7,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import bench.measure
-from bench.intree.driver import Side, Timing
+from bench.intree.driver import Side
 from bench.intree.prepared import prepare
 from bench.intree.workshop import Workshop, by_fast_path
+from bench.measure import Timing
 from bench.servers import Server
 from bench.workloads import Rules, cluster_items, questions
 

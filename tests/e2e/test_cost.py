@@ -50,14 +50,14 @@ def test_answers_are_in_trees(scenario: Scenario) -> None:
 
 def test_thinking_costs_little_beside_being_asked(scenario: Scenario) -> None:
     for cell in scenario.cells:
-        assert cell.ours.cycle < 2.0 * cell.echo.cycle, cell
+        assert cell.ours.over(cell.echo) < 2.0, cell
 
 
 def test_five_times_the_pods_cost_the_same(scenario: Scenario) -> None:
     few, many = scenario.cells
-    assert many.ours.cycle < 1.6 * few.ours.cycle
+    assert many.ours.over(few.ours) < 1.6
 
 
 def test_a_large_cluster_is_far_cheaper_than_in_tree(scenario: Scenario) -> None:
     many = scenario.cells[-1]
-    assert many.in_tree.cycle > 8 * many.ours.cycle
+    assert many.in_tree.over(many.ours) > 8
