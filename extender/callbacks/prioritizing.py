@@ -186,6 +186,9 @@ class Priorities:
 
     def _scores_ahead(self, args: ExtenderArgs, fits: NodeList | None) -> Made | None:
         pod = args.pod
+        if fits is not None and fits.version != self._state.nodes.version:
+            # A node came or went since filter's answer; one that went has no number any more.
+            return None
         if self._compares_pods and not self._requests.prepares_at_once(pod):
             return None
         try:

@@ -114,6 +114,18 @@ async def test_what_has_changed_since_is_not_overlooked() -> None:
     assert await asked.prioritize(DRAWN_TO_WEB, *fits) == {"a": 50, "b": 100}
 
 
+async def test_nothing_is_foreseen_of_a_node_that_went_with_filters_answer() -> None:
+    asked = Asked()
+    both = pod("new").anti_affinity(term(HOST, WEB)).prefers(10, term(HOST, selector(app="db")))
+    asked.state.upsert_pod(model_pod(pod("db").labels(app="db").on("c")))
+    fits = json.loads(await asked.answers.filter(body(both, ("b", "a", "c"))))["NodeNames"]
+    asked.state.remove_node("b")
+    asked.later.run()
+    assert fits == ["b", "c"]
+    await asked.prioritize(both, *fits)
+    assert asked.pods_read == 2
+
+
 async def test_a_program_that_has_lost_its_picture_recalls_nothing() -> None:
     asked = Asked()
     fits = await asked.filter(DRAWN_TO_WEB, "b", "a", "c")
