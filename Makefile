@@ -164,7 +164,7 @@ format: $(STAMP) ## rewrite the sources in the project's format
 bench: $(STAMP) ## compare with a server that answers at once, as ratios
 	@$(BIN)/python -m bench
 
-bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
+bench-intree: $(STAMP) ## compare with the scheduler's own plugin (three quarters of an hour)
 	@$(BIN)/python -m bench.intree $(call results,plugin)
 
 .PHONY: bench-upstream
@@ -178,7 +178,7 @@ SCENARIOS ?= 100
 preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, a quarter of an hour)
 	@$(BIN)/python -m bench.scheduler preemptions --scenarios $(SCENARIOS) --markdown bench/results/preemptions.md
 
-performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
+performance: bench-intree ## measure all that docs/performance.md shows, and draw it (hours)
 	@$(BIN)/python -m bench.churn $(call results,churn)
 	@$(BIN)/python -m bench.relabel $(call results,relabel)
 	@$(BIN)/python -m bench.node_affinity $(call results,node_affinity)

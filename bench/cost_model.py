@@ -14,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from affinityctl.advice.census import RuleGroup
+from affinityctl.advice.costs import NO_RULES
+
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "bench" / "results" / "plugin.json"
 FITTED = ROOT / "affinityctl" / "advice" / "costs.json"
@@ -25,7 +28,7 @@ def fitted(measured: Mapping[str, Any]) -> dict[str, Any]:
     """Fit the model to what bench.intree has measured; microseconds, and shares for errors."""
     cells = [each for each in measured["cells"] if each["names"] == ASKED]
     kinds: dict[str, Any] = {}
-    for kind in dict.fromkeys(each["rules"] for each in cells):
+    for kind in (*(group.value for group in RuleGroup), NO_RULES):
         mine = [each for each in cells if each["rules"] == kind]
         kinds[kind] = {
             who: {

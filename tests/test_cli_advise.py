@@ -130,7 +130,7 @@ def test_the_busiest_minute(created: list[float], needed: float | None) -> None:
         pytest.param(
             "2026-01-01T00:00:{second:02}Z",
             "In your busiest minute, pods were created at a rate of 1 a second",
-            "Take: nothing, for the scheduler alone gets 40 pods a second through affinity, and "
+            "Take: nothing, for the scheduler alone gets 88 pods a second through affinity, and "
             "your busiest minute needed 1.",
             id="few a second",
         ),
