@@ -11,7 +11,7 @@ from affinityctl.label_selectors import parse_selector
 from affinityctl.workloads import SHORT_NAMES
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
-from extender.errors import ConfigError, ObjectError
+from extender.errors import ConfigError
 from extender.model.objects import Pod
 from extender.model.workload import Identity
 from extender.verbs.node_room import shape_of
@@ -26,10 +26,7 @@ def chosen(state: ClusterState, flags: argparse.Namespace) -> list[Pod]:
     if flags.selector is None:
         named = (pod for each in flags.pods for pod in _named(state, flags.namespace, each))
         return list({pod.key: pod for pod in named}.values())
-    try:
-        selector = parse_selector(flags.selector)
-    except ObjectError as error:
-        raise ConfigError("--selector", str(error)) from error
+    selector = parse_selector(flags.selector, "--selector")
     if not flags.all_namespaces:
         require_namespace(state, flags.namespace)
     there = in_namespace(state, flags)

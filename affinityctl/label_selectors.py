@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from extender.errors import ObjectError
+from extender.errors import ConfigError
 from extender.model.labels import Operator, Requirement, Selector
 
 _NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
@@ -19,14 +19,14 @@ _PARTS = re.compile(r",(?![^(]*\))")
 LONGEST: Final = 16 << 10
 
 
-def parse_selector(text: str) -> Selector:
-    """Parse a selector; ObjectError says which part is broken."""
+def parse_selector(text: str, flag: str) -> Selector:
+    """Parse the selector that a flag has; ConfigError says which part is broken."""
     if len(text) > LONGEST:
-        raise ObjectError("", f"a selector of more than {LONGEST:,} characters")
-    return Selector.of(_requirements(text))
+        raise ConfigError(flag, f"a selector of more than {LONGEST:,} characters")
+    return Selector.of(_requirements(text, flag))
 
 
-def _requirements(text: str) -> Iterator[Requirement]:
+def _requirements(text: str, flag: str) -> Iterator[Requirement]:
     for part in map(str.strip, _PARTS.split(text)):
         if found := _EQUALITY.fullmatch(part):
             operator = Operator.NOT_IN if found["sign"] == "!=" else Operator.IN
@@ -39,4 +39,4 @@ def _requirements(text: str) -> Iterator[Requirement]:
             operator = Operator.DOES_NOT_EXIST if found["absent"] else Operator.EXISTS
             yield Requirement(found["key"], operator)
         else:
-            raise ObjectError("", f"{part!r} is no condition on a label")
+            raise ConfigError(flag, f"{part!r} is no condition on a label")

@@ -18,6 +18,7 @@ from extender.errors import ConfigError, ObjectError
 from extender.model.keys import name_of
 from extender.model.labels import Requirement
 from extender.model.quota import Amounts
+from extender.model.wording import some
 from extender.resources import NAMESPACES, PODS, QUOTAS
 from extender.verbs.quota import Cause
 from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words, survey
@@ -26,8 +27,6 @@ from extender.wire.objects import PodReader
 from extender.wire.quantities import read_exact_amounts
 from extender.wire.quotas import write_use
 
-MOST_NAMES = 3
-"""Pods that a line of the table names."""
 MOST_LINES = 20
 """Refused pods that the table shows one by one."""
 NONE = "<none>"
@@ -146,7 +145,7 @@ def _text(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> str:
         parts += more(refused, MOST_LINES)
     if what_if:
         rows = [
-            (each.name, f"{len(each.refused_if)} of {each.in_scope}", _some(each.refused_if))
+            (each.name, f"{len(each.refused_if)} of {each.in_scope}", _named(each.refused_if))
             for each in found
         ]
         supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
@@ -166,7 +165,6 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
         about = ("", "", "", "")
 
 
-def _some(refused: Sequence[Refusal]) -> str:
+def _named(refused: Sequence[Refusal]) -> str:
     names = [name_of(each.pod.key) for each in refused]
-    shown = ", ".join(names[:MOST_NAMES])
-    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+    return some(names, len(names))

@@ -23,7 +23,7 @@ from affinityctl.chosen_pods import is_of, require_namespace, similar
 from affinityctl.default_spread.selectors import Selectors
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
-from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose, names_in
+from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from affinityctl.whatif.preflight import Preflight
@@ -31,7 +31,7 @@ from affinityctl.whatif.rolling import Version, roll, scale
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import try_each
 from affinityctl.workloads import SHORT_NAMES
-from extender.errors import ConfigError, ObjectError
+from extender.errors import ConfigError
 from extender.model.labels import ZONE
 from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, Identity
@@ -244,11 +244,7 @@ class Carrier:
     def _chosen(self, text: str) -> list[str]:
         if named := self._named(text, ChangeKind.DRAIN):
             return named
-        try:
-            selector = parse_selector(text)
-        except ObjectError as error:
-            raise ConfigError(ChangeKind.DRAIN.value, str(error)) from error
-        nodes = self._state.nodes
+        selector, nodes = parse_selector(text, ChangeKind.DRAIN.value), self._state.nodes
         found = [name for name in nodes if selector.matches(nodes.labels(name))]
         return _some(found, ChangeKind.DRAIN, f"no node is called {text} or has such labels")
 
@@ -257,7 +253,8 @@ class Carrier:
             return named
         key, _, value = text.partition("=") if "=" in text else (ZONE, "", text)
         what = text if "=" in text else f"this name, or is in a zone {text}"
-        return _some([*names_in(self._state, key, value)], ChangeKind.LOSE, f"no node has {what}")
+        found = domains(self._state, key).get(value, [])
+        return _some(found, ChangeKind.LOSE, f"no node has {what}")
 
     def _named(self, text: str, kind: ChangeKind) -> list[str]:
         """Return the nodes that a text lists, as n1,node/n2; none where it is something else."""

@@ -10,12 +10,12 @@ from typing import Final
 from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill, require_nodes
 from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.label_selectors import parse_selector
 from affinityctl.printing import columns, more, printed
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
-from extender.errors import ConfigError
 from extender.model.execution import Execution
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
@@ -59,22 +59,10 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
 
 
 def _execution(text: str | None) -> Execution:
-    """Read a selector of namespaces as kubectl takes it; None selects none."""
+    """Return what holds where ordinary rules do in the namespaces of a selector; None: nowhere."""
     if text is None:
         return Execution()
-    requirements = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        key, equals, value = part.partition("=")
-        absent = key.startswith("!")
-        if not key.strip("!") or (absent and equals):
-            raise ConfigError("--plain-rules", f"{part!r} is not KEY, KEY=VALUE or !KEY")
-        if equals:
-            made = Requirement(key, Operator.IN, frozenset((value.removeprefix("="),)))
-        else:
-            operator = Operator.DOES_NOT_EXIST if absent else Operator.EXISTS
-            made = Requirement(key.removeprefix("!"), operator)
-        requirements.append(made)
-    return Execution(Selector.of(requirements))
+    return Execution(parse_selector(text, "--plain-rules") if text.strip() else EVERYTHING)
 
 
 def _told(found: Sequence[Finding], broken: Sequence[Pod]) -> Mapping[str, object]:

@@ -16,8 +16,7 @@ from statistics import quantiles
 from typing import IO
 
 from bench.connection import Connection
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.servers import Server, extender_at
 from bench.tables import table
 from bench.workloads import Question, Rules, questions
@@ -159,8 +158,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     found = measure(args.pods, args.rate, args.rounds)
-    report = f"Measured on {machine()}.\n\n{as_markdown(found)}"
-    put_out(args, report, {"machine": machine(), **asdict(found)})
+    put_out_measured(args, as_markdown(found), asdict(found))
 
 
 if __name__ == "__main__":

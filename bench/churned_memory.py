@@ -16,8 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from time import monotonic
 
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from extender.model import memory
 from tests.churned_manifests import Sizes
@@ -97,8 +96,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     curve = asyncio.run(measure(args.pods))
-    report = f"Measured on {machine()}.\n\n{as_markdown(curve)}"
-    put_out(args, report, {"machine": machine(), **asdict(curve)})
+    put_out_measured(args, as_markdown(curve), asdict(curve))
 
 
 if __name__ == "__main__":

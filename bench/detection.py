@@ -10,8 +10,7 @@ from functools import partial
 from statistics import median
 from time import perf_counter
 
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from extender.cluster.audits.breaches import in_force, suspects
 from extender.cluster.state import ClusterState
@@ -67,7 +66,6 @@ def main() -> None:
     ]
     header = ("event", "pods in all", "pods judged", "event, µs", "judging, µs")
     parts = [
-        f"Measured on {machine()}.",
         f"Each pod has such a rule. {A_NODE} pods a node; medians of {TIMES} events.",
         table(header, lines),
     ]
@@ -75,7 +73,7 @@ def main() -> None:
         name: {str(pods): [each.event, each.judging, each.judged] for pods, each in rows.items()}
         for name, rows in found.items()
     }
-    put_out(args, "\n\n".join(parts), {"machine": machine(), "microseconds": numbers})
+    put_out_measured(args, "\n\n".join(parts), {"microseconds": numbers})
 
 
 def _of(pods: int) -> dict[str, Spent]:

@@ -15,8 +15,7 @@ from typing import Any
 import uvloop
 
 from bench.clusters import mixed_cluster
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
@@ -105,8 +104,8 @@ def main() -> None:
         "Processor time, which a busy machine does not change."
     )
     targets = f"Targets: {TARGET_MS:g} ms, and {TARGET_HELD_MS:g} ms held."
-    parts = [f"Measured on {machine()}.", f"{size} {targets}", table(head, lines)]
-    put_out(args, "\n\n".join(parts), {"machine": machine(), "costs": _numbers(costs)})
+    report = f"{size} {targets}\n\n{table(head, lines)}"
+    put_out_measured(args, report, {"costs": _numbers(costs)})
 
 
 def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:

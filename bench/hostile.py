@@ -32,8 +32,7 @@ from bench.hostile_pods import (
     shown,
 )
 from bench.hostile_report import merged, report
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.turns import Turns, patrolling, stepwise
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
@@ -97,8 +96,8 @@ def main() -> None:
         elif name in before:
             found[name] = before[name]
     runs = merged(joined.get("runs", []), measured)
-    numbers = {"machine": machine(), "runs": runs, "milliseconds": found}
-    put_out(args, report(found, runs, args.pods), numbers)
+    numbers = {"runs": runs, "milliseconds": found}
+    put_out_measured(args, report(found, runs, args.pods), numbers)
 
 
 class _Bench:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.hostile_pods import CLASSES, NODES, NOMINATED
-from bench.machine import machine
 from bench.tables import table
 
 TARGET_MS = 100.0
@@ -36,7 +35,6 @@ def report(found: Found, runs: Runs, pods: int) -> str:
         if longest > TARGET_MS
     ]
     parts = [
-        f"Measured on {machine()}.",
         (
             f"{pods:,} pods of {CLASSES:,} classes on {NODES:,} nodes, {NOMINATED} nominated "
             "pods; longest turn of the event loop in ms of processor time, "
@@ -46,7 +44,7 @@ def report(found: Found, runs: Runs, pods: int) -> str:
         table(("while", *found), lines),
     ]
     if len(runs) > 1:
-        parts.insert(2, _joined(runs))
+        parts.insert(1, _joined(runs))
     return "\n\n".join(parts)
 
 

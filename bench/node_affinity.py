@@ -13,8 +13,7 @@ from time import process_time_ns
 from typing import Any
 
 from bench.clusters import mixed_cluster
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.workloads import MIXED, ZONE, Question, questions
 from extender.cluster.counts.nodes import NodeList
@@ -114,7 +113,6 @@ def main() -> None:
         for (names, rules, wish), (filtering, scoring) in found.items()
     ]
     parts = [
-        f"Measured on {machine()}.",
         (
             f"{PODS:,} pods, {NODES:,} nodes, processor time of the callback alone, medians of "
             f"{_ROUNDS} calls, InterPodAffinity and NodeAffinity against the former by itself; "
@@ -133,7 +131,7 @@ def main() -> None:
         }
         for key, (filtering, scoring) in found.items()
     }
-    put_out(args, "\n\n".join(parts), {"machine": machine(), "microseconds": numbers})
+    put_out_measured(args, "\n\n".join(parts), {"microseconds": numbers})
 
 
 def _in_all(names: int, found: Mapping[tuple[int, str, str], tuple[Cost, Cost]]) -> str:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.machine import machine
+
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the files."""
@@ -22,3 +24,8 @@ def put_out(args: argparse.Namespace, report: str, numbers: dict[str, Any]) -> N
     if args.json is not None:
         text = json.dumps(numbers, indent=2, ensure_ascii=False)
         args.json.write_text(text + "\n", encoding="utf-8")
+
+
+def put_out_measured(args: argparse.Namespace, report: str, numbers: dict[str, Any]) -> None:
+    """Put a report out with what it was measured on."""
+    put_out(args, f"Measured on {machine()}.\n\n{report}", {"machine": machine(), **numbers})

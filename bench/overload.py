@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import quantiles
 
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
@@ -186,9 +185,8 @@ def main() -> None:
     # One line for each bind that is refused.
     logging.disable(logging.WARNING)
     steps = run_virtually(measure(args.qps, args.seconds))
-    report = f"Measured on {machine()}.\n\n{as_markdown(steps, args.qps)}"
-    numbers = {"machine": machine(), "qps": args.qps, "steps": [asdict(step) for step in steps]}
-    put_out(args, report, numbers)
+    numbers = {"qps": args.qps, "steps": [asdict(step) for step in steps]}
+    put_out_measured(args, as_markdown(steps, args.qps), numbers)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from typing import Final
 import uvloop
 
 from bench.clusters import mixed_cluster
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
@@ -51,8 +50,8 @@ def main() -> None:
         f"{NODES:,} nodes, {PODS:,} pods; each page {_TIMES} times. Processor time, which a busy "
         f"machine does not change. Target: {TARGET_HELD_MS:g} ms held."
     )
-    text = "\n\n".join((f"Measured on {machine()}.", size, table(head, lines)))
-    put_out(args, text, {"machine": machine(), "pages": [list(each) for each in lines]})
+    report = f"{size}\n\n{table(head, lines)}"
+    put_out_measured(args, report, {"pages": [list(each) for each in lines]})
 
 
 ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (

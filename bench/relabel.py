@@ -7,8 +7,7 @@ import gc
 from statistics import median
 from time import perf_counter
 
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.tables import table
 from extender.cluster.state import ClusterState
 from tests.builders import (
@@ -46,14 +45,13 @@ def main() -> None:
     of_node = _of_node()
     by_label = [(label, f"{each:.3f}", f"≤ {TARGET_MS:g}") for label, each in of_node.items()]
     parts = [
-        f"Measured on {machine()}.",
         f"{PODS:,} pods in the namespace, {NODES:,} nodes, medians of {_TIMES} changes.",
         table(("kinds of pods", "one change, ms", "target"), lines),
         f"A node with {ON_A_NODE} pods, all different, with {TERMS} terms each over its zone.",
         table(("label of the node", "one change, ms", "target"), by_label),
     ]
-    found = {"machine": machine(), "milliseconds": spent, "milliseconds_of_node": of_node}
-    put_out(args, "\n\n".join(parts), found)
+    found = {"milliseconds": spent, "milliseconds_of_node": of_node}
+    put_out_measured(args, "\n\n".join(parts), found)
 
 
 def _milliseconds(kinds: int) -> float:

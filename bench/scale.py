@@ -18,9 +18,8 @@ from time import sleep
 
 from bench import ratios, scale_turns
 from bench.churn import api_of, kubeconfig_in, times
-from bench.machine import machine
 from bench.memory import keep_freed_memory
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.ratios import Ratio
 from bench.servers import Server, extender_at, extender_server
 from bench.tables import table
@@ -192,13 +191,8 @@ def main() -> None:
         outcomes.append(measure(size, args.calls))
         print(outcomes[-1], file=sys.stderr)
     turns = asyncio.run(scale_turns.measure(wanted))
-    report = f"Measured on {machine()}.\n\n{as_markdown(outcomes, turns)}"
-    numbers = {
-        "machine": machine(),
-        "clusters": [asdict(each) for each in outcomes],
-        "turns": turns,
-    }
-    put_out(args, report, numbers)
+    numbers = {"clusters": [asdict(each) for each in outcomes], "turns": turns}
+    put_out_measured(args, as_markdown(outcomes, turns), numbers)
 
 
 if __name__ == "__main__":

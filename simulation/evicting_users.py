@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store, is_live
+from simulation.acting import Acting
+from simulation.apiserver.store import Json, is_live
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.movable import DISK, SSD, budget, movable
@@ -24,16 +25,12 @@ _RULING: Final = "namespace", "labels", "annotations"
 """The metadata on which rules depend."""
 
 
-class EvictingUsers:
+class EvictingUsers(Acting):
     """Carries out the actions of `evicting_plan.EVICTING_USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
-        self._caller = caller
-        self._store: Store = caller.server.store
-        self._controllers = controllers
-        self._setup = setup
-        self._apps: list[str] = []
-        self.acts: dict[str, Callable[[Random], None]] = {
+        super().__init__(caller, controllers, setup)
+        self.acts = {
             "new disks": self._new_disks,
             "movable workload": self._workload,
             "bare movable pod": self._bare,
@@ -182,6 +179,3 @@ class EvictingUsers:
             return {**found, "metadata": {**found["metadata"], "annotations": annotations}}
 
         self._do(partial(self._store.update, "leases", LEASE, change, "users"))
-
-    def _do(self, act: Callable[[], object]) -> None:
-        spawn(self._caller.try_to(act), "users")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store
+from simulation.acting import Acting
+from simulation.apiserver.store import Json
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
 from simulation.loop import spawn
@@ -25,16 +26,12 @@ TRIES: Final = 5
 LOST: Final = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 
 
-class RepairingUsers:
+class RepairingUsers(Acting):
     """Carries out the actions of `repairing_plan.REPAIRING_USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
-        self._caller = caller
-        self._store: Store = caller.server.store
-        self._controllers = controllers
-        self._setup = setup
-        self._apps: list[str] = []
-        self.acts: dict[str, Callable[[Random], None]] = {
+        super().__init__(caller, controllers, setup)
+        self.acts = {
             "preferring workload": self._workload,
             "workload that stays": self._staying,
             "zone fails": self._zone_fails,
@@ -80,9 +77,7 @@ class RepairingUsers:
 
     def _roll_out(self, chance: Random) -> None:
         """Make all pods of a workload anew, as they were."""
-        known = sorted(self._controllers.workloads)
-        if known:
-            workload = self._controllers.workloads[chance.choice(known)]
+        if (workload := self._any(chance)) is not None:
             workload.revision += 1
             self._controllers.wake(workload.name)
 
@@ -148,13 +143,6 @@ class RepairingUsers:
         for _ in range(TRIES):
             if name not in self._store.all("nodes"):
                 await self._caller.try_to(partial(self._store.create, "nodes", again, "users"))
-
-    def _on(self, node: str) -> list[str]:
-        pods = self._store.all("pods").items()
-        return sorted(key for key, pod in pods if pod["spec"].get("nodeName") == node)
-
-    def _do(self, act: Callable[[], object]) -> None:
-        spawn(self._caller.try_to(act), "users")
 
 
 def _away(chance: Random) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store
+from simulation.acting import Acting
+from simulation.apiserver.store import Json
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
 from simulation.loop import spawn
@@ -21,16 +21,13 @@ PARTINGS: Final = 6
 TAINT: Final = {"key": "dedicated", "value": "others", "effect": "NoSchedule"}
 
 
-class Tenants:
+class Tenants(Acting):
     """Carries out some of the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
-        self._caller = caller
-        self._store: Store = caller.server.store
-        self._controllers = controllers
-        self._setup = setup
+        super().__init__(caller, controllers, setup)
         self._couples = 0
-        self.acts: dict[str, Callable[[Random], None]] = {
+        self.acts = {
             "couple": self._couple,
             "bound to a zone": self._bound_to_a_zone,
             "taint": self._taint,
@@ -81,7 +78,7 @@ class Tenants:
             else:
                 self._store.create("resourcequotas", quota, "users")
 
-        spawn(self._caller.try_to(set_limit), "users")
+        self._do(set_limit)
         self._controllers.apply(
             Workload(
                 name=app,
@@ -113,5 +110,4 @@ class Tenants:
             tainted = "taints" in node["spec"]
             return {**node, "spec": {} if tainted else {"taints": [TAINT]}}
 
-        act = partial(self._store.update, "nodes", chance.choice(names), change, "users")
-        spawn(self._caller.try_to(act), "users")
+        self._do(partial(self._store.update, "nodes", chance.choice(names), change, "users"))

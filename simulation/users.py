@@ -9,8 +9,9 @@ from random import Random
 from typing import Final
 
 from simulation import templates
+from simulation.acting import Acting
 from simulation.actions import Action
-from simulation.apiserver.store import Json, Store, is_live
+from simulation.apiserver.store import Json, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
 from simulation.important import ImportantTenants
@@ -24,15 +25,11 @@ MOST_AT_ONCE: Final = 30
 """Pods of a wave."""
 
 
-class Users:
+class Users(Acting):
     """Carries out the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
-        self._caller = caller
-        self._store: Store = caller.server.store
-        self._controllers = controllers
-        self._setup = setup
-        self._apps: list[str] = []
+        super().__init__(caller, controllers, setup)
         self._nodes = 0
         crowded = setup.theme == CONTENTION
         self._wave_of = (200, 800) if crowded else (40, 240)
@@ -41,7 +38,7 @@ class Users:
         """How many of the places are taken by a wave at once."""
         self._too_many = 0 if crowded else 1
         """Replicas that have no place."""
-        self.acts: dict[str, Callable[[Random], None]] = {
+        self.acts = {
             "wave": self._wave,
             "new workload": self.new_workload,
             "scale": self._scale,
@@ -273,20 +270,9 @@ class Users:
                 await self._caller.try_to(partial(evict, self._store, key, "users", grace=2.0))
             await asyncio.sleep(2.0)
 
-    def _on(self, node: str) -> list[str]:
-        pods = self._store.all("pods").items()
-        return sorted(key for key, pod in pods if pod["spec"].get("nodeName") == node)
-
-    def _any(self, chance: Random) -> Workload | None:
-        known = sorted(self._controllers.workloads)
-        return self._controllers.workloads[chance.choice(known)] if known else None
-
     def _some_pods(self, chance: Random, most: int) -> list[str]:
         live = sorted(key for key, pod in self._store.all("pods").items() if is_live(pod))
         return chance.sample(live, min(len(live), chance.randint(1, most)))
-
-    def _do(self, act: Callable[[], object]) -> None:
-        spawn(self._caller.try_to(act), "users")
 
 
 _KEPT = frozenset(("name", "namespace", "labels", "annotations", "ownerReferences"))

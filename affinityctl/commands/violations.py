@@ -23,8 +23,8 @@ EPILOG = f"""\
 columns:
   POD, NODE   a pod, and where it is
   BROKEN      the rule, the topology domain in which it is broken, and the pods in the way
-  OUTCOME     goes: it would be evicted; anything else says why it stays:
-              notEnforced, noController, staticPod, noOtherNode, budget, othersGo, deleting
+  OUTCOME     goes: it would be evicted; anything else says why it stays, and is explained below
+              the table
 
 since when:
   A command that looks once cannot tell. A running extender can: /violations of its operations

@@ -16,6 +16,7 @@ from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
 from extender.errors import printable
+from extender.model.wording import plural
 from extender.offline import listed
 from extender.plain_yaml import FastLoader, documents
 
@@ -122,18 +123,14 @@ def _path(path: str) -> Iterator[str]:
 
 def _summary(report: Report) -> str:
     counts = Counter(each.rule.level for each in report.findings)
-    found = ", ".join(_number(counts[level], level) for level in Level if counts[level])
+    found = ", ".join(plural(counts[level], level) for level in Level if counts[level])
     ignored = f"; {report.silenced} ignored" if report.silenced else ""
-    lines = [f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"]
+    lines = [f"{found or 'nothing found'} in {plural(report.objects, 'object')}{ignored}"]
     if report.skipped:
         lines.append(wrapped(f"skipped: {listed(report.skipped)}"))
     if report.unknown:
         lines.append(wrapped(f"not known, so not judged: {', '.join(report.unknown)}"))
     return "\n".join(lines)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def sarif_text(report: Report) -> str:

@@ -125,15 +125,9 @@ class Granted:
 
     def idle(self) -> Iterator[tuple[int, Right]]:
         """Yield each right that is of no use, with its rule's index."""
-        used = {*_to_read(needed(self.config))}
+        used = {*needed_rights(self.config)}
         if self.config.mode is Mode.REPLACE:
-            used.update((*_TO_BIND, *_TO_PREEMPT))
-        if self.config.records_rules:
-            used.update(_TO_PATCH_STATUS)
-        if self.config.moves_pods:
-            used.update(_TO_EVICT)
-        if self.config.gives_costs:
-            used.update(_TO_GIVE_COSTS)
+            used.update(_TO_PREEMPT)
         for index, rule in enumerate(self.rules):
             # To read what a wildcard stands for is found by itself.
             read = () if rule.is_wide else _to_read(RESOURCES)

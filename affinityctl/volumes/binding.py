@@ -14,12 +14,12 @@ from affinityctl.volumes.claims import (
     may_go_somewhere,
     told,
     unless,
-    uses,
 )
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
+    claims_in,
 )
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key, name_of
@@ -118,7 +118,7 @@ def _place(volume: PersistentVolume) -> str:
 
 def bindings(state: ClusterState, pod: Pod, node: str) -> Bindings:
     """Return what the unbound claims of a pod get on a node that takes it."""
-    if not uses(pod):
+    if not claims_in(pod):
         return ()
     claims = PodClaims.of(state, pod).delayed
     return ClaimBinder(state, claims).on(node).bindings
@@ -140,7 +140,7 @@ class VolumeZone(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield each label of a claim's volume that says where it is."""
-        for use in uses(pod) if may_go_somewhere(state, pod) else ():
+        for use in claims_in(pod) if may_go_somewhere(state, pod) else ():
             claim = None if use.ephemeral else claim_of(state, pod, use)
             volume = None if claim is None else ledger_of(state).volume_of(claim)
             for key in () if volume is None else NEWER:

@@ -15,6 +15,7 @@ from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.objects import (
     ClaimUse,
     PersistentVolumeClaim,
+    claims_in,
     volumes_in,
 )
 from extender.cluster.counts.nodes import NodeList
@@ -89,8 +90,8 @@ class PodClaims:
     @classmethod
     def of(cls, state: ClusterState, pod: Pod) -> PodClaims:
         """Sort the claims of a pod; what is missing is left out."""
-        found, uses = cls(), volumes_in(pod)
-        for use in () if uses is None else uses.claims:
+        found = cls()
+        for use in claims_in(pod):
             claim = claim_of(state, pod, use)
             if claim is None:
                 continue
@@ -102,12 +103,6 @@ class PodClaims:
             else:
                 found.immediate.append(claim)
         return found
-
-
-def uses(pod: Pod) -> Sequence[ClaimUse]:
-    """Return the claims that a pod has as volumes."""
-    volumes = volumes_in(pod)
-    return () if volumes is None else volumes.claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +131,7 @@ def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
     """Yield what is wrong with claims, in the order in which the scheduler finds it."""
     if not ledger_of(state).knows_claims:
         return
-    claims = [(use, claim_of(state, pod, use)) for use in uses(pod)]
+    claims = [(use, claim_of(state, pod, use)) for use in claims_in(pod)]
     for use, claim in claims:
         if claim is None and not use.ephemeral:
             name = name_of(use.key_for(pod.key))
@@ -202,7 +197,7 @@ def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> I
 
 def not_looked_at(state: ClusterState, pod: Pod) -> Iterator[str]:
     """Say what may decide about a pod's volumes and is not known, and who would know it."""
-    claims, volumes = uses(pod), ledger_of(state)
+    claims, volumes = claims_in(pod), ledger_of(state)
     if not claims:
         return
     if volumes.missing:

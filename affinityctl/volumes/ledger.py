@@ -20,6 +20,7 @@ from affinityctl.volumes.objects import (
     StorageClass,
     VolumeAttachment,
     VolumeObject,
+    claims_in,
     volumes_in,
 )
 from extender.cluster.state import ClusterState
@@ -207,8 +208,7 @@ class VolumeLedger:
 
     def make_claims(self, pod: Pod) -> None:
         """Make the claims that a controller makes for a pod; an ephemeral one begins anew."""
-        volumes = volumes_in(pod)
-        for use in () if volumes is None else volumes.claims:
+        for use in claims_in(pod):
             key = use.key_for(pod.key)
             if use.template is not None and (use.ephemeral or key not in self.claims):
                 self.put(self.made(use, key, pod))

@@ -17,6 +17,7 @@ from affinityctl.volumes.objects import (
     ClaimsAndDisks,
     CSINode,
     Disk,
+    claims_in,
     volumes_in,
 )
 from extender.cluster.state import ClusterState
@@ -172,8 +173,8 @@ def _user_of(state: ClusterState, claim: Key, pod: Pod, others: Sequence[Pod]) -
     """Name the pod that has a claim; O(pods of its node)."""
     there = (state.pods_on(node) for node in ledger_of(state).nodes_using(claim))
     for other in chain(others, *there):
-        volumes = volumes_in(other)
-        if other.uid != pod.uid and volumes is not None and claim in volumes.keys_for(other.key):
+        keys = (use.key_for(other.key) for use in claims_in(other))
+        if other.uid != pod.uid and claim in keys:
             return other.key
     return "another one"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -105,15 +105,17 @@ class ClaimsAndDisks(PodVolumes):
     claims: tuple[ClaimUse, ...] = ()
     disks: tuple[Disk, ...] = ()
 
-    def keys_for(self, pod: Key) -> Iterator[Key]:
-        """Yield namespace/name of each claim that a pod uses."""
-        return (use.key_for(pod) for use in self.claims)
-
 
 def volumes_in(pod: Pod) -> ClaimsAndDisks | None:
     """Return the volumes of a pod for which nodes may be refused; None for none."""
     found = pod.spec.requirements.volumes
     return found if isinstance(found, ClaimsAndDisks) else None
+
+
+def claims_in(pod: Pod) -> Sequence[ClaimUse]:
+    """Return the claims that a pod has as volumes."""
+    volumes = volumes_in(pod)
+    return () if volumes is None else volumes.claims
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,8 +192,3 @@ def domains(state: ClusterState, key: str) -> dict[str, list[str]]:
         }:
             found.setdefault(value, []).append(name)
     return dict(sorted(found.items()))
-
-
-def names_in(state: ClusterState, key: str, value: str) -> Iterator[str]:
-    """Yield the nodes in a topology domain, likewise."""
-    yield from domains(state, key).get(value, ())

@@ -9,7 +9,7 @@ from affinityctl.whatif.scheduling import belongs_to_node
 from extender.cluster.state import ClusterState
 from extender.model.objects import Controller, Pod
 from extender.model.wording import some
-from extender.model.workload import STATIC
+from extender.model.workload import DAEMON_SET
 
 
 class Preflight:
@@ -28,10 +28,11 @@ class Preflight:
         """Yield what there is to say of the pods on nodes that are drained."""
         there = [pod for pod in pods if not pod.status.terminal]
         going = [pod for pod in there if not belongs_to_node(pod)]
-        daemons = [pod for pod in there if pod.spec.owner is not None and belongs_to_node(pod)]
+        kinds = ((pod, pod.spec.owner) for pod in there)
+        daemons = [pod for pod, by in kinds if by is not None and by.kind == DAEMON_SET]
         said = (
             (
-                [each for each in daemons if not _is_static(each)],
+                daemons,
                 "kubectl drain needs --ignore-daemonsets: {} stays, of a DaemonSet",
                 "kubectl drain needs --ignore-daemonsets: {} stay, of DaemonSets",
             ),
@@ -60,7 +61,3 @@ class Preflight:
         controller = pod.controller
         alone = controller is not None and self._replicas[controller] == 1
         return alone and next(iter(self._budgets.protecting(pod)), None) is None
-
-
-def _is_static(pod: Pod) -> bool:
-    return pod.spec.owner is not None and pod.spec.owner.kind == STATIC

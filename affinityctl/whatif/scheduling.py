@@ -14,7 +14,7 @@ from affinityctl.volumes.binding import VolumeBinding, VolumeZone, bindings
 from affinityctl.volumes.claims import VolumeClaims
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
-from affinityctl.volumes.objects import volumes_in
+from affinityctl.volumes.objects import claims_in
 from affinityctl.whatif.rooms import Rooms
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
@@ -97,8 +97,7 @@ BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePod
 
 def claims_of(pod: Pod) -> tuple[Key, ...]:
     """Return the claims that a pod uses, each of which may have its own place."""
-    volumes = volumes_in(pod)
-    return () if volumes is None else tuple(volumes.keys_for(pod.key))
+    return tuple(use.key_for(pod.key) for use in claims_in(pod))
 
 
 def belongs_to_node(pod: Pod) -> bool:

@@ -12,7 +12,7 @@ from bench.intree import namespaces, scenarios
 from bench.intree.driver import cycles_program, running_cycles
 from bench.intree.report import Results, as_json, as_markdown
 from bench.intree.workshop import Workshop
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.servers import echo_server
 from bench.workloads import Rules
 from tests.e2e.controlplane.toolchain import MissingToolError
@@ -44,7 +44,7 @@ def main() -> None:
         kinds = () if args.no_namespaces else namespaces.Kind
         compared = [namespaces.compare(kind, workshop) for kind in kinds]
     results = Results(plan, found, compared)
-    put_out(args, as_markdown(results), as_json(results))
+    put_out_measured(args, as_markdown(results), as_json(results))
     if results.differences:
         sys.exit(f"answers differ: {results.differences[0]}")
 

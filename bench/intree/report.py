@@ -9,7 +9,6 @@ from typing import Any
 from bench import ratios
 from bench.intree.namespaces import Comparison
 from bench.intree.scenarios import Cell, Load, Plan, Scenario
-from bench.machine import machine
 from bench.measure import Timing
 from bench.ratios import Ratio
 from bench.tables import table
@@ -91,7 +90,6 @@ def _of_cell(cell: Cell) -> Iterator[Ratio]:
 def as_json(results: Results) -> dict[str, Any]:
     """Return the results as one JSON object."""
     return {
-        "machine": machine(),
         "plan": asdict(results.plan) | {"rules": [rules.value for rules in results.plan.rules]},
         "cells": [asdict(cell) | {"rules": cell.rules.value} for cell in results.cells],
         "loads": [
@@ -112,7 +110,6 @@ def as_markdown(results: Results) -> str:
     """Return the results as Markdown: ratios, times, loading."""
     compared = sum(each.compared for each in results.scenarios)
     parts = [
-        f"Measured on {machine()}.",
         results.plan.conditions(),
         f"{compared:,} answers compared with in-tree's: {len(results.differences)} differ.",
         "## Ratios",

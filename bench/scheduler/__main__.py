@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.machine import machine
-from bench.output import add_files, put_out
+from bench.output import add_files, put_out_measured
 from bench.scheduler import (
     annotated,
     bursts,
@@ -28,9 +27,8 @@ def main() -> None:
     """Run one of the measurements, and print its report."""
     args = _arguments()
     outcomes: Sequence[Any] = asyncio.run(args.measure(args))
-    report = f"Measured on {machine()}.\n\n{args.as_markdown(outcomes)}"
-    numbers = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
-    put_out(args, report, numbers)
+    numbers = {"outcomes": [asdict(each) for each in outcomes]}
+    put_out_measured(args, args.as_markdown(outcomes), numbers)
 
 
 async def _bursts(args: argparse.Namespace) -> Sequence[bursts.Outcome]:

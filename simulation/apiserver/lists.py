@@ -32,7 +32,7 @@ def chosen(objects: list[Json], params: Mapping[str, str], space: str) -> list[J
         objects = [each for each in objects if each["spec"].get("nodeName") in nodes]
     if "labelSelector" not in params:
         return objects
-    selector = parse_selector(params["labelSelector"])
+    selector = parse_selector(params["labelSelector"], "labelSelector")
     return [each for each in objects if selector.matches(each["metadata"].get("labels", {}))]
 
 

@@ -154,16 +154,23 @@ def evict(
     pod = store.get("pods", key)
     if "deletionTimestamp" in pod["metadata"]:
         return
-    about = [each for each in store.all("poddisruptionbudgets").values() if is_about(each, pod)]
-    for budget in about:
-        if budget["status"]["disruptionsAllowed"] < 1:
-            raise Refused(429, "TooManyRequests", "it would violate a disruption budget")
+    if not budgets_allow(store, pod):
+        raise Refused(429, "TooManyRequests", "it would violate a disruption budget")
     if dry_run:
         return
-    for budget in about:
+    for budget in _protecting(store, pod):
         name = f"{budget['metadata']['namespace']}/{budget['metadata']['name']}"
         store.update("poddisruptionbudgets", name, _spent, by)
     delete(store, key, by, grace=grace)
+
+
+def budgets_allow(store: Store, pod: Json) -> bool:
+    """Tell whether all disruption budgets about a pod allow that it goes."""
+    return all(each["status"]["disruptionsAllowed"] > 0 for each in _protecting(store, pod))
+
+
+def _protecting(store: Store, pod: Json) -> list[Json]:
+    return [each for each in store.all("poddisruptionbudgets").values() if is_about(each, pod)]
 
 
 def is_about(budget: Json, pod: Json) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.apiserver.store import Json, Store, key_of
-from simulation.apiserver.verbs import is_about
+from simulation.apiserver.verbs import budgets_allow
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.evictions import Evictions
 from simulation.invariants.execution import Picture, Standing
@@ -65,7 +65,7 @@ class Curing:
         pods = self._store.all("pods").values()
         return (
             all(_is_settled(each) for each in pods if owner_of(each) == owner)
-            and self._budgets_allow(one.pod)
+            and budgets_allow(self._store, one.pod)
             and any(
                 name != one.node
                 and is_open(node)
@@ -73,12 +73,6 @@ class Curing:
                 and picture.takes(one, name)
                 for name, node in self._store.all("nodes").items()
             )
-        )
-
-    def _budgets_allow(self, pod: Json) -> bool:
-        budgets = self._store.all("poddisruptionbudgets").values()
-        return all(
-            each["status"]["disruptionsAllowed"] > 0 for each in budgets if is_about(each, pod)
         )
 
     @staticmethod

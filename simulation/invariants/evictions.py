@@ -1,4 +1,4 @@
-"""Judges evictions by rules that hold during execution: each when it is sent, and when carried out.
+"""Judges evictions, those by rules that hold during execution: when sent, and when carried out.
 
 What a replica decides is judged by all that its watches have shown it, at the moment at which it
 sends the request: nobody can know more. How many are evicted, how many of an owner at a time, and
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -38,9 +38,81 @@ SLACK_SECONDS: Final = 6.0
 """Between what is decided and what is carried out, beside all that watches have not shown."""
 MOMENT: Final = 0.001
 
+Sent: TypeAlias = tuple[Replica, bool, Picture, Standing | None]
+"""Who sends an eviction, whether as a dry run, the cluster as it knows that, and the pod there."""
 
-class Evictions:
-    """Follows all pods, the Lease, and every eviction that an extender asks for."""
+
+class EvictionJudge:
+    """Follows all pods, and what evictions have in common, whatever they are for."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        living: Callable[[], Sequence[Replica]],
+        behind: Callable[[], float],
+    ) -> None:
+        """`behind` says for how long watches may have shown nothing, at most."""
+        self.counts: Counter[str] = Counter()
+        self.broken: list[BrokenError] = []
+        self.raws: dict[str, Json] = {}
+        """All pods there were, by uid."""
+        self._store = store
+        self._clock = clock
+        self._living = living
+        self._behind = behind
+        self._times: deque[float] = deque()
+        self._owners = Owners(store, clock)
+        self.rooms = Rooms(store, clock)
+        self._holder: str | None = None
+
+    @property
+    def recent(self) -> int:
+        """Return how many were carried out within the last minute."""
+        now = self._clock()
+        while self._times and self._times[0] <= now - MINUTE:
+            self._times.popleft()
+        return len(self._times)
+
+    def _sent(self, by: str, method: str, path: str, body: bytes) -> Sent | None:
+        """Return an eviction that a replica sends, None for any other request."""
+        if method != "POST" or not path.endswith("/eviction"):
+            return None
+        options: Any = msgspec.json.decode(body).get("deleteOptions", {})
+        replica = next((each for each in self._living() if each.name == by), None)
+        if replica is None:
+            return None
+        picture = mirror(replica.state, self.raws)
+        one = picture.pods.get(options.get("preconditions", {}).get("uid", ""))
+        return replica, bool(options.get("dryRun")), picture, one
+
+    def _judge(self, one: Standing, by: str, faults: Iterator[tuple[str, bool]]) -> None:
+        """Take down the first thing that is wrong with an eviction."""
+        why = next((name for name, wrong in faults if wrong), None)
+        if why is not None:
+            self._break(why, f"{key_of(one.pod)} on {one.node} by {by}", key_of(one.pod))
+
+    def _evicted_by(self, pod: Json, change: Change) -> str | None:
+        """Take down a pod; return the extender by whose eviction, in time, it begins to go."""
+        self.raws[pod["metadata"]["uid"]] = pod
+        was_going = change.old is not None and "deletionTimestamp" in change.old["metadata"]
+        by, evicts, made = change.by.partition(EVICTS)
+        if "deletionTimestamp" not in pod["metadata"] or was_going:
+            return None
+        if not evicts or not is_extender(by):
+            return None
+        if self._clock() - float(made) > WAITED_SECONDS:
+            self.counts["late"] += 1
+            self._owners.begin(pod, by, late=True)
+            return None
+        return by
+
+    def _break(self, name: str, about: str, *words: str) -> None:
+        self.broken.append(BrokenError(name, about, words))
+
+
+class Evictions(EvictionJudge):
+    """Follows who breaks a rule, and whom an extender evicts for that."""
 
     def __init__(
         self,
@@ -50,35 +122,16 @@ class Evictions:
         living: Callable[[], Sequence[Replica]],
         behind: Callable[[], float],
     ) -> None:
-        """`behind` says for how long watches may have shown nothing, at most."""
-        self.counts: Counter[str] = Counter()
-        self.broken: list[BrokenError] = []
-        self.raws: dict[str, Json] = {}
-        """All pods there were, by uid."""
+        """`behind` is as for every judge."""
+        super().__init__(store, clock, living, behind)
         self.settings = settings
-        self._store = store
-        self._clock = clock
-        self._living = living
-        self._behind = behind
         self._knowledge: dict[str, Knowledge] = {}
-        self._times: deque[float] = deque()
-        self._owners = Owners(store, clock)
-        self._rooms = Rooms(store, clock)
-        self._holder: str | None = None
         self._acknowledged: deque[tuple[float, int]] = deque([(0.0, 0)])
         self._truly: dict[str, float] = {}
         """Until when each pod has truly broken a rule that does not any more."""
         self._affected: set[str] = set()
         """Those that truly break a rule now."""
         store.observers.append(self._take)
-
-    @property
-    def recent(self) -> int:
-        """Return how many were carried out within the last minute."""
-        now = self._clock()
-        while self._times and self._times[0] <= now - MINUTE:
-            self._times.popleft()
-        return len(self._times)
 
     def holds(self, going: Mapping[str, int], pods: int, space: str) -> bool:
         """Return whether evictions in a namespace stand still, by all that replicas have heard.
@@ -112,25 +165,18 @@ class Evictions:
 
     def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
         """Judge an eviction that a replica sends."""
-        if method != "POST" or not path.endswith("/eviction"):
+        sent, now = self._sent(by, method, path, body), self._clock()
+        if sent is None:
             return
-        options: Any = msgspec.json.decode(body).get("deleteOptions", {})
-        uid, now = options.get("preconditions", {}).get("uid", ""), self._clock()
-        replica = next((each for each in self._living() if each.name == by), None)
-        if replica is None:
-            return
-        self.counts["dry" if options.get("dryRun") else "sent"] += 1
-        if bool(options.get("dryRun")) is not self.settings.dry_run:
+        _, dry, picture, one = sent
+        self.counts["dry" if dry else "sent"] += 1
+        if dry is not self.settings.dry_run:
             self._break("evicted in a dry run", pod_key(path))
-        picture = mirror(replica.state, self.raws)
-        one = picture.pods.get(uid)
         if one is None:
             self._break("evicted without a cause", f"{pod_key(path)}, which is on no node")
             return
         known = self._knowledge.get(by) or Knowledge(now - self.settings.grace)
-        why = next((name for name, wrong in self._faults(one, picture, known, now) if wrong), None)
-        if why is not None:
-            self._break(why, f"{key_of(one.pod)} on {one.node} by {by}", key_of(one.pod))
+        self._judge(one, by, self._faults(one, picture, known, now))
 
     def _faults(
         self, one: Standing, picture: Picture, known: Knowledge, now: float
@@ -145,12 +191,12 @@ class Evictions:
         over = now - known.over.get(space, now) > OVER_SECONDS
         too_many = over and self.holds(picture.going(foreign=False), picture.count, space)
         yield "evicted while paused", too_many
-        yield "evicted with nowhere to go", not self._rooms.somewhere(one, picture, self._behind())
+        yield "evicted with nowhere to go", not self.rooms.somewhere(one, picture, self._behind())
 
     # What is carried out
 
     def _take(self, change: Change) -> None:
-        new, old = change.new, change.old
+        new = change.new
         if change.resource == "leases":
             self._take_lease(change)
             return
@@ -159,13 +205,9 @@ class Evictions:
             self._affected = truth(self._store).affected()
         if change.resource != "pods" or new is None:
             return
-        self.raws[new["metadata"]["uid"]] = new
-        was_going = old is not None and "deletionTimestamp" in old["metadata"]
-        if "deletionTimestamp" not in new["metadata"] or was_going:
-            return
-        by, evicts, made = change.by.partition(EVICTS)
-        if evicts and is_extender(by):
-            self._take_eviction(by, float(made), change.key, new)
+        by = self._evicted_by(new, change)
+        if by is not None:
+            self._take_eviction(by, change.key, new)
 
     def _take_lease(self, change: Change) -> None:
         if change.new is None:
@@ -180,12 +222,8 @@ class Evictions:
                 self.counts["handovers"] += 1
             self._holder = change.by if held else None
 
-    def _take_eviction(self, by: str, made: float, key: str, pod: Json) -> None:
+    def _take_eviction(self, by: str, key: str, pod: Json) -> None:
         uid, now = pod["metadata"]["uid"], self._clock()
-        if now - made > WAITED_SECONDS:
-            self.counts["late"] += 1
-            self._owners.begin(pod, by, late=True)
-            return
         self.counts["evicted"] += 1
         if uid not in self._affected:
             since = now - self._truly.get(uid, -HEARD_SECONDS)
@@ -201,9 +239,6 @@ class Evictions:
         if busy is not None:
             self._break("two pods of an owner", f"{key} while {busy}", key)
         self._owners.begin(pod, by, late=False)
-
-    def _break(self, name: str, about: str, *words: str) -> None:
-        self.broken.append(BrokenError(name, about, words))
 
 
 def _may_break(change: Change) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.apiserver.store import Change, Json, Store, is_live
-from simulation.apiserver.verbs import is_about
+from simulation.apiserver.verbs import budgets_allow
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.known import truth
 from simulation.invariants.owners import owner_of
@@ -55,7 +55,7 @@ class LeftAlone:
             for one in picture.pods.values()
             if not stays(one.pod)
             and owner_of(one.pod) not in unsettled
-            and self._budgets_allow(one.pod)
+            and budgets_allow(self._store, one.pod)
             and repairs.rooms.somewhere(one, picture, 0.0, worth.better(one, margin))
         }
 
@@ -76,12 +76,6 @@ class LeftAlone:
         for owner, at in repairs.last_moves():
             if now - at < SILENT_SECONDS and not repairs.has_missed(owner):
                 raise BrokenError("moves without end", owner, (owner,))
-
-    def _budgets_allow(self, pod: Json) -> bool:
-        budgets = self._store.all("poddisruptionbudgets").values()
-        return all(
-            each["status"]["disruptionsAllowed"] > 0 for each in budgets if is_about(each, pod)
-        )
 
 
 def _is_settled(pod: Json) -> bool:

@@ -1,29 +1,23 @@
-"""Judges moves for preferred rules: each when it is sent, and when it is carried out.
+"""Judges moves for preferred rules.
 
-What a replica decides is judged by what its watches have shown it at that moment. How many are
-moved, how often, how many of an owner at a time and by whom is judged in the API server's order. A
-replica that is started, or gets the lead, knows nothing of moves before, nor of rests: it waits for
-`settle` seconds, and sees of its predecessor's moves those whose pod is still leaving.
+A replica that is started, or gets the lead, knows nothing of moves before, nor of rests: it waits
+for `settle` seconds, and sees of its predecessor's moves those whose pod is still leaving.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from simulation.apiserver.requests import EVICTS, pod_key
-from simulation.apiserver.store import Change, Json, Store, key_of
-from simulation.invariants.broken import BrokenError
-from simulation.invariants.evictions import EVERYBODY, MINUTE, MOMENT, WAITED_SECONDS
+from simulation.apiserver.requests import pod_key
+from simulation.apiserver.store import Change, Json, Store
+from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.idle import Known
-from simulation.invariants.known import Replica, mirror
-from simulation.invariants.owners import Owners, owner_of
-from simulation.invariants.rooms import Rooms
+from simulation.invariants.known import Replica
+from simulation.invariants.owners import owner_of
 from simulation.invariants.worth import Worth, prefers
 from simulation.invariants.writers import is_extender
 from simulation.preferring import STAYS
@@ -57,8 +51,8 @@ class Asked:
     """Seconds since the one before, 0 without one by this replica."""
 
 
-class Repairs:
-    """Follows all pods, the Lease, and every eviction that an extender asks for."""
+class Repairs(EvictionJudge):
+    """Follows whom an extender moves, how often, and what has become of that."""
 
     def __init__(
         self,
@@ -68,21 +62,11 @@ class Repairs:
         living: Callable[[], Sequence[Replica]],
         behind: Callable[[], float],
     ) -> None:
-        """`behind` says for how long watches may have shown nothing, at most."""
-        self.counts: Counter[str] = Counter()
-        self.broken: list[BrokenError] = []
+        """`behind` is as for every judge."""
+        super().__init__(store, clock, living, behind)
         self.settings = settings
-        self._store = store
-        self._clock = clock
-        self._living = living
-        self._behind = behind
-        self._raws: dict[str, Json] = {}
         self._known: dict[str, Known] = {}
-        self._owners = Owners(store, clock)
-        self.rooms = Rooms(store, clock)
-        self._holder: str | None = None
         self._led_since = 0.0
-        self._times: deque[float] = deque()
         self._hour: deque[tuple[float, str, str]] = deque()
         """When, by whom and in which namespace pods were moved in the last hour."""
         self._begun: deque[tuple[float, str, str]] = deque()
@@ -100,33 +84,26 @@ class Repairs:
         for replica in self._living():
             known = self._known.setdefault(replica.name, Known(now - 1.0))
             if replica.awake:
-                known.look(replica, self._raws, self.settings.min_gain, now)
+                known.look(replica, self.raws, self.settings.min_gain, now)
 
     # What is sent
 
     def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
         """Judge an eviction that a replica sends."""
-        if method != "POST" or not path.endswith("/eviction"):
-            return
-        options: Any = msgspec.json.decode(body).get("deleteOptions", {})
-        uid, now = options.get("preconditions", {}).get("uid", ""), self._clock()
-        replica = next((each for each in self._living() if each.name == by), None)
-        if replica is None:
+        sent, now = self._sent(by, method, path, body), self._clock()
+        if sent is None:
             return
         self.counts["moves sent"] += 1
-        picture = mirror(replica.state, self._raws)
-        one = picture.pods.get(uid)
+        replica, _, picture, one = sent
         if one is None:
             self._break("moved without a gain", f"{pod_key(path)}, which is on no node")
             return
         if by in self._known:
             # What ended since the last look, the replica may have seen.
-            self._known[by].look(replica, self._raws, self.settings.min_gain, now)
+            self._known[by].look(replica, self.raws, self.settings.min_gain, now)
         self._note_asked(owner_of(one.pod) or "", by, now)
         self._begun.append((now, by, one.pod["metadata"]["namespace"]))
-        why = next((name for name, wrong in self._faults(one, picture, by, now) if wrong), None)
-        if why is not None:
-            self._break(why, f"{key_of(one.pod)} on {one.node} by {by}", key_of(one.pod))
+        self._judge(one, by, self._faults(one, picture, by, now))
 
     def _note_asked(self, owner: str, by: str, now: float) -> None:
         before = self._asked.get(owner)
@@ -161,13 +138,9 @@ class Repairs:
             last = self._last.get(owner_of(new) or "")
             if last is not None:
                 last.successors.append(new["metadata"]["uid"])
-        self._raws[new["metadata"]["uid"]] = new
-        was_going = old is not None and "deletionTimestamp" in old["metadata"]
-        if "deletionTimestamp" not in new["metadata"] or was_going:
-            return
-        by, evicts, made = change.by.partition(EVICTS)
-        if evicts and is_extender(by):
-            self._take_move(by, float(made), change.key, new)
+        by = self._evicted_by(new, change)
+        if by is not None:
+            self._take_move(by, change.key, new)
 
     def _take_lease(self, holder: str | None) -> None:
         if holder is not None and holder != self._holder:
@@ -181,12 +154,8 @@ class Repairs:
         while self._most_pods[0][0] < now - HOUR:
             self._most_pods.popleft()
 
-    def _take_move(self, by: str, made: float, key: str, pod: Json) -> None:
+    def _take_move(self, by: str, key: str, pod: Json) -> None:
         now, owner = self._clock(), owner_of(pod) or ""
-        if now - made > WAITED_SECONDS:
-            self.counts["late"] += 1
-            self._owners.begin(pod, by, late=True)
-            return
         self.counts["moved"] += 1
         for name, about in self._limits(by, owner, pod, now):
             self._break(name, f"{key}: {about}", key)
@@ -199,10 +168,8 @@ class Repairs:
         if self._holder != by:
             yield "two replicas evict", f"by {by}, {self._holder} leads"
         self._times.append(now)
-        while self._times[0] <= now - MINUTE:
-            self._times.popleft()
-        if len(self._times) > self._most_in_a_minute:
-            yield "too many evictions in a minute", f"number {len(self._times)}"
+        if self.recent > self._most_in_a_minute:
+            yield "too many evictions in a minute", f"number {self.recent}"
         space = pod["metadata"]["namespace"]
         self._hour.append((now, by, space))
         while self._hour[0][0] <= now - HOUR:
@@ -243,7 +210,7 @@ class Repairs:
         """Return whether a move came to nothing: its only successor is in its place."""
         if len(last.successors) != 1:
             return False
-        there = self._raws[last.successors[0]]
+        there = self.raws[last.successors[0]]
         same = there["spec"].get("nodeName") == last.pod["spec"]["nodeName"]
         return same and last.pod["spec"]["nodeName"] in self._store.all("nodes")
 
@@ -251,7 +218,7 @@ class Repairs:
 
     def enough(self, owner: str) -> bool:
         """Return whether there have been as many moves as there may be for now."""
-        if sum(each > self._clock() - MINUTE for each in self._times) >= self._most_in_a_minute:
+        if self.recent >= self._most_in_a_minute:
             return True
         all_, own = self._number(self._begun, self._holder or "", owner.partition("/")[0])
         most = self._share(self._pods)
@@ -284,9 +251,6 @@ class Repairs:
     def last_moves(self) -> list[tuple[str, float]]:
         """Return when a pod of each owner was moved last."""
         return [(owner, last.at) for owner, last in self._last.items()]
-
-    def _break(self, name: str, about: str, *words: str) -> None:
-        self.broken.append(BrokenError(name, about, words))
 
 
 def stays(pod: Json) -> bool:

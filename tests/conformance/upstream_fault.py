@@ -1,7 +1,7 @@
 """What released schedulers get wrong, taken out of a question before they are asked it.
 
 In 1.34 to 1.36 a term of the incoming pod whose namespaceSelector is purely negative matches pods
-of every namespace: docs/development/negative-namespace-selector.md. The selector is replaced by the
+of every namespace: docs/development/releases.md. The selector is replaced by the
 names of the namespaces that it chooses, which is what the plugin means to do itself.
 """
 

@@ -117,7 +117,7 @@ TOWARDS_WEB = term("zone", selector(app="web"), namespaceSelector=NOT_BLUE)
 def test_schedulers_from_1_34_to_1_36_misread_a_purely_negative_namespace_selector(
     incoming: dict[str, Any], misread: object, documented: object, plugins: InTree
 ) -> None:
-    """Only terms of the incoming pod: docs/development/negative-namespace-selector.md."""
+    """Only terms of the incoming pod: docs/development/releases.md."""
     cluster = {
         "nodes": [node("a", {"zone": "a"}), node("b", {"zone": "b"})],
         "namespaces": [namespace("red", {"team": "red"}), namespace("blue", {"team": "blue"})],

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from affinityctl.applied import SimulationReader, as_applied, read_applied
-from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
+from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
 from affinityctl.whatif.rolling import scale
@@ -98,7 +98,7 @@ def test_a_budget_blocks_a_drain_while_an_evicted_pod_waits() -> None:
 def test_a_lost_zone_takes_its_nodes_and_their_daemons_along() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), web("w").on("a2")]
     scheduler = scheduler_of(NODES, [], there)
-    names = list(names_in(scheduler.state, "zone", "a"))
+    names = domains(scheduler.state, "zone")["a"]
     step = at_once(lose(scheduler, names, "zone=a"))
     assert names == ["a1", "a2"]
     assert (where(scheduler), [*scheduler.state.nodes]) == ({"w": "b1"}, ["b1"])
