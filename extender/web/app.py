@@ -162,9 +162,10 @@ class Arrivals:
             async with self._large:
                 return await request.read()
         except ConnectionError as error:
-            raise HungUpError("the client hung up") from error
+            # Its stream keeps the error, which would keep the frames, and with them what came.
+            raise HungUpError("the client hung up") from error.with_traceback(None)
         except web.RequestPayloadError as error:
-            raise RequestError(f"the body cannot be read: {error}") from error
+            raise RequestError(f"the body cannot be read: {error}") from error.with_traceback(None)
         finally:
             self._arriving -= 1
             if not self._arriving:

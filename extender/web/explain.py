@@ -64,6 +64,10 @@ class Explain:
                 body = await request.read()
         except QueryError as error:
             return _said(error.status, str(error))
+        except (ConnectionError, web.RequestPayloadError) as error:
+            # Its stream keeps the error, which would keep the frames, and with them what came.
+            error.__traceback__ = None
+            return _said(HTTPStatus.BAD_REQUEST, f"the body cannot be read: {error}")
 
         async def asked() -> Explained:
             found = await self._pods.read(len(body), partial(read_asked, body))

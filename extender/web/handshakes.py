@@ -88,6 +88,8 @@ class Handshakes:
                 return
             self._fail("connection_lost", peer, "closed by the client")
         finally:
+            # It keeps its error, which keeps this frame.
+            del encrypting
             if not connection.connected:
                 self._connections.gone(connection)
                 socket.abort()

@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from yarl import URL
 
 import extender
@@ -23,6 +24,7 @@ from extender.config import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import JsonFormatter, TextFormatter
 from extender.runtime import running
+from tests.circles import left_in_circles
 
 SAMPLES = Path(extender.__file__).with_name("samples")
 HEAD = b"POST /filter HTTP/1.1\r\nHost: extender\r\n"
@@ -36,9 +38,10 @@ class Server:
     callbacks: URL
     ops: URL
 
-    async def send(self, data: bytes, *, hang_up: bool) -> bytes:
+    async def send(self, data: bytes, *, hang_up: bool, to: URL | None = None) -> bytes:
         """Send bytes; return all that comes back, or hang up at once."""
-        reader, writer = await asyncio.open_connection(self.callbacks.host, self.callbacks.port)
+        port = to or self.callbacks
+        reader, writer = await asyncio.open_connection(port.host, port.port)
         writer.write(data)
         await writer.drain()
         if not hang_up:
@@ -105,13 +108,29 @@ async def test_who_hangs_up_within_a_request_is_no_error_of_a_plugin(
 ) -> None:
     caplog.set_level(logging.INFO)
     async with serving(caplog) as server:
-        for _ in range(MANY):
-            await server.send(HEAD + b"Content-Length: 1000\r\n\r\n{", hang_up=True)
-        await server.counted("filter", 499, MANY)
+        with left_in_circles(web.BaseRequest) as found:
+            for _ in range(MANY):
+                await server.send(HEAD + b"Content-Length: 1000\r\n\r\n{", hang_up=True)
+            await server.counted("filter", 499, MANY)
+        assert not found, "what came of a body would be kept until everything is walked"
         assert await server.plugin_errors() == 0
         assert await server.metric("affinity_extender_schedule_attempts_total", result="error") == 0
         assert await server.is_well()
     assert loud(caplog) == []
+
+
+async def test_who_hangs_up_within_a_question_leaves_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    head = HEAD.replace(b"/filter", b"/explain") + b"Content-Type: application/json\r\n"
+    async with serving(caplog) as server:
+        with left_in_circles(web.BaseRequest) as found:
+            for _ in range(MANY):
+                await server.send(
+                    head + b"Content-Length: 1000\r\n\r\n{", hang_up=True, to=server.ops
+                )
+                assert await server.is_well()
+        assert not found
 
 
 async def test_who_hangs_up_before_the_answer_is_counted_as_such(

@@ -20,9 +20,10 @@ from msgspec import structs
 from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics.observers import CLOSED, HANDSHAKE_FAILURES
-from extender.web.connections import Connections, ServerLog
+from extender.web.connections import Connection, Connections, ServerLog
 from extender.web.handshakes import Handshakes, client_names
 from extender.web.listening import GuardedSite, callback_connections
+from tests.circles import left_in_circles
 
 WAIT = 10.0
 """Seconds after which a test that waits has failed."""
@@ -481,6 +482,19 @@ def test_a_handshake_that_comes_to_nothing_is_closed_and_counted(
             await client.close()
 
     run(scenario)
+
+
+def test_a_handshake_that_comes_to_nothing_leaves_no_circle(ca: trustme.CA) -> None:
+    async def scenario() -> None:
+        async with serving(server_context(ca)) as server:
+            client = await server.connect()
+            client.say(b"\x16\x03\x01")
+            await client.close()
+            await server.seen.until(lambda: server.seen.failed == {"connection_lost": 1})
+
+    with left_in_circles(Connection) as found:
+        uvloop.run(scenario())
+    assert not found
 
 
 def test_failures_are_logged_once_a_minute(
