@@ -88,6 +88,22 @@ def test_a_class_on_many_nodes_is_counted_some_at_a_time(
     assert steps >= len(list(audit(a_state()))) + (3 if moved is None else 0)
 
 
+def test_a_node_that_gets_its_zone_once_its_pods_are_gone_is_nothing_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recount, "AUDITED_PLACES", 10)
+    names = [f"n{number}" for number in range(35)]
+    places = [node(name, {} if name == "n30" else {ZONE: "z"}) for name in names]
+    for moment in range(16):
+        state = state_of(places, [], [replica(number) for number in range(35)])
+        state.prefilter_state(model_pod(replica(0)).pod_class)
+        for step, found in enumerate(audit(state)):
+            assert found is None
+            if step == moment:
+                state.remove_pod("default/p30", "default-p30")
+                state.upsert_node(model_node(node("n30", {ZONE: "new"})))
+
+
 def test_a_wrong_counter_of_a_class_on_many_nodes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recount, "AUDITED_PLACES", 10)
     state = wide_state(35)
