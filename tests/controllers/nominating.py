@@ -100,7 +100,7 @@ class NominationRig:
     """Two nodes; pods that want one each; everything happens when a test says so."""
 
     def __init__(self, *pods: Pod, per_second: float = 100, most: int = 10) -> None:
-        self.now = 100.0
+        self.now, self.chance = 100.0, 0.0
         self.state = state_of(NODES, [], pods)
         self.api = Nominator(self.state)
         self.registry = CollectorRegistry()
@@ -112,7 +112,7 @@ class NominationRig:
             self.metrics,
             WarmUp(self.state, self.metrics),
             self.history,
-            Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
+            Clocks(lambda: self.now, lambda: self.now, lambda: self.chance),
         )
         limits = HintLimits(per_second, most, PATIENCE)
         self.controller = HintController(context, self.api, limits)

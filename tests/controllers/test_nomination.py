@@ -9,7 +9,9 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.controllers.reconciling import LOOK_SECONDS
+from extender.verbs import nominating
 from extender.verbs.nominating import Chooser
+from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term
 from tests.controllers.nominating import (
     ONE,
@@ -66,6 +68,7 @@ SEARCHED_AGAIN: dict[str, tuple[Callable[[ClusterState], object], bool]] = {
     "a pod takes a place": (lambda state: state.upsert_pod(model_pod(pod("x").on("a"))), False),
     "a pod is bound by us": (lambda state: state.reserve(model_pod(pod("x")), "a", 1e9), False),
     "and the watch shows it": (lambda state: bound(state, "a", "a"), False),
+    "and the watch shows it smaller": (lambda state: bound(state, "a", "a", smaller=True), True),
     "a pod that we meant to bind elsewhere": (lambda state: bound(state, "a", "b"), True),
     "another pod is gone": (lambda state: state.remove_pod("default/y", "default-y"), True),
     "a node has other labels": (
@@ -76,9 +79,10 @@ SEARCHED_AGAIN: dict[str, tuple[Callable[[ClusterState], object], bool]] = {
 """What happens, and whether the nodes are looked through again for a pod that found none."""
 
 
-def bound(state: ClusterState, meant: str, shown: str) -> None:
-    """Have a pod bound by us, and shown."""
-    state.reserve(model_pod(pod("x")), meant, 1e9)
+def bound(state: ClusterState, meant: str, shown: str, *, smaller: bool = False) -> None:
+    """Have a pod bound by us, and shown; smaller if it was resized meanwhile."""
+    taken = pod("x").requests(cpu="1") if smaller else pod("x")
+    state.reserve(model_pod(taken), meant, 1e9)
     state.upsert_pod(model_pod(pod("x").on(shown)))
 
 
@@ -106,6 +110,35 @@ async def test_a_pod_that_wants_company_is_pointed_to_it_when_it_comes() -> None
     rig.state.upsert_pod(model_pod(pod("db").labels(app="db").on("b")))
     await rig.tick()
     assert rig.api.made == [("follower", None, "b")]
+
+
+async def test_a_place_that_a_limit_leaves_is_pointed_to_however_many_pods_came() -> None:
+    keen = THREE.selects(**{HOST: "a"})
+    rule = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="db"), maxMatchingPods=1)]}}
+    rig = NominationRig(keen)
+    rig.state.upsert_pod(model_pod(annotated(ONE.on("a"), rule)))
+    rig.refuse(keen)
+    await rig.tick()
+    assert rig.api.made == []
+    assert rig.state.arrivals == 1
+    rig.state.remove_pod("default/one", "default-one")
+    await rig.tick()
+    assert rig.api.made == [("three", None, "a")]
+
+
+async def test_a_search_of_some_nodes_is_not_taken_for_one_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nominating, "MOST_CONDITIONS", 1)
+    small = pod("small").requests(cpu="1")
+    rig = NominationRig(pod("large").requests(cpu="4").on("a"), small)
+    rig.refuse(small)
+    await rig.tick()
+    assert rig.api.made == [], "node a alone was looked at"
+    rig.chance = 0.5
+    rig.refuse(small)
+    await rig.tick()
+    assert rig.api.made == [("small", None, "b")]
 
 
 async def test_what_was_in_vain_for_a_port_is_tried_for_a_pod_without_it() -> None:

@@ -252,3 +252,19 @@ def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: 
         [("x", True)] if broken else []
     )
     assert all(witnesses(state, each) is not None for each in found)
+
+
+def test_who_comes_to_wait_is_a_change_to_whom_a_percentage_limits() -> None:
+    limited_web = limited(web("new"), "30%")
+    state = state_of(NODES, [], [web("1", "a"), web("2", "c"), web("3", "c"), limited_web])
+    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {"c": OWN}
+    seen = [state.version]
+    for number in range(4):
+        state.upsert_pod(model_pod(limited(web(f"w{number}"), "30%")))
+        seen.append(state.version)
+    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {}
+    state.remove_pod("default/w0", "default-w0")
+    assert len({*seen, state.version}) == 6
+    state.upsert_pod(model_pod(limited(web("w1"), "30%")))
+    state.upsert_pod(model_pod(pod("other")))
+    assert state.version == seen[-1] + 1, "nothing has changed for anybody"

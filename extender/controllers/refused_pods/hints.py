@@ -236,7 +236,8 @@ class HintController(RefusedPodController[Nomination]):
             pod, avoid=refusal.tried, placements=placements, chance=self._chance()
         )
         self._searched += self._clock() - start
-        if node is None and not refusal.tried and not placements:
+        whole = not (refusal.tried or placements) and self._chooser.looks_everywhere(pod)
+        if node is None and whole:
             self._unschedulable.note(key, changes, pod.size)
         return node
 

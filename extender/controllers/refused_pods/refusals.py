@@ -155,15 +155,16 @@ def wishes(pod: Pod) -> Hashable:
     return *of_node, spec.priority, spec.charge
 
 
-def changes_for(state: ClusterState, pod: Pod) -> int:
+def changes_for(state: ClusterState, pod: Pod) -> Hashable:
     """Count the changes that may help a pod, its own apart.
 
     Another pod that takes a place helps those alone who want company, and those about whom there
     may be a limit in percent.
     """
-    rules = pod.pod_class.affinity
+    rules = state.class_in_force(pod.pod_class).affinity
     if rules.required or rules.limits or state.existing_terms.limits:
-        return state.version
+        # A pair, for no count of the other kind is ever equal to it: limits come and go.
+        return state.version, state.arrivals
     return state.version - state.arrivals
 
 
@@ -171,12 +172,12 @@ class UnschedulableCache:
     """Keys that nothing was found for, each after so many changes; bounded in bytes."""
 
     def __init__(self, budget: int) -> None:
-        self._known: LruCache[Hashable, int] = LruCache(budget)
+        self._known: LruCache[Hashable, Hashable] = LruCache(budget)
 
-    def knows(self, key: Hashable, changes: int) -> bool:
+    def knows(self, key: Hashable, changes: Hashable) -> bool:
         """Return whether nothing was found for a key, and nothing has changed since."""
         return self._known.get(key) == changes
 
-    def note(self, key: Hashable, changes: int, size: int) -> None:
+    def note(self, key: Hashable, changes: Hashable, size: int) -> None:
         """Note that nothing was found, by a search that began after so many changes."""
         self._known.put(key, changes, size)
