@@ -48,7 +48,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             unplaced = pod.spec.group is not None or bool(state.nominated)
             return unplaced or self._prefilter(state, pod).has_rules
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
-        return mine.constrains or state.existing_terms.keeps_away_by_annotation
+        if mine.constrains or state.existing_terms.keeps_away_by_annotation:
+            return True
+        return any(self._view(each).affinity.constrains for each in state.nominated.classes)
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.

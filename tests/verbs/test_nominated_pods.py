@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from extender.cluster.audits.recount import mismatches
 from extender.model.verdict import Reason
 from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import judge
+from extender.verbs.filtering import concerned, judge
+from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
 from extender.verbs.preempting import Victims
 from tests import oracle, strategies
+from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,
     ZONE,
@@ -218,3 +220,15 @@ def test_one_node_is_judged_as_it_is_among_others(data: st.DataObject) -> None:
     for name in names:
         alone = actual_refusals(state, incoming, [name])
         assert alone == {each: why for each, why in together.items() if each == name}
+
+
+def test_a_rule_in_the_annotation_of_a_nominated_pod_concerns_whom_it_is_about() -> None:
+    rule = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="web"))]}}
+    held = annotated(pod("held").priority(5).nominated("a1"), rule)
+    asks = model_pod(pod("asks").labels(app="web"))
+    plugins = (InterPodAffinity(of_annotations=True),)
+    assert not concerned(state_of(NODES, [], []), asks, plugins)
+    state = state_of(NODES, [], [held])
+    assert concerned(state, asks, plugins), "else filter lets it go where bind does not"
+    verdicts = judge(state, asks, state.nodes.asked(NAMES), plugins)
+    assert [names for _, names in verdicts.refused] == [["a1"]]
