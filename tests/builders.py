@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from extender.cluster.audits.ledgers import audit_replicas
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
@@ -390,3 +391,8 @@ def state_of(
     for raw in quotas:
         state.upsert_quota(model_quota(raw))
     return state
+
+
+def replica_mismatches(state: ClusterState) -> list[str]:
+    """Return the pods that are not known among those of their controller as they are."""
+    return [each for each in audit_replicas(state) if each is not None]

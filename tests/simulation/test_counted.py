@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import extender.cluster.counts.node_index
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels, Operator, Requirement
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -18,6 +17,7 @@ from simulation.apiserver.store import Store, encode
 from simulation.apiserver.verbs import bind
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import agrees, check_stored
+from simulation.invariants.recount import mismatches
 from simulation.templates import SORTS, namespace, node, pod, template
 from tests.builders import model_pod
 

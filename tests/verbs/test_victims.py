@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HostPort
 from extender.model.objects import Pod as ModelPod
@@ -26,6 +25,7 @@ from extender.verbs.victims import (
     on_node,
 )
 from extender.wire.objects import read_budget
+from simulation.invariants.recount import mismatches
 from tests import oracle, preemption_oracle, strategies
 from tests.builders import (
     HOST,
