@@ -14,15 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError, bounded
 from extender.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
 from extender.model.objects import Pod
-from extender.model.verdict import (
-    ANNOTATIONS,
-    NODE_NAME,
-    NODE_PORTS,
-    NODE_RESOURCES_FIT,
-    NODE_UNSCHEDULABLE,
-    TAINT_TOLERATION,
-    Reason,
-)
+from extender.model.verdict import ANNOTATIONS, Reason
 from extender.model.wording import some
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
@@ -46,10 +38,6 @@ GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 MOST_BYTES: Final = 1000
 """Of names that whoever makes a pod chooses."""
-OF_ROOM: Final = frozenset(
-    (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
-)
-"""Those that see a pod and a node alone, and no rule."""
 OWN_SPREAD: Final = PodTopologySpread()
 """The constraints that pods have themselves."""
 

@@ -396,19 +396,6 @@ def _places(state: ClusterState, pod: Pod) -> Iterator[Pod]:
     yield from (each.pod for each in state.reservations.of(pod.key, pod.uid))
 
 
-def is_unmeasured(state: ClusterState, node: str) -> bool:
-    """Return whether nothing is said of what a node has, as in a manifest: it takes anything."""
-    return not state.node_resources.allocatable(node).amounts
-
-
-def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
-    """Return whether a node has the resources and host ports that a pod asks for."""
-    resources = state.node_resources
-    if is_unmeasured(state, node):
-        return resources.ports(node).allow(pod.spec.ports)
-    return resources.has(node, pod.spec.requests, pod.spec.ports)
-
-
 def _knows_tolerations(pod: Pod) -> bool:
     """Return whether somebody has read what a pod tolerates; of a placed one, not all do."""
     return pod.node is None or pod.spec.requirements is not NO_REQUIREMENTS
