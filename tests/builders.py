@@ -19,7 +19,7 @@ from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
 from extender.model.quota import ResourceQuota
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 from extender.wire.quotas import read_quota
 
 HOST = "kubernetes.io/hostname"
@@ -355,7 +355,7 @@ def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
 
 def model_node(raw: Json) -> Node:
     """Read a node as the extender does."""
-    return read_node(json.dumps(raw).encode())
+    return NodeReader().read(json.dumps(raw).encode())
 
 
 def model_namespace(raw: Json) -> Namespace:
