@@ -41,15 +41,15 @@ from extender.verbs.explaining.telling import (
     MOST_DOMAINS,
     MOST_NEAR,
     NODE_HEAD,
-    best,
     best_title,
     domain_row,
     headline,
+    highest_first,
+    is_by,
     is_stated,
     most_nodes_first,
     node_row,
     other_rules,
-    refusals_by,
     score_head,
     scores_of,
     summary,
@@ -173,7 +173,7 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
     elif found.fits:
-        ordered = best(found)
+        ordered = sorted(found.fits, key=highest_first(found))
         rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
         more = len(ordered) - MOST_BEST
         told = columns((best_title(found).upper(), *score_head(found)), rows)
@@ -183,7 +183,8 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
 def _term(found: Explanation, facts: TermFacts) -> Iterator[str]:
     for name, text in term_rows(found, facts):
         yield wrapped(f"{name:<11} {text}", INDENT, 12)
-    refusals = refusals_by(found, facts)
+    by_term = (each for each in found.refusals if is_by(each, facts))
+    refusals = sorted(by_term, key=most_nodes_first)
     rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
     if rows:
         yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
