@@ -310,7 +310,7 @@ class ClusterView:
 
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
-        return self._counters.do_deferred(steps)
+        return self._counters.deferred.do(steps)
 
     def matched(self, term: Term) -> DomainTable:
         """Return where the pods are that a term matches, counted at once when that is new."""
