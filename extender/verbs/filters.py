@@ -88,7 +88,6 @@ class BrokenAnnotation(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that it is not known what the annotation asks for."""
-        del domain, nodes
         return " if its annotation could be read, and allowed it"
 
 
@@ -100,7 +99,6 @@ class Annotations(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
         """Yield what is broken, where annotations count."""
-        del state
         if pod.spec.broken_annotation is not None:
             error = str(ObjectError(*pod.spec.broken_annotation))
             yield BrokenAnnotation(error, f"an annotation that cannot be read: {error}")
@@ -114,12 +112,10 @@ class NotModelled(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> tuple[Rule, ...]:
         """Return nothing: it is not known what would be refused."""
-        del state, pod
         return ()
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Yield the fields of the pod that are not looked at."""
-        del state
         for field in NOT_MODELLED:
             if field in pod.spec.requirements.unmodelled:
                 yield Unknown(field, f"its {field} are not looked at")
@@ -135,7 +131,6 @@ class NotModelledVolumes(NotModelled):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say who looks at them."""
-        del state
         if VOLUMES in pod.spec.requirements.unmodelled:
             text = (
                 "its volumes are not looked at by a running extender; "

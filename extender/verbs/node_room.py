@@ -112,7 +112,6 @@ class RoomRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be so."""
-        del nodes
         if domain == HELD:
             return " if it was not for pods that are nominated there"
         if not self.cure:
@@ -253,7 +252,6 @@ class TaintRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be tolerated."""
-        del nodes
         return f" if the pod tolerated the taint {domain}"
 
 
@@ -271,7 +269,6 @@ class TaintToleration(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
-        del state
         yield from too_many("tolerations", pod.spec.requirements.tolerations, MOST_ASKED)
         if not _knows_tolerations(pod):
             yield Unknown(
@@ -297,7 +294,6 @@ class NodePorts(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
-        del state
         yield from too_many("host ports", pod.spec.ports, MOST_ASKED)
 
 
@@ -317,7 +313,6 @@ class NodeResourcesFit(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
-        del state
         yield from too_many("resources", pod.spec.requests, MOST_ASKED)
 
 
