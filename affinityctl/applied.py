@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from affinityctl.rollouts import ONE_POD, Rollout
 from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
 from affinityctl.whatif.nodes import kept_to
 from affinityctl.whatif.scheduling import as_made
@@ -18,14 +19,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.model.workload import (
-    DAEMON_SET,
-    ONE_POD,
-    STATEFUL_SET,
-    Identity,
-    Rollout,
-    revision_labels,
-)
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Int32, Json, decode, whole_number
 from extender.wire.manifests import PodAnnotations, PodSpec

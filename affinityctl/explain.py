@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import time
 
 import msgspec
@@ -27,7 +27,7 @@ from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting
 from affinityctl.whatif.scheduling import preemption
 from extender.cluster.state import ClusterState
-from extender.command_line import DONE, complain, say, worst
+from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
 from extender.errors import ConfigError
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
@@ -41,15 +41,15 @@ from extender.verbs.explaining.telling import (
     MOST_DOMAINS,
     MOST_NEAR,
     NODE_HEAD,
-    best,
     best_title,
     domain_row,
     headline,
+    highest_first,
+    is_by,
     is_stated,
     most_nodes_first,
     node_row,
     other_rules,
-    refusals_by,
     score_head,
     scores_of,
     summary,
@@ -92,7 +92,7 @@ def run(flags: argparse.Namespace) -> int:
             pod = state.in_force(each.pod)
             each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
     say(write(state, found, flags.output))
-    return worst(EXIT[each.verdict] for each in found)
+    return _worst(EXIT[each.verdict] for each in found)
 
 
 def _survey(
@@ -118,7 +118,7 @@ def _survey(
         return DONE
     say(write_waiting(found, time(), flags.output))
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
-    return worst(EXIT[each] for each in verdicts)
+    return _worst(EXIT[each] for each in verdicts)
 
 
 def _manifests(flags: argparse.Namespace, pods: PodReader, by: Judging) -> list[Pod]:
@@ -173,7 +173,7 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
     elif found.fits:
-        ordered = best(found)
+        ordered = sorted(found.fits, key=highest_first(found))
         rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
         more = len(ordered) - MOST_BEST
         told = columns((best_title(found).upper(), *score_head(found)), rows)
@@ -183,9 +183,16 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
 def _term(found: Explanation, facts: TermFacts) -> Iterator[str]:
     for name, text in term_rows(found, facts):
         yield wrapped(f"{name:<11} {text}", INDENT, 12)
-    refusals = refusals_by(found, facts)
+    by_term = (each for each in found.refusals if is_by(each, facts))
+    refusals = sorted(by_term, key=most_nodes_first)
     rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
     if rows:
         yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
     if len(refusals) > len(rows):
         yield f"{INDENT}and {plural(len(refusals) - len(rows), 'more domain')}; -o wide has all"
+
+
+def _worst(codes: Iterable[int]) -> int:
+    """Return the exit code for several answers: what is not fine outweighs what is unknown."""
+    found = {*codes}
+    return next((code for code in (NOT_FINE, UNKNOWN) if code in found), DONE)

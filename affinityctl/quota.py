@@ -10,6 +10,7 @@ from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.printing import columns, more, printed
+from affinityctl.quota_survey import NamespaceSurvey, survey
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
@@ -21,7 +22,7 @@ from extender.model.quota import Amounts
 from extender.model.wording import some
 from extender.resources import NAMESPACES, PODS, QUOTAS
 from extender.verbs.quota import Cause
-from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words, survey
+from extender.verbs.quota_survey import Refusal, in_words
 from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted
 from extender.wire.objects import PodReader
 from extender.wire.quantities import read_exact_amounts

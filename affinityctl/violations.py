@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
@@ -12,20 +12,26 @@ from affinityctl.cluster import fill, require_nodes
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.label_selectors import parse_selector
 from affinityctl.printing import columns, more, printed
+from extender.cluster.audits.breaches import Breach, breaches, suspects, uncounted
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
 from extender.model.execution import Execution
+from extender.model.keys import Identity
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.verbs.violation_survey import Finding, survey
+from extender.verbs.evicting import Finding, Outcome, first_look, second_look
+from extender.verbs.nominating import Chooser
+from extender.verbs.plugins import Plugins
 from extender.wire.annotations import broken_annotation
 from extender.wire.objects import PodReader
 from extender.wire.violations import write_broken_annotation, write_finding
 
 MOST_LINES: Final = 200
 """Of a table."""
+MOST_AT_ONCE: Final = 10_000
+"""Pods that are taken up to be judged."""
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -63,6 +69,45 @@ def _execution(text: str | None) -> Execution:
     if text is None:
         return Execution()
     return Execution(parse_selector(text, "--plain-rules") if text.strip() else EVERYTHING)
+
+
+def survey(state: ClusterState, execution: Execution, plugins: Plugins) -> list[Finding]:
+    """Judge every placed pod of a state that watches ordinary rules too, by all required rules.
+
+    O(pods x rules), and O(nodes) for each pod that would go.
+    """
+    found = dict[Identity, None]()
+    while state.rule_watch.pending:
+        found.update(dict.fromkeys(suspects(state, MOST_AT_ONCE)))
+    chooser = Chooser(state, plugins)
+    judged = []
+    for identity in sorted(found):
+        pod = state.pod(*identity)
+        if pod is not None:
+            deque(uncounted(state, pod), maxlen=0)
+            broken = list(breaches(state, pod))
+            if broken:
+                judged.append(_finding(state, execution, chooser, pod, broken))
+    return judged
+
+
+def _finding(
+    state: ClusterState,
+    execution: Execution,
+    chooser: Chooser,
+    pod: Pod,
+    broken: Sequence[Breach],
+) -> Finding:
+    labels = state.namespace_labels(pod.pod_class.namespace)
+    held = [each for each in broken if execution.has(each.rule, labels)]
+    if not held:
+        cause = first_look(state, execution, pod, broken).cause
+        return Finding(pod, broken, Outcome.NOT_ENFORCED, cause)
+    seen = second_look(state, chooser, pod, first_look(state, execution, pod, held))
+    outcome = seen.outcome
+    if outcome is Outcome.GOES and state.budgets.violated_by([pod]):
+        outcome = Outcome.BUDGET
+    return Finding(pod, broken, outcome, seen.cause, why=seen.why)
 
 
 def _told(found: Sequence[Finding], broken: Sequence[Pod]) -> Mapping[str, object]:

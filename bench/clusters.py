@@ -8,7 +8,7 @@ import json
 from bench.workloads import MIXED, cluster_items
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 
 def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:
@@ -18,7 +18,7 @@ def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:
         raw = json.dumps(item).encode()
         match item["kind"]:
             case "Node":
-                state.upsert_node(read_node(raw))
+                state.upsert_node(NodeReader().read(raw))
             case "Namespace":
                 state.upsert_namespace(read_namespace(raw))
             case _:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from extender.errors import UnreadableError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from _typeshed import SupportsWrite
 
@@ -112,12 +112,6 @@ def exit_codes(one: str, four: str = "") -> str:
         "  2  wrong usage, or broken input\n"
         "  3  the cluster or a file cannot be read\n"
     ) + (f"  4  {four}\n" if four else "")
-
-
-def worst(codes: Iterable[int]) -> int:
-    """Return the exit code for several answers: what is not fine outweighs what is unknown."""
-    found = {*codes}
-    return next((code for code in (NOT_FINE, UNKNOWN) if code in found), DONE)
 
 
 def complain(message: str, program: str = PROGRAM) -> None:

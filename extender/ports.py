@@ -170,15 +170,12 @@ class NoApiServer:
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Refuse: there is nobody to bind it."""
-        del node, within
         return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
 
     async def read(self, key: str) -> SeenPod | None:
         """Know nothing beyond the file."""
-        del key
         return None
 
     async def record(self, pod: Pod, digest: str) -> str | None:
         """Refuse: there is nothing to write to."""
-        del digest
         return f"{pod.key} is in a file, which has no API server"

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from extender.cluster.audits.ledgers import audit_replicas
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
@@ -18,7 +19,7 @@ from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
 from extender.model.quota import ResourceQuota
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 from extender.wire.quotas import read_quota
 
 HOST = "kubernetes.io/hostname"
@@ -354,7 +355,7 @@ def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
 
 def model_node(raw: Json) -> Node:
     """Read a node as the extender does."""
-    return read_node(json.dumps(raw).encode())
+    return NodeReader().read(json.dumps(raw).encode())
 
 
 def model_namespace(raw: Json) -> Namespace:
@@ -390,3 +391,8 @@ def state_of(
     for raw in quotas:
         state.upsert_quota(model_quota(raw))
     return state
+
+
+def replica_mismatches(state: ClusterState) -> list[str]:
+    """Return the pods that are not known among those of their controller as they are."""
+    return [each for each in audit_replicas(state) if each is not None]

@@ -17,11 +17,11 @@ import yaml
 
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.workloads import WorkloadFiles
-from extender.cluster.audits.recount import live
 from extender.cluster.state import ClusterState
 from extender.errors import UnreadableError
 from extender.offline import ClusterFileError, ClusterFiles
 from extender.wire.objects import PodReader
+from simulation.invariants.recount import live
 from tests.builders import (
     ZONE,
     Json,

@@ -20,10 +20,10 @@ from affinityctl.lint.template import (
     TemplateOwner,
     TermAt,
 )
+from affinityctl.rollouts import ONE_POD
 from extender.config import Mode
 from extender.errors import ObjectError
 from extender.model.labels import Labels
-from extender.model.workload import ONE_POD
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
 from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode

@@ -10,20 +10,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import structs
 
 from affinityctl.lint.near import Names, Vocabulary, said
+from affinityctl.rollouts import ONE_POD, Rollout
 from extender.errors import ObjectError
 from extender.model.labels import Labels, Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
 from extender.model.objects import Node
 from extender.model.pod_affinity import Term, WrittenTerm
-from extender.model.workload import (
-    ONE_POD,
-    OWN,
-    REVISION_LABELS,
-    REVISIONS,
-    Rollout,
-    revision_labels,
-)
+from extender.model.workload import OWN, REVISION_LABELS, REVISIONS, revision_labels
 from extender.wire.annotations import NO_ANNOTATION, Annotation
 from extender.wire.manifests import PodAffinityTerm
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
+from affinityctl.whatif.rooms import is_unmeasured
 from affinityctl.whatif.scaling import ScaledDown
 from affinityctl.whatif.scheduling import (
     BY_DEFAULT,
@@ -24,7 +25,6 @@ from extender.model.verdict import Verdict
 from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, is_cordoned, kind_of
-from extender.verbs.node_room import is_unmeasured
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
+from affinityctl.rollouts import Rollout
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import (
     After,
@@ -28,7 +29,7 @@ from affinityctl.whatif.scheduling import Scheduler
 from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.wording import plural, some
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
+from extender.model.workload import DAEMON_SET, STATEFUL_SET
 
 NO_COSTS: Final[Mapping[Key, int]] = MappingProxyType({})
 

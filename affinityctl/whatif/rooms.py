@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
-from extender.verbs.node_room import Shape, has_room, shape_of
+from extender.verbs.node_room import Shape, shape_of
 from extender.verbs.nominating import suitable
 
 MOST_SHAPES: Final = 64
@@ -145,3 +145,16 @@ def _least(requested: int, capacity: int) -> int:
 def _balance(fractions: Sequence[float]) -> int:
     first, last = min(1.0, fractions[0]), min(1.0, fractions[-1])
     return int((1 - abs(first - last) / 2) * MOST)
+
+
+def is_unmeasured(state: ClusterState, node: str) -> bool:
+    """Return whether nothing is said of what a node has, as in a manifest: it takes anything."""
+    return not state.node_resources.allocatable(node).amounts
+
+
+def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
+    """Return whether a node has the resources and host ports that a pod asks for."""
+    resources = state.node_resources
+    if is_unmeasured(state, node):
+        return resources.ports(node).allow(pod.spec.ports)
+    return resources.has(node, pod.spec.requests, pod.spec.ports)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import add
+from operator import add, attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
@@ -26,19 +26,30 @@ from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.node_resources import VOLUMES
 from extender.model.objects import Node, Pod, PodClass
 from extender.model.topology_spread import SpreadConstraint
-from extender.model.verdict import NODE_AFFINITY
+from extender.model.verdict import (
+    NODE_AFFINITY,
+    NODE_NAME,
+    NODE_PORTS,
+    NODE_RESOURCES_FIT,
+    NODE_UNSCHEDULABLE,
+    TAINT_TOLERATION,
+)
 from extender.model.workload import DAEMON_SET, STATIC, Identity
 from extender.verbs.filtering import judge
-from extender.verbs.filters import OF_ROOM, OWN_SPREAD, filters, holding, unknown
+from extender.verbs.filters import OWN_SPREAD, filters, holding, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import shape_of
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.victims import Candidate, candidates, choose
+from extender.verbs.victims import Candidate, candidates
 
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
+OF_ROOM: Final = frozenset(
+    (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
+)
+"""Plugins that see a pod and a node alone, and no rule."""
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
 Templates: TypeAlias = Mapping[Identity, Collection[str]]
@@ -89,7 +100,12 @@ def preemption(
     """Return whom the scheduler would evict, and where, for a pod that no node takes; O(nodes)."""
     if not pod.spec.may_preempt or not state.has_less_important(pod.spec.priority):
         return None
-    return choose(candidates(state, pod, profile.rules, chance=chance()))
+    return best_of(candidates(state, pod, profile.rules, chance=chance()))
+
+
+def best_of(found: Iterable[Candidate | None]) -> Candidate | None:
+    """Return the candidate that the scheduler would take, the first of equal ones."""
+    return min(filter(None, found), key=attrgetter("rank"), default=None)
 
 
 BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())

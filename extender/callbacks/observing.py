@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 from typing import Final, TypeAlias
 
@@ -35,20 +35,16 @@ def fault_text(error: Exception) -> str:
 class Laps:
     """How long each plugin took: from the end of the work before it to the end of its own."""
 
-    __slots__ = ("_since", "_taken")
+    __slots__ = ("_since", "seconds")
 
     def __init__(self) -> None:
-        self._taken: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
+        """By plugin."""
         self._since = perf_counter()
 
     def end(self, plugin: str) -> float:
         """Note that a plugin has done some work; return the seconds that it took so far."""
         now = perf_counter()
-        taken = self._taken[plugin] = self._taken.get(plugin, 0.0) + now - self._since
+        taken = self.seconds[plugin] = self.seconds.get(plugin, 0.0) + now - self._since
         self._since = now
         return taken
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """Return the seconds by plugin."""
-        return self._taken

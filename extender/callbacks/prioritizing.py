@@ -189,7 +189,7 @@ class Priorities:
         if fits is not None and fits.version != self._state.nodes.version:
             # A node came or went since filter's answer; one that went has no number any more.
             return None
-        if self._compares_pods and not self._requests.prepares_at_once(pod):
+        if self._compares_pods and not self._requests.warm_up.prepares_at_once(pod):
             return None
         try:
             return self._scores(pod, lambda: self._requests.asked(args) if fits is None else fits)

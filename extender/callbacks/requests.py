@@ -63,10 +63,6 @@ class Requests:
         if reason is not None:
             raise NotReadyError(f"the extender is not ready: {reason}")
 
-    def prepares_at_once(self, pod: Pod) -> bool:
-        """Count what a pod is compared with, if that takes a moment; tell whether that was all."""
-        return self.warm_up.prepares_at_once(pod)
-
     async def prepare(self, pod: Pod) -> None:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
         await self.warm_up.prepare(pod)

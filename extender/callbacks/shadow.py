@@ -16,7 +16,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
 from extender.verbs.filtering import judge
-from extender.verbs.plugins import FilterResult, Plugins
+from extender.verbs.plugins import FilterResult, Plugins, Refused
 
 SETTLE_SECONDS = 2.0
 """After which a difference is looked at again. The scheduler counts what it has just decided, and
@@ -30,8 +30,6 @@ MOST_NAMES = 5
 
 RULE, LAG = "rule", "lag"
 """Causes of a difference: still there at the second look, or gone by then."""
-
-Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
 
 Later: TypeAlias = Callable[[float, Callable[[], None]], object]
 """Calls a function after some seconds, as an event loop's call_later."""

@@ -77,6 +77,8 @@ class ClusterView:
     """The pods that are not terminal, by namespace/name."""
     waiting_pods: Final[Collection[Pod]]
     """The pods that are bound to no node."""
+    terminating_pods: Final[Collection[Pod]]
+    """The bound pods that are on their way out; they count all the same."""
     namespaces: Final[Mapping[str, Labels]]
     """The labels of the known namespaces, by name."""
     annotations: Final[AnnotationScope]
@@ -147,6 +149,7 @@ class ClusterView:
         self.pods = MappingProxyType(self._pods)
         self._pods_by_node = PodsByNode()
         self.waiting_pods = self._pods_by_node.waiting
+        self.terminating_pods = self._pods_by_node.terminating
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self.namespaces = MappingProxyType(self._namespaces)
@@ -186,11 +189,6 @@ class ClusterView:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
-
-    @property
-    def terminating_pods(self) -> Iterator[Pod]:
-        """Return the bound pods that are on their way out; they count all the same."""
-        return self._pods_by_node.terminating
 
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         """Return the pods that are marked to go for a preemptor, by its uid."""
@@ -312,7 +310,7 @@ class ClusterView:
 
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
-        return self._counters.do_deferred(steps)
+        return self._counters.deferred.do(steps)
 
     def matched(self, term: Term) -> DomainTable:
         """Return where the pods are that a term matches, counted at once when that is new."""
@@ -353,21 +351,13 @@ class ClusterView:
                 waiting += self.is_about(term, asking.pod_class)
         return matched.add_up() + waiting
 
-    def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
-        """Return where the pods are that match all of some required terms, by each term's key.
-
-        None when that would take room from the sets that callbacks ask for, when there are more
-        than MOST_AFFINITY_TERMS, and when it takes long and `counting_affinity_tables` was not
-        gone through.
-        """
-        return self.matching(self._affinity_sets(terms))
-
-    def counting_affinity_tables(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
-        """Count what `affinity_tables` needs, in steps; yield how many comparisons each took."""
-        yield from self.counting_matching(self._affinity_sets(terms), comparisons)
-
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
-        """Return where the pods of some sets are; None as with `affinity_tables`."""
+        """Return where the pods of some sets are.
+
+        None when that would take room from the sets that callbacks ask for, when one is of more
+        than MOST_AFFINITY_TERMS, and when it takes long and `counting_matching` was not gone
+        through.
+        """
         if any(self._too_many(named) or self._counters.cost(*named) > AT_ONCE for named in sets):
             return None
         if self._would_crowd_out(sets):
@@ -395,10 +385,6 @@ class ClusterView:
                 if topology.domain_of[node] == number:
                     on_node = self.pods_on(names[node])
                     yield from (pod for pod in on_node if pod.pod_class is placed.pod_class)
-
-    def _affinity_sets(self, terms: Sequence[Term]) -> list[KeyedSet]:
-        group = PodSet.all_of(term.pods for term in terms)
-        return [(group, term.topology_key) for term in terms]
 
     def _too_many(self, named: KeyedSet) -> bool:
         return len(named[0].weights) > MOST_AFFINITY_TERMS

@@ -52,7 +52,6 @@ class Reconciler(ABC):
 
     def _has_begun(self, uid: str) -> bool:
         """Return whether a pod comes first."""
-        del uid
         return False
 
     async def _work(self) -> NoReturn:

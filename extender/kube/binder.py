@@ -7,7 +7,14 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, condition_patch, pod_path, second_now
+from extender.kube.calls import (
+    JSON_PATCH,
+    STRATEGIC_MERGE,
+    condition_patch,
+    pod_path,
+    second_now,
+    took_effect,
+)
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.kube.flowcontrol import Flow
@@ -145,13 +152,8 @@ class ApiNominator:
 
     async def _patch(self, pod: Pod, patch: bytes, kind: str) -> bool:
         path = f"{pod_path(pod.key)}/status"
-        try:
-            await self._client.patch(path, patch, kind, within=WITHIN.nomination)
-        except ApiError as error:
-            if error.status in _OVERTAKEN:
-                return False
-            raise
-        return True
+        sent = self._client.patch(path, patch, kind, within=WITHIN.nomination)
+        return await took_effect(sent, unless=_OVERTAKEN)
 
 
 def _nomination(uid: str, before: str | None, node: str | None) -> bytes:

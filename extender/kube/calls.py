@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import socket
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from extender.errors import ObjectError
+from extender.errors import ApiError, ObjectError
 from extender.kube.flowcontrol import Flow
 from extender.kube.limits import WITHIN
 from extender.model.keys import name_of, namespace_of
@@ -133,6 +133,17 @@ def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 def second_now() -> str:
     """Return the time as the API has it in metav1.Time, which knows no fractions of a second."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+async def took_effect(request: Awaitable[bytes], unless: Container[int]) -> bool:
+    """Send a request; False for an answer that says that nothing is as it was taken for."""
+    try:
+        await request
+    except ApiError as error:
+        if error.status in unless:
+            return False
+        raise
+    return True
 
 
 def condition_patch(uid: str, condition: Mapping[str, str], version: str = "") -> bytes:

@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from extender.errors import ApiError
-from extender.kube.calls import STRATEGIC_MERGE, pod_path
+from extender.kube.calls import STRATEGIC_MERGE, pod_path, took_effect
 from extender.kube.client import ApiClient
 from extender.kube.limits import WITHIN
 from extender.model.keys import Identity
@@ -41,12 +40,6 @@ class ApiCostWriter:
         annotations = cost_annotations(DeletionCost(cost, given=True))
         metadata = {"uid": pod.uid, "resourceVersion": seen.version, "annotations": annotations}
         body = msgspec.json.encode({"metadata": metadata})
-        try:
-            await self._client.patch(
-                pod_path(pod.key), body, STRATEGIC_MERGE, within=WITHIN.nomination
-            )
-        except ApiError as error:
-            if error.status in _OVERTAKEN:
-                return False
-            raise
-        return True
+        path = pod_path(pod.key)
+        sent = self._client.patch(path, body, STRATEGIC_MERGE, within=WITHIN.nomination)
+        return await took_effect(sent, unless=_OVERTAKEN)

@@ -7,7 +7,7 @@ would not go beyond a disruption budget, and preemption may. In all other cases 
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final
@@ -22,6 +22,7 @@ from extender.kube.calls import (
     namespace_path,
     pod_path,
     second_now,
+    took_effect,
 )
 from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, StatusError
@@ -33,6 +34,7 @@ from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
 
 CONTROLLER: Final = "affinity-extender"
 EVENTS: Final = "/apis/events.k8s.io/v1"
+_GONE: Final = frozenset((HTTPStatus.NOT_FOUND,))
 
 
 class ApiEvictor:
@@ -72,7 +74,7 @@ class ApiEvictor:
                 flow=Flow.EVICTIONS,
             )
             try:
-                return await _unless_gone(patch)
+                return await took_effect(patch, unless=_GONE)
             except ApiError as error:
                 # Its kubelet writes to the same status.
                 if last or error.status != HTTPStatus.CONFLICT:
@@ -89,9 +91,8 @@ class ApiEvictor:
         if dry_run:
             options["dryRun"] = ["All"]
         body = msgspec.json.encode(options)
-        return await _unless_gone(
-            self._client.delete(pod_path(victim.key), body, within=WITHIN.deletion)
-        )
+        sent = self._client.delete(pod_path(victim.key), body, within=WITHIN.deletion)
+        return await took_effect(sent, unless=_GONE)
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about the eviction of a pod."""
@@ -180,16 +181,6 @@ class ApiEvictor:
                 "name": name_of(self._lease),
             }
             await self._write(self._lease, occurrence, lease)
-
-
-async def _unless_gone(request: Awaitable[bytes]) -> bool:
-    try:
-        await request
-    except ApiError as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return False
-        raise
-    return True
 
 
 def _reference(pod: Pod) -> dict[str, str]:

@@ -79,7 +79,8 @@ class Lease:
         self._seen_at = 0.0
         self._valid_until = 0.0
         self._recent = 0
-        self._inherited = 0
+        self.inherited = 0
+        """How many evictions there were in the minute before this replica took the lead."""
         self._writing = asyncio.Lock()
         self._log = LogThrottle(_log)
 
@@ -87,11 +88,6 @@ class Lease:
     def leads(self) -> bool:
         """Return whether this replica leads, without asking."""
         return self._clock() < self._valid_until
-
-    @property
-    def inherited(self) -> int:
-        """Return how many evictions there were in the minute before this replica took the lead."""
-        return self._inherited
 
     @property
     def acknowledged(self) -> int:
@@ -204,7 +200,7 @@ class Lease:
             self._annotations(),
         )
         if taking:
-            self._recent = self._inherited = _count(annotations.get(RECENT, ""))
+            self._recent = self.inherited = _count(annotations.get(RECENT, ""))
         annotations[RECENT] = str(self._recent)
         now = f"{datetime.fromtimestamp(self._wall(), UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
         transitions = spec.leaseTransitions or 0

@@ -75,37 +75,7 @@ WITHOUT_VICTIMS: Final = 4 * MIB
 RANKINGS: Final = 4 * MIB
 """Nodes in the order of their victims, for refused pods that are alike."""
 
-TOTAL: Final = (
-    CLASSES
-    + LARGE_CLASSES
-    + AFFINITIES
-    + NODE_AFFINITIES
-    + ANNOTATIONS
-    + REQUESTS
-    + CHARGES
-    + ALLOCATABLE
-    + NAMES
-    + OWNERS
-    + REQUIREMENTS
-    + 4 * NUMBERS
-    + PREFILTER_STATES
-    + LARGE_MATCHES
-    + MATCHING_SETS
-    + LARGE_SETS
-    + RULE_SETS
-    + NODE_RULES
-    + LARGE_NODE_RULES
-    + NAME_LISTS
-    + PRECOMPUTED
-    + DIFFERENCES
-    + VICTIMS
-    + EXPECTED
-    + ASKED
-    + RECORDED
-    + REFUSALS
-    + FRUITLESS
-    + PREEMPTORS
-    + WITHOUT_VICTIMS
-    + RANKINGS
+TOTAL: Final = 3 * NUMBERS + sum(
+    budget for name, budget in list(vars().items()) if name.isupper() and name != "MIB"
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

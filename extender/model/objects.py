@@ -197,12 +197,11 @@ class PodClass:
             )
         return self._by_annotation
 
-    def drift(self) -> Iterator[Drift]:
-        """Yield the label keys for which the labels are not those that the rules were made of."""
-        return filter(None, self.drift_step_by_step())
+    def drift(self) -> Iterator[Drift | None]:
+        """Yield the label keys for which the labels are not those that the rules were made of.
 
-    def drift_step_by_step(self) -> Iterator[Drift | None]:
-        """Yield the same, and None after each step that finds nothing: there may be thousands."""
+        None after each step that finds nothing: there may be thousands.
+        """
         return self.written.drift(self.affinity, self.labels)
 
     def relabelled(self, new: PodClass) -> PodClass:

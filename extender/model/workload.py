@@ -1,4 +1,4 @@
-"""Workloads: what makes pods, would replace one that goes, and changes them all in an update."""
+"""Workloads: what makes pods, and would replace one that goes."""
 
 from __future__ import annotations
 
@@ -129,23 +129,6 @@ def controller_by_name(identity: Identity, template_hash: str) -> Identity | Non
     if kind == JOB and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
         return Identity(namespace, "CronJob", run["name"])
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """How many pods a workload has, and how it replaces them."""
-
-    replicas: int | None = None
-    """None for one on each node, or for what is a single pod."""
-    surge: int = 0
-    unavailable: int = 1
-    """Old pods that may be gone before new ones are ready."""
-    rolling: bool = False
-    partition: int = 0
-    """Of a StatefulSet: pods of lower ordinals keep their version."""
-
-
-ONE_POD: Final = Rollout(replicas=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,3 +286,27 @@ def breach_in_words(pod: Pod, cause: EvictionCause, *, within: str | None = None
         named.append(f"{hidden} pod{'s' * (hidden > 1)} of other namespaces")
     *first, last = named or ["a pod"]
     return f"{words} is broken in {place} by {', '.join(first)}{' and ' * bool(first)}{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A pod that breaks rules, and what becomes of it."""
+
+    pod: Pod
+    breaches: Sequence[Breach]
+    outcome: Outcome
+    cause: EvictionCause | None = None
+    since: float | None = None
+    """In seconds since 1970; None where nobody has seen that begin."""
+    why: str = ""
+    """What the API server said, if it was asked."""
+
+    @property
+    def broken(self) -> str:
+        """Say which rule it breaks where, and who is in its way."""
+        return "" if self.cause is None else breach_in_words(self.pod, self.cause)
+
+    @property
+    def becomes(self) -> str:
+        """Say what becomes of it, and why."""
+        return self.outcome.because(self.why)

@@ -36,7 +36,6 @@ class CountingPlugin(FilterPlugin):
 
     def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
         """Return whether pods of a class add to what is counted about a pod."""
-        del state, pod, other
         return True
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
@@ -47,7 +46,6 @@ class CountingPlugin(FilterPlugin):
         self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
     ) -> FilterResult:
         """Judge each node as if the pods nominated to it were there, to which the pod yields."""
-        del others
         refused: dict[Reason, list[str]] = {}
         fits: list[str] = []
         for name in asked.names:

@@ -14,15 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError, bounded
 from extender.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
 from extender.model.objects import Pod
-from extender.model.verdict import (
-    ANNOTATIONS,
-    NODE_NAME,
-    NODE_PORTS,
-    NODE_RESOURCES_FIT,
-    NODE_UNSCHEDULABLE,
-    TAINT_TOLERATION,
-    Reason,
-)
+from extender.model.verdict import ANNOTATIONS, Reason
 from extender.model.wording import some
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
@@ -46,10 +38,6 @@ GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 MOST_BYTES: Final = 1000
 """Of names that whoever makes a pod chooses."""
-OF_ROOM: Final = frozenset(
-    (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
-)
-"""Those that see a pod and a node alone, and no rule."""
 OWN_SPREAD: Final = PodTopologySpread()
 """The constraints that pods have themselves."""
 
@@ -100,7 +88,6 @@ class BrokenAnnotation(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that it is not known what the annotation asks for."""
-        del domain, nodes
         return " if its annotation could be read, and allowed it"
 
 
@@ -112,7 +99,6 @@ class Annotations(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
         """Yield what is broken, where annotations count."""
-        del state
         if pod.spec.broken_annotation is not None:
             error = str(ObjectError(*pod.spec.broken_annotation))
             yield BrokenAnnotation(error, f"an annotation that cannot be read: {error}")
@@ -126,12 +112,10 @@ class NotModelled(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> tuple[Rule, ...]:
         """Return nothing: it is not known what would be refused."""
-        del state, pod
         return ()
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Yield the fields of the pod that are not looked at."""
-        del state
         for field in NOT_MODELLED:
             if field in pod.spec.requirements.unmodelled:
                 yield Unknown(field, f"its {field} are not looked at")
@@ -147,7 +131,6 @@ class NotModelledVolumes(NotModelled):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say who looks at them."""
-        del state
         if VOLUMES in pod.spec.requirements.unmodelled:
             text = (
                 "its volumes are not looked at by a running extender; "

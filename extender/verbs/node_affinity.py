@@ -50,7 +50,6 @@ class NodeAffinityRule(Rule):
 
     def cause(self, group: RefusalGroup) -> str:
         """Say whose node affinity it is."""
-        del group
         if self.reason is Reason.ENFORCED_NODE_AFFINITY:
             return "node affinity that the scheduler adds"
         return "your annotation's node affinity" if self.annotated else "node affinity"
@@ -67,7 +66,6 @@ class NodeAffinityRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that labels are missing."""
-        del domain
         had = f" if {'they' if nodes > 1 else 'it'} had the labels"
         return f"{had} that the node affinity asks for"
 

@@ -112,7 +112,6 @@ class RoomRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be so."""
-        del nodes
         if domain == HELD:
             return " if it was not for pods that are nominated there"
         if not self.cure:
@@ -253,7 +252,6 @@ class TaintRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be tolerated."""
-        del nodes
         return f" if the pod tolerated the taint {domain}"
 
 
@@ -271,7 +269,6 @@ class TaintToleration(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
-        del state
         yield from too_many("tolerations", pod.spec.requirements.tolerations, MOST_ASKED)
         if not _knows_tolerations(pod):
             yield Unknown(
@@ -297,7 +294,6 @@ class NodePorts(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
-        del state
         yield from too_many("host ports", pod.spec.ports, MOST_ASKED)
 
 
@@ -317,7 +313,6 @@ class NodeResourcesFit(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
-        del state
         yield from too_many("resources", pod.spec.requests, MOST_ASKED)
 
 
@@ -394,19 +389,6 @@ def _places(state: ClusterState, pod: Pod) -> Iterator[Pod]:
     if known is not None and known.node is not None:
         yield known
     yield from (each.pod for each in state.reservations.of(pod.key, pod.uid))
-
-
-def is_unmeasured(state: ClusterState, node: str) -> bool:
-    """Return whether nothing is said of what a node has, as in a manifest: it takes anything."""
-    return not state.node_resources.allocatable(node).amounts
-
-
-def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
-    """Return whether a node has the resources and host ports that a pod asks for."""
-    resources = state.node_resources
-    if is_unmeasured(state, node):
-        return resources.ports(node).allow(pod.spec.ports)
-    return resources.has(node, pod.spec.requests, pod.spec.ports)
 
 
 def _knows_tolerations(pod: Pod) -> bool:

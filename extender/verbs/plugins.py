@@ -100,7 +100,6 @@ class FilterPlugin(Plugin, ABC):
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, FilterPlugin]:
         """Return the plugin with what there is to count for a pod, in steps; kept for a moment."""
-        del state, pod
         yield from ()
         return self
 
@@ -110,12 +109,10 @@ class FilterPlugin(Plugin, ABC):
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged, if that hangs on where others are about to go."""
-        del state, pod
         return None
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterable[Unknown]:
         """Return for what it might refuse nodes besides, and does not look at."""
-        del state, pod
         return ()
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
@@ -126,14 +123,12 @@ class FilterPlugin(Plugin, ABC):
         self, state: ClusterState, pod: PodClass, other: PodClass
     ) -> Interaction | None:
         """Return what a pod of another class on a node changes about its verdict, if anything."""
-        del state, pod, other
         return None
 
     def filter_beside(
         self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
     ) -> FilterResult:
         """Judge known nodes as if pods with such interactions were on each of them as well."""
-        del others
         return self.filter(state, pod, asked)
 
 

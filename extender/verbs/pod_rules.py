@@ -131,7 +131,6 @@ class Nominated(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that no such pod is there any more."""
-        del domain, nodes
         return GONE
 
 

@@ -57,7 +57,6 @@ class QuotaRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that more quota would help."""
-        del domain, nodes
         return " if the quota allowed it"
 
 

@@ -96,7 +96,6 @@ class Rule:
 
     def cause(self, group: RefusalGroup) -> str:
         """Say what refuses nodes, by refusals that differ in the domain only; O(domains)."""
-        del group
         return self.what
 
     def statement(self, refusal: Refusal) -> str | None:
@@ -110,7 +109,6 @@ class Rule:
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be otherwise about nodes, other than pods that are in the way."""
-        del domain, nodes
         return f" but for one thing: {self.what}"
 
 

@@ -90,7 +90,6 @@ class LabelRule(Rule):
 
     def cause(self, group: RefusalGroup) -> str:
         """Say which label is missing."""
-        del group
         return f"{_whose(self.constraint)} {self.what}"
 
     def statement(self, refusal: Refusal) -> str:
@@ -100,7 +99,6 @@ class LabelRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that it is missing."""
-        del domain
         return f" if {'they' if nodes > 1 else 'it'} had the label {self.key}"
 
 
@@ -181,7 +179,6 @@ class SkewRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say how many pods are too many there."""
-        del nodes
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
 
 
@@ -213,12 +210,10 @@ class PodTopologySpread(CountingPlugin):
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether the pod has such constraints that are looked at."""
-        del state
         return 0 < len(self.constraints(pod)) <= MOST_CONSTRAINTS
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""
-        del state
         return too_many(SPREAD, self.constraints(pod), MOST_CONSTRAINTS)
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:

@@ -148,15 +148,6 @@ def candidates(
             yield run.with_fit(name, fit) if reasons[name].resolvable else None
 
 
-def choose(found: Iterable[Candidate | None]) -> Candidate | None:
-    """Return the candidate that the scheduler would take, the first of equal ones."""
-    best: Candidate | None = None
-    for each in found:
-        if each is not None and (best is None or each.rank < best.rank):
-            best = each
-    return best
-
-
 def on_node(state: ClusterState, pod: Pod, plugins: Plugins, node: str) -> Candidate | None:
     """Return the victims on one node as things are now, None when evicting pods there is no use."""
     return _DryRun(state, pod, plugins).on(node)

@@ -18,8 +18,8 @@ from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
+from extender.verbs.evicting import Finding
 from extender.verbs.repair import Improvement
-from extender.verbs.violation_survey import Finding
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields

@@ -329,11 +329,6 @@ def _moment(written: str | None) -> int | None:
         return None
 
 
-def read_node(raw: Json) -> Node:
-    """Read a v1.Node; ObjectError names the field that is broken."""
-    return NodeReader().read(raw)
-
-
 def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
     metadata = decode(_NAMESPACE, raw).metadata

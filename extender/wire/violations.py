@@ -7,9 +7,8 @@ from typing import Any
 
 from extender.cluster.audits.breaches import Breach
 from extender.model.objects import Pod
-from extender.verbs.evicting import Outcome
+from extender.verbs.evicting import Finding, Outcome
 from extender.verbs.repair import Improvement
-from extender.verbs.violation_survey import Finding
 from extender.wire.affinity import write_term
 
 

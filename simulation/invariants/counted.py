@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from extender.cluster.audits.recount import live
 from extender.cluster.counts.existing_term import is_annotated
 from extender.cluster.counts.node_rules import Judged
 from extender.cluster.counts.pod_sets import How, PodSet
@@ -23,6 +22,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.limits import limits_of
 from simulation.invariants.quotas import crosses_namespaces
+from simulation.invariants.recount import live
 from simulation.invariants.rooms import milli
 from simulation.invariants.rules import Labels, speaks_of, weighted_terms
 

@@ -16,8 +16,6 @@ from prometheus_client import CollectorRegistry
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.steering import Steering
-from extender.cluster.audits.ledgers import quota_mismatches
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
@@ -34,6 +32,7 @@ from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
+from simulation.invariants.recount import mismatches, quota_mismatches
 from tests.answering import Answering, requests_of
 from tests.builders import (
     ZONE,

@@ -9,7 +9,6 @@ from typing import Any
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.ledgers import replica_mismatches
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
@@ -18,7 +17,7 @@ from extender.ports import NoApiServer
 from extender.verbs.interaction import interact
 from extender.wire.objects import PodReader
 from tests.answering import requests_of
-from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
+from tests.builders import ZONE, Pod, model_node, node, pod, replica_mismatches, selector, term
 from tests.callbacks.test_binding import binding
 from tests.verbs.judging import AFFINITY
 

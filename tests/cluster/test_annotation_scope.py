@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.cluster.audits.ledgers import quota_mismatches
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.audits.violations import patrol
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
@@ -16,6 +14,7 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
+from simulation.invariants.recount import mismatches, quota_mismatches
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import (
     HOST,

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.audits.recount import audit, mismatches
+from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import patrol
 from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, TRIED, are_large
 from extender.cluster.state import ClusterState
@@ -22,6 +22,7 @@ from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import repelled_keys
 from extender.warm_up import AT_MOST
+from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,
     Json,

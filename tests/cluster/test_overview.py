@@ -16,6 +16,7 @@ from extender.cluster.audits.overview import (
     grouping_nodes,
 )
 from extender.cluster.counts.large_rules import MANY_TERMS
+from extender.cluster.counts.pod_sets import matched_by
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import Drift, PodSelector
 from extender.model.stepping import at_once
@@ -33,7 +34,7 @@ def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) 
     many = data.draw(st.sampled_from([MANY_TERMS, 0]))
     state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, many_terms=many)
     for existing in list(state.existing_terms):
-        tables = state.affinity_tables([existing.term])
+        tables = state.matching([matched_by(existing.term)])
         assert tables is not None
         assert dict(at_once(counting_matched(state, existing.term))) == tables[0].by_value()
         for value, amount in existing.by_value().items():

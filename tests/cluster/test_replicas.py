@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec import structs
 
-from extender.cluster.audits.ledgers import replica_mismatches
 from extender.cluster.audits.recount import audit
 from extender.cluster.ledgers.replicas import Replica
 from extender.cluster.ledgers.reservations import Claim
@@ -19,7 +18,7 @@ from extender.model.objects import Controller
 from extender.model.objects import Pod as ModelPod
 from extender.model.workload import DeletionCost
 from extender.wire.objects import PodReader
-from tests.builders import HOST, Pod, model_node, node, pod, selector, term
+from tests.builders import HOST, Pod, model_node, node, pod, replica_mismatches, selector, term
 
 READER = PodReader(owners=True, deletion_costs=True)
 NODES = ("a", "b")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.audits.ledgers import quota_mismatches
-from extender.cluster.audits.recount import mismatches, room_mismatches
+from extender.cluster.audits.recount import room_mismatches
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
+from simulation.invariants.recount import mismatches, quota_mismatches
 from tests.builders import (
     ZONE,
     crossing,

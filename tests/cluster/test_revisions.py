@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extender.cluster.audits.breaches import breaches, suspects
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.audits.violations import patrol
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
@@ -19,6 +18,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
 from extender.verbs.preempting import Victims
 from extender.wire.manifests import REVISIONS_ANNOTATION
+from simulation.invariants.recount import mismatches
 from tests.annotating import moved
 from tests.builders import (
     HOST,

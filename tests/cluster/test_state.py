@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.topology import versions
 from extender.cluster.state import ClusterState
 from extender.model import memory
+from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,
     ZONE,

@@ -8,7 +8,6 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.counts.large_matches import PER_TERM, LargeRuleSets
@@ -19,6 +18,7 @@ from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.model.objects import PodClass
 from extender.warm_up import AT_MOST
+from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,
     ZONE,

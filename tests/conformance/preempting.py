@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from affinityctl.whatif.scheduling import best_of
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.victims import candidates, choose, ineligible, on_node
+from extender.verbs.victims import candidates, ineligible, on_node
 from extender.wire.objects import read_budget
 from tests.builders import model_pod, state_of
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
@@ -75,7 +76,7 @@ def _attempt(state: ClusterState, raw: Mapping[str, Any]) -> Attempt:
     if ineligible(state, asked, PLUGINS) is not None:
         return Attempt((), eligible=False)
     assert [on_node(state, asked, PLUGINS, one.node) for one in each] == each
-    best = choose(each)
+    best = best_of(each)
     return Attempt(
         (),
         candidates={one.node: _in_short(one.victims, one.violations) for one in each},

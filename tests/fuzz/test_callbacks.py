@@ -19,11 +19,11 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from extender.cluster.audits.recount import mismatches
 from extender.config import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import TextFormatter
 from extender.runtime import Running, running
+from simulation.invariants.recount import mismatches
 from tests.conformance.cases import Case, load_cases
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import ODD_TEXTS, mutated

@@ -13,7 +13,7 @@ from extender.errors import MESSAGE_BYTES, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, failure_from_body
 from extender.kube.frames import SkippedError, read_event, read_metadata, read_page
 from extender.wire.affinity import Gates
-from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from extender.wire.quotas import read_quota
 from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term
 from tests.conformance.cases import load_cases
@@ -60,7 +60,7 @@ def readers() -> Mapping[str, tuple[Reader, list[Any]]]:
         "pod": (PodReader(charges=True).read, pods),
         "pod without gates": (PodReader(gates=Gates(False, False)).read, pods),  # noqa: FBT003
         "node": (NodeReader().read, [NODE]),
-        "single node": (read_node, [NODE]),
+        "single node": (NodeReader().read, [NODE]),
         "namespace": (read_namespace, [namespace("default", {"team": "red"})]),
         "budget": (read_budget, [budget("one", selector(app="web"), 2)]),
         "quota": (read_quota, [quota("one", {"pods": 2, "requests.cpu": "4"}, crossing())]),

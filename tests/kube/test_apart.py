@@ -9,12 +9,12 @@ from itertools import islice
 import msgspec
 import pytest
 
-from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
 from extender.kube.frames import Resource, read_object
 from extender.model.objects import Pod
 from extender.reading import APART_BYTES, ApartReader
 from extender.wire.objects import PodReader
+from simulation.invariants.recount import mismatches
 from tests.builders import model_pod, pod
 from tests.hostile import crowded, hostile
 from tests.reading import Reading

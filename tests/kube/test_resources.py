@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
 from extender.kube.frames import read_object
 from extender.kube.watchers import Watchers, build_reflectors
@@ -20,6 +19,7 @@ from extender.reading import APART_BYTES
 from extender.resources import RESOURCES, VITAL, WatchedResource
 from extender.wire import decoding
 from extender.wire.objects import PodReader
+from simulation.invariants.recount import live, mismatches
 from tests.kube.fake_api import CLOSE, Json
 from tests.kube.rig import Rig
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 import extender.cluster.counts.node_index
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels, Operator, Requirement
 from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 from simulation.apiserver.store import Store, encode
 from simulation.apiserver.verbs import bind
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import agrees, check_stored
+from simulation.invariants.recount import mismatches
 from simulation.templates import SORTS, namespace, node, pod, template
 from tests.builders import model_pod
 
@@ -57,7 +57,7 @@ def read(store: Store) -> ClusterState:
     for each in store.all("namespaces").values():
         state.upsert_namespace(read_namespace(encode(each)))
     for each in store.all("nodes").values():
-        state.upsert_node(read_node(encode(each)))
+        state.upsert_node(NodeReader().read(encode(each)))
     for each in store.all("pods").values():
         state.upsert_pod(reader.read(encode(each)))
     plugin, asked = InterPodAffinity(), state.nodes.asked(list(state.nodes))

@@ -9,7 +9,7 @@ import pytest
 
 from extender.model.verdict import Reason
 from extender.verbs.filtering import concerned
-from extender.wire.objects import read_node
+from extender.wire.objects import NodeReader
 from tests.builders import (
     HOST,
     ZONE,
@@ -213,7 +213,7 @@ def test_a_hostname_comes_to_be_another_one_and_the_name_again() -> None:
     ])  # fmt: skip
     incoming, names = INCOMING.anti_affinity(term(HOST, DB)), ["n1", "n2"]
     for host, refused in (("n2", ["n2"]), ("n1", ["n1", "n2"]), ("x", ["n2"]), ("n2", ["n2"])):
-        state.upsert_node(read_node(msgspec.json.encode(node("n2", {HOST: host}))))
+        state.upsert_node(NodeReader().read(msgspec.json.encode(node("n2", {HOST: host}))))
         expected = dict.fromkeys(refused, Reason.ANTI_AFFINITY.value)
         assert actual_refusals(state, incoming, names) == expected, host
 
@@ -225,7 +225,7 @@ def test_nodes_come_to_have_a_key_that_none_had() -> None:
     incoming, names = INCOMING.anti_affinity(term(RACK, DB)), ["n1", "n2", "n3"]
     assert actual_refusals(state, incoming, names) == {}
     for name in ("n1", "n2"):
-        state.upsert_node(read_node(msgspec.json.encode(node(name, {RACK: "r1"}))))
+        state.upsert_node(NodeReader().read(msgspec.json.encode(node(name, {RACK: "r1"}))))
     refused = actual_refusals(state, incoming, names)
     assert refused == dict.fromkeys(["n1", "n2"], Reason.ANTI_AFFINITY.value)
 

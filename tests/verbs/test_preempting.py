@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.verbs.preempting import Victims, only_waits
 from extender.wire.objects import read_budget
+from simulation.invariants.recount import mismatches
 from tests import oracle, strategies
 from tests.builders import (
     HOST,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.recount import mismatches
+from affinityctl.whatif.scheduling import best_of
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HostPort
 from extender.model.objects import Pod as ModelPod
@@ -21,11 +21,11 @@ from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import (
     Candidate,
     candidates,
-    choose,
     ineligible,
     on_node,
 )
 from extender.wire.objects import read_budget
+from simulation.invariants.recount import mismatches
 from tests import oracle, preemption_oracle, strategies
 from tests.builders import (
     HOST,
@@ -326,7 +326,7 @@ def test_a_budget_for_pods_that_lack_a_label(labels: dict[str, str], expected: i
 )
 def test_the_node_is_chosen_as_the_scheduler_would(pods: Sequence[Json], taken: str) -> None:
     state = state_of(NODES, [], pods)
-    chosen = choose(candidates(state, model_pod(APART), AFFINITY, chance=0.0))
+    chosen = best_of(candidates(state, model_pod(APART), AFFINITY, chance=0.0))
     assert chosen is not None
     assert chosen.node == taken
 
@@ -334,7 +334,7 @@ def test_the_node_is_chosen_as_the_scheduler_would(pods: Sequence[Json], taken: 
 def test_chance_says_which_of_equal_nodes_is_taken() -> None:
     state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
     asked = model_pod(APART)
-    found = [choose(candidates(state, asked, AFFINITY, chance=third / 3)) for third in range(3)]
+    found = [best_of(candidates(state, asked, AFFINITY, chance=third / 3)) for third in range(3)]
     assert [each.node for each in found if each is not None] == ["a1", "a2", "b1"]
 
 
@@ -480,7 +480,7 @@ def test_victims_are_those_of_the_schedulers_dry_run(
     assert {name: (each.violations, each.rank) for name, each in found.items()} == {
         name: (each.violations, each.rank) for name, each in expected.items()
     }
-    chosen = choose(found.values())
+    chosen = best_of(found.values())
     best = min((each.rank for each in expected.values()), default=None)
     assert (None if chosen is None else chosen.rank) == best
     for one in found.values():

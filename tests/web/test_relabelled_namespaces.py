@@ -10,9 +10,9 @@ import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.cluster.audits.recount import mismatches
 from extender.metrics import Metrics
 from extender.web.app import callbacks_app
+from simulation.invariants.recount import mismatches
 from tests.answering import Answering
 from tests.builders import (
     ZONE,

@@ -14,7 +14,7 @@ from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
 from extender.wire.manifests import AFFINITY_ANNOTATION
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_namespace
 from tests.builders import ZONE, Pod, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
@@ -255,7 +255,7 @@ def test_bytes_that_are_not_json_are_refused(raw: bytes) -> None:
 
 
 def test_nodes_and_namespaces_have_names_and_labels() -> None:
-    node = read_node(b'{"metadata":{"name":"n","labels":null,"uid":"u"},"spec":{}}')
+    node = NodeReader().read(b'{"metadata":{"name":"n","labels":null,"uid":"u"},"spec":{}}')
     assert (node.name, node.labels) == ("n", {})
     namespace = read_namespace(b'{"metadata":{"name":"s","labels":{"team":"red"}}}')
     assert (namespace.name, namespace.labels) == ("s", {"team": "red"})

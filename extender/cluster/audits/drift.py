@@ -57,7 +57,7 @@ class DriftWatch:
         for placed in list(self._state.placed_classes):
             drift: dict[Drift, None] = {}
             own = self._state.class_in_force(placed.pod_class)
-            for each in chain(repeat(None, KEYS), own.drift_step_by_step()):
+            for each in chain(repeat(None, KEYS), own.drift()):
                 if each is not None:
                     drift[each] = None
                 left -= 1

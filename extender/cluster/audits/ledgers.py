@@ -62,7 +62,7 @@ def _wrong_charges(
     for namespace in list(islice(doubtful, MOST_DOUBTFUL)):
         yield
         there = (each for each in state.placed_pods if each.pod_class.namespace == namespace)
-        if quotas.charges(namespace) != _charges(state, there).get(namespace, {}):
+        if quotas.charges(namespace) != charges_of(state, there).get(namespace, {}):
             wrong.append(namespace)
     return wrong
 
@@ -73,7 +73,7 @@ def _wrong_uses(state: ClusterState) -> Generator[None, None, list[str]]:
     for key in list(state.quotas):
         quota, namespace = state.quotas.get(key), namespace_of(key)
         charges = state.quotas.charges(namespace)
-        if quota is not None and state.quotas.used(key) != _used(quota, charges):
+        if quota is not None and state.quotas.used(key) != use_of(quota, charges):
             wrong.append(namespace)
         compared += 1 + len(charges)
         if compared >= AUDITED_CHARGES:
@@ -82,22 +82,8 @@ def _wrong_uses(state: ClusterState) -> Generator[None, None, list[str]]:
     return wrong
 
 
-def quota_mismatches(state: ClusterState) -> list[str]:
-    """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
-    truth = _charges(state, state.placed_pods)
-    namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
-    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
-    total = sum(sum(charges.values()) for charges in truth.values())
-    return wrong if wrong or total == state.quotas.pods else ["the sum of all namespaces"]
-
-
-def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
-    if state.quotas.charges(namespace) != truth:
-        return False
-    return all(each.used == _used(each.quota, truth) for each in state.quotas.of(namespace))
-
-
-def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
+def use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
+    """Return what pods with these charges use of a quota, zeros left out."""
     total: Counter[str] = Counter()
     for charge, pods in charges.items():
         if quota.applies_to(charge):
@@ -105,7 +91,8 @@ def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]
     return {name: amount for name, amount in total.items() if name in quota.hard and amount}
 
 
-def _charges(state: ClusterState, pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
+def charges_of(state: ClusterState, pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
+    """Count pods in scope by namespace and by what they are charged for."""
     charges: dict[str, Counter[Charge]] = {}
     _count(state, pods, charges)
     return charges
@@ -156,11 +143,6 @@ def nominated_mismatches(state: ClusterState, pods: Mapping[str, Pod] | None = N
 
 def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
     return {pod.uid: pod for pod in pods}
-
-
-def replica_mismatches(state: ClusterState) -> list[str]:
-    """Return the pods that are not known among those of their controller as they are."""
-    return [each for each in audit_replicas(state) if each is not None]
 
 
 def audit_replicas(state: ClusterState) -> Iterator[str | None]:

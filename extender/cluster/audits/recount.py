@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from extender.cluster.audits.ledgers import (
     audit_columns,
@@ -14,23 +14,18 @@ from extender.cluster.audits.ledgers import (
     audit_quotas,
     audit_replicas,
 )
-from extender.cluster.counts.annotation_scope import Kind, Scope
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
-    Role,
     by_role,
     rules_by_source,
 )
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
-from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import NO_AFFINITY
 from extender.model.stepping import at_once
 
 AUDITED_NODES = 100
@@ -48,58 +43,10 @@ AUDITED_COMPARISONS = 5_000
 AUDITED_BATCHES = 80
 """Steps for a set that is compared with a sample of the classes."""
 
-TableName: TypeAlias = Named | tuple[PodSet, str]
-Tables: TypeAlias = dict[TableName, dict[str, int]]
-"""Per table the non-zero counts by the domain's label value."""
 Placements: TypeAlias = dict[PodClass, dict[int, int]]
 """Placed pods of each class by the number of their node."""
 _Counting: TypeAlias = Generator[None, None, dict[str, int]]
 """Steps after which there is what pods add to each domain."""
-
-
-def live(state: ClusterState) -> Tables:
-    """Return the counters as they stand."""
-    held: dict[TableName, Counter[str]] = {}
-    for existing in state.existing_terms:
-        # Of what large rules have as well, the parts add up.
-        held.setdefault(existing.named, Counter()).update(existing.by_value())
-    tables: Tables = {
-        name: {value: count for value, count in counts.items() if count}
-        for name, counts in held.items()
-    }
-    for counted in state.matching_sets:
-        if counted.pending is None:
-            tables[counted.name] = counted.table.by_value()
-    return tables
-
-
-def recount(state: ClusterState) -> Tables:
-    """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
-    placements = _placements(state)
-    existing = {named for pod_class in placements for named, _ in _carried_by(pod_class)}
-    tables: Tables = {named: at_once(_owners(state, placements, named)) for named in existing}
-    for counted in state.matching_sets:
-        if counted.pending is None:
-            weights = _weights(state, placements, counted)
-            key = counted.table.topology.key
-            tables[counted.name] = at_once(_by_domain(state, placements, key, weights))
-    return tables
-
-
-def mismatches(state: ClusterState) -> list[TableName]:
-    """Return the tables whose live counters differ from the recount; none in a sound state.
-
-    A term that is about to be dropped, or taken up, has no owners, which is as good as none.
-    """
-    counted, truth = live(state), recount(state)
-    names = {**counted, **truth}
-    wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
-    placements = _placements(state)
-    kept = (each for each in state.matching_sets if each.total is not None)
-    weighed = ((each, _weights(state, placements, each)) for each in kept)
-    return wrong + [
-        each.name for each, weights in weighed if not _adds_up(each, placements, weights)
-    ]
 
 
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
@@ -197,7 +144,7 @@ def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator
         yield None
 
     def counting(named: Named) -> _Counting:
-        return _owners(state, carriers.of(named), named, alone)
+        return counting_owners(state, carriers.of(named), named, alone)
 
     for existing in terms:
         if existing.classes:
@@ -219,7 +166,8 @@ def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]
         wrong = [
             table.topology.key
             for table in some
-            if table.by_value() != at_once(_by_domain(state, placements, table.topology.key))
+            if table.by_value()
+            != at_once(counting_by_domain(state, placements, table.topology.key))
         ]
         yield f"{wrong[0]} of {len(large.terms)} terms" if wrong else None
 
@@ -241,7 +189,7 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
     truth = yield from _settled(counted.table, lambda: counting(state, counted))
     if _is_kept(state, counted):
         found, placements = _finding(counted.table, truth, counted), _live_placements(state)
-        total = sampled or _adds_up(counted, placements, _weights(state, placements, counted))
+        total = sampled or adds_up(counted, placements, weights_of(state, placements, counted))
         yield found or (None if total else f"total of a set over {counted.table.topology.key}")
 
 
@@ -279,15 +227,6 @@ def _finding(
     return f"{table.topology.key} of {subject}"
 
 
-def _placements(state: ClusterState) -> Placements:
-    placements: Placements = {}
-    for pod in state.placed_pods:
-        on_nodes = placements.setdefault(pod.pod_class, {})
-        number = state.nodes.number_of(pod.node or "")
-        on_nodes[number] = on_nodes.get(number, 0) + 1
-    return placements
-
-
 def _classes_on(state: ClusterState, node: str) -> dict[PodClass, int]:
     """Return the classes of the pods that count on a node, as the pods say."""
     pods = (*state.pods_on(node), *state.reservations.on(node))
@@ -298,77 +237,50 @@ def _live_placements(state: ClusterState) -> Placements:
     return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
 
 
-_KINDS: Final[Mapping[tuple[Standing, bool], tuple[Kind | None, Kind]]] = {
-    (Standing.WHOLE, False): (None, Kind.JUDGED),
-    (Standing.WHOLE, True): (Kind.REPLACED, Kind.JUDGED),
-    (Standing.REPLACED, True): (Kind.NEVER_JUDGED, Kind.JUDGED),
-    (Standing.SPEC, False): (None, Kind.LATER),
-    (Standing.SPEC, True): (None, Kind.LATER),
-    (Standing.NOTHING, False): (Kind.NEVER_JUDGED, Kind.LATER),
-    (Standing.NOTHING, True): (Kind.NEVER_JUDGED, Kind.LATER),
-}
-"""What the rules of specs and annotations are, by what was judged and whether one replaces the
-other."""
-
-
-def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
-    """Yield each term with its role, where it is written, and its weight."""
-    annotated, namespace = pod_class.annotated, pod_class.namespace
-    kinds = _KINDS[pod_class.standing, annotated is not None and annotated.written.replaces]
-    rules = [pod_class.of_spec.affinity, NO_AFFINITY if annotated is None else annotated.added]
-    for affinity, kind in zip(rules, kinds, strict=True):
-        source = None if kind is None else Scope(namespace, kind)
-        yield from (((each, Role.REQUIRED, source), 1) for each in affinity.required)
-        yield from (((each, Role.REQUIRED_ANTI, source), 1) for each in affinity.required_anti)
-        for each in affinity.preferred:
-            yield (each.term, Role.PREFERRED, source), each.weight
-        yield from (((each, Role.LIMIT, source), 1) for each in affinity.limits)
-
-
-def _owners(
+def counting_owners(
     state: ClusterState,
     placements: Placements,
     named: Named,
-    carried: Callable[[PodClass], Iterable[tuple[Named, int]]] = _carried_by,
+    carried: Callable[[PodClass], Iterable[tuple[Named, int]]],
 ) -> _Counting:
+    """Count the owners of a term by domain; `carried` says which terms a class has."""
     weights = {
         pod_class: sum(weight for each, weight in carried(pod_class) if each == named)
         for pod_class in placements
         if len(pod_class.affinity) or pod_class.annotated is not None
     }
-    return _by_domain(state, placements, named[0].topology_key, weights)
+    return counting_by_domain(state, placements, named[0].topology_key, weights)
 
 
 def _matching(state: ClusterState, counted: MatchingPods) -> _Counting:
     placements = _live_placements(state)
-    weights = _weights(state, placements, counted)
-    return _by_domain(state, placements, counted.table.topology.key, weights)
+    weights = weights_of(state, placements, counted)
+    return counting_by_domain(state, placements, counted.table.topology.key, weights)
 
 
 def _members(state: ClusterState, counted: MatchingPods) -> _Counting:
     """Count what the classes add that belong to a set, by what they are said to add."""
     members = {placed.pod_class: placed.on_nodes for placed in counted.members}
     weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
-    return _by_domain(state, members, counted.table.topology.key, weights)
+    return counting_by_domain(state, members, counted.table.topology.key, weights)
 
 
-def _adds_up(
-    counted: MatchingPods, placements: Placements, weights: Mapping[PodClass, int]
-) -> bool:
+def adds_up(counted: MatchingPods, placements: Placements, weights: Mapping[PodClass, int]) -> bool:
     """Return whether the total of a set, if it is kept, is that of the pods by class."""
     return counted.total is None or counted.total == sum(
         weights[each] * sum(on_nodes.values()) for each, on_nodes in placements.items()
     )
 
 
-def _weights(
+def weights_of(
     state: ClusterState, placements: Placements, counted: MatchingPods
 ) -> Mapping[PodClass, int]:
+    """Return what one pod of each class adds to a set."""
     labels = state.namespace_labels
     return {each: counted.pod_set.weigh(each, labels(each.namespace)) for each in placements}
 
 
-def _by_domain(
+def counting_by_domain(
     state: ClusterState,
     placements: Mapping[PodClass, Mapping[int, int]],
     key: str,

@@ -6,17 +6,17 @@ pods. Pods are looked at only where a rule is broken, to name two of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import PlacedClass
-from extender.cluster.counts.pod_sets import matched_by
+from extender.cluster.counts.pod_sets import matched_by, matched_by_all
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
@@ -118,11 +118,8 @@ class Watch:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._known: dict[Violation, Witnesses] = {}
-
-    @property
-    def known(self) -> Mapping[Violation, Witnesses]:
-        """Return what is broken, each with the pods that show it."""
-        return MappingProxyType(self._known)
+        self.known: Final = MappingProxyType(self._known)
+        """What is broken, each with the pods that show it."""
 
     def count(self, role: Role) -> int:
         """Return how many violations there are of one kind of rule."""
@@ -162,7 +159,7 @@ def _matched_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]
     """Count the pods that those of a class want beside them, a step for each item."""
     rules = _rules(state, placed.pod_class).required
     if rules and placed.on_nodes:
-        yield from (None for _ in state.counting_affinity_tables(rules, COMPARISONS))
+        yield from (None for _ in state.counting_matching(matched_by_all(rules), COMPARISONS))
 
 
 def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
@@ -234,7 +231,7 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     if not rules:
         return
     numbers = [number for number in placed.on_nodes if state.nodes.names[number] in state.nodes]
-    matched = state.affinity_tables(rules)
+    matched = state.matching(matched_by_all(rules))
     if not numbers or matched is None:
         return
     yield (
@@ -252,7 +249,7 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
 def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
     for pod in pods:
         rules = _rules(state, pod.pod_class).required
-        matched = state.affinity_tables(rules) if violation.term in rules else None
+        matched = state.matching(matched_by_all(rules)) if violation.term in rules else None
         if matched is not None:
             table = matched[rules.index(violation.term)]
             domain = table.topology.domain_of[state.nodes.number_of(pod.node or "")]

@@ -54,7 +54,7 @@ class Counters:
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
-        self._deferred = DeferredWork()
+        self.deferred: Final = DeferredWork()
         self._held: list[Iterator[None]] = []
         """Takes back what `taking_up` registered."""
 
@@ -75,9 +75,9 @@ class Counters:
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
         while self._held:
-            self._deferred.put_off(self._held.pop(0))
-        if self._deferred:
-            self._deferred.do(DEFERRED_STEPS)
+            self.deferred.put_off(self._held.pop(0))
+        if self.deferred:
+            self.deferred.do(DEFERRED_STEPS)
         return placed.pod_class
 
     def displace(self, pod_class: PodClass, node: str) -> None:
@@ -92,8 +92,8 @@ class Counters:
         self._nodes.release_for_pod(number)
         if not placed.on_nodes:
             self._drop_class(placed)
-        if self._deferred:
-            self._deferred.do(DEFERRED_STEPS)
+        if self.deferred:
+            self.deferred.do(DEFERRED_STEPS)
 
     def shift(self, pod_class: PodClass, node: str, pods: int) -> None:
         """Move the counters for a while, by a pod that is not to count, or counts again."""
@@ -115,7 +115,7 @@ class Counters:
         for counted in placed.counted:
             del counted.members[placed]
         for large in self.existing_terms.drop(pod_class):
-            self._deferred.put_off(large.emptying())
+            self.deferred.put_off(large.emptying())
 
     def taking_up(self, pod_class: PodClass) -> Iterator[None]:
         """Register the terms of a class that is about to be placed, some at a step.
@@ -137,15 +137,6 @@ class Counters:
     def _releasing(self, large: LargeRules) -> Iterator[None]:
         if self.existing_terms.release(large):
             yield from large.emptying()
-
-    def do_deferred(self, steps: int | None = None) -> int:
-        """Do some, or all, of what was put off; return how many steps that took."""
-        return self._deferred.do(steps)
-
-    @property
-    def is_up_to_date(self) -> bool:
-        """Return whether nothing is put off."""
-        return not self._deferred
 
     # Nodes and namespaces
 
@@ -287,7 +278,7 @@ class Counters:
 
     def _put_off(self, counted: MatchingPods) -> None:
         counted.pending = None
-        self._deferred.put_off(self._forgetting(counted))
+        self.deferred.put_off(self._forgetting(counted))
 
     def _forgetting(self, counted: MatchingPods) -> Iterator[None]:
         """Undo what keeps a set that was given up, a selector or a class at a step."""

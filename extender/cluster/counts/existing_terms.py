@@ -152,7 +152,7 @@ class ExistingTerms:
             large = LargeRules(rules, self._nodes, number, source)
             self._large[carried] = self._in_order[number] = large
             self._last += len(rules)
-            self._count_annotated(source, large.anti_affinity_terms)
+            self._count_annotated(source, len(rules.required_anti))
         large.classes += 1
         return large
 
@@ -193,7 +193,7 @@ class ExistingTerms:
         if large.classes:
             return False
         del self._large[large.rules, large.source], self._in_order[large.number]
-        self._count_annotated(large.source, -large.anti_affinity_terms)
+        self._count_annotated(large.source, -len(large.rules.required_anti))
         self.version += 1
         return True
 

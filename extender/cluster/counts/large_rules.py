@@ -146,11 +146,6 @@ class LargeRules:
         """Return the tables, one for each topology key, to which each carrier adds one."""
         return self._tables.values()
 
-    @property
-    def anti_affinity_terms(self) -> int:
-        """Return how many of the terms are required anti-affinity."""
-        return len(self.rules.required_anti)
-
     def filling(self) -> Iterator[None]:
         """Take the terms apart, one at a step; another who does so goes on where this stopped."""
         while self._left is not None:

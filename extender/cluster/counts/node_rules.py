@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from extender.cluster.counts.node_index import NodeIndex
 from extender.cluster.counts.nodes import NodeList, Nodes
@@ -20,20 +20,6 @@ FIRST_CAPACITY: Final = 1024
 AT_ONCE: Final = 250
 """Nodes that are judged in one step: half a millisecond. More if the rule is longer than that, for
 each step goes through all of it."""
-
-
-class Judged(Protocol):
-    """What a rule says of the nodes, 0 of all others."""
-
-    @property
-    def matching(self) -> int:
-        """Return of how many known nodes it says something."""
-
-    def of(self, name: str) -> int:
-        """Return what it says of a node."""
-
-    def values(self, asked: NodeList) -> Sequence[int]:
-        """Return what it says of the known nodes of a question, by position."""
 
 
 class NodeColumn:
@@ -93,6 +79,10 @@ class NamedNodes:
         if found.keys().isdisjoint(asked.names):
             return [0] * len(asked.names)
         return [found.get(name, 0) for name in asked.names]
+
+
+Judged: TypeAlias = NodeColumn | NamedNodes
+"""What a rule says of the nodes, 0 of all others."""
 
 
 class NodeRules:

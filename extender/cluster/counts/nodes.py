@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress
+from typing import Final
 
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
@@ -117,6 +118,8 @@ class Nodes:
         self._known: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
+        self.names: Final[Sequence[str]] = self._names
+        """By number; a number that is free has none."""
         self._labels: list[Labels] = []
         self._pods: list[int] = []
         self._free: list[int] = []
@@ -168,11 +171,6 @@ class Nodes:
         if repeated:
             names, numbers = list(dict.fromkeys(names)), list(dict.fromkeys(numbers))
         return NodeList(names, (), known, version, numbers, repeated=repeated)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Return the names by number; a number that is free has none."""
-        return self._names
 
     def number(self, name: str) -> int | None:
         """Return the number of a node that exists or that pods are bound to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -148,6 +148,12 @@ def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:
             (matched_by(each), each) for each in affinity.limits if nodes.has_key(each.topology_key)
         ),
     )
+
+
+def matched_by_all(terms: Sequence[Term]) -> list[KeyedSet]:
+    """Return, by each term's key, the set of the pods that match all of some terms."""
+    group = PodSet.all_of(term.pods for term in terms)
+    return [(group, term.topology_key) for term in terms]
 
 
 def matched_by(term: Term) -> KeyedSet:

@@ -207,8 +207,8 @@ class PreFilterStates:
                 yield step
         yield from self.large_matches.preparing(pod_class, comparisons)
         # Sets that were given up for new ones; not what others have left behind.
-        while spent > 0 and not counters.is_up_to_date:
-            done = counters.do_deferred(min(spent, comparisons))
+        while spent > 0 and counters.deferred:
+            done = counters.deferred.do(min(spent, comparisons))
             spent -= done
             yield done
 

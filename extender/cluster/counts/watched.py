@@ -118,7 +118,8 @@ class OwnChanges:
     """
 
     def __init__(self) -> None:
-        self._look = 0
+        self.now = 0
+        """The number of this look."""
         self._pods: dict[str, int] = {}
         self._namespaces: dict[str, int] = {}
         self._nodes: dict[str, dict[str, int]] = {}
@@ -129,7 +130,7 @@ class OwnChanges:
 
     def look(self) -> None:
         """Begin the next look. Before the first one, nothing is remembered."""
-        self._look += 1
+        self.now += 1
 
     def pod(self, pod: Pod, before: Pod | None) -> None:
         """Take over a pod, in place of what there was under its name."""
@@ -143,8 +144,8 @@ class OwnChanges:
             old, new = before.pod_class, pod.pod_class
             if old is new or old.labels == new.labels:
                 return
-        if self._look:
-            self._pods[pod.uid] = self._look
+        if self.now:
+            self._pods[pod.uid] = self.now
 
     def forget_pod(self, uid: str) -> None:
         """Note that a pod is gone."""
@@ -154,22 +155,17 @@ class OwnChanges:
         """Note that a namespace has other labels, or is gone."""
         if not known:
             self._namespaces.pop(name, None)
-        elif self._look:
-            self._namespaces[name] = self._look
+        elif self.now:
+            self._namespaces[name] = self.now
 
     def node(self, name: str, keys: Iterable[str]) -> None:
         """Note that some labels of a node have changed while it was there."""
-        if self._look:
-            self._nodes.setdefault(name, {}).update(dict.fromkeys(keys, self._look))
+        if self.now:
+            self._nodes.setdefault(name, {}).update(dict.fromkeys(keys, self.now))
 
     def forget_node(self, name: str) -> None:
         """Note that a node is gone."""
         self._nodes.pop(name, None)
-
-    @property
-    def now(self) -> int:
-        """Return the number of this look."""
-        return self._look
 
     def of_pod(self, pod: Pod) -> int:
         """Return when a pod has come to its node, or has got its labels, or its namespace has."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from extender.model.node_resources import (
     NOTHING_ALLOCATABLE,
@@ -26,6 +27,8 @@ class NodeResources:
     def __init__(self) -> None:
         self._allocatable: dict[str, Allocatable] = {}
         self._used: dict[str, dict[str, int]] = {}
+        self.in_use: Final[Collection[str]] = self._used.keys()
+        """The nodes, known or not, that have pods."""
         self._ports: dict[str, UsedPorts] = {}
 
     def allocatable(self, node: str) -> Allocatable:
@@ -39,11 +42,6 @@ class NodeResources:
     def ports(self, node: str) -> UsedPorts:
         """Return the host ports that are taken on a node."""
         return self._ports.get(node, _NO_PORTS)
-
-    @property
-    def in_use(self) -> Iterator[str]:
-        """Return the nodes, known or not, that have pods."""
-        return iter(self._used)
 
     def has(self, node: str, requests: Requests, ports: HostPorts = ()) -> bool:
         """Return whether a pod with these requests and host ports finds room on a node."""

@@ -44,8 +44,13 @@ class NominatedPods:
 
     def __init__(self) -> None:
         self._shown: dict[str, Pod] = {}
+        self.shown: Final[Collection[Pod]] = self._shown.values()
+        """The pods that the watch shows to be nominated."""
         self._nominated: dict[str, Pod] = {}
+        self.pods: Final[Collection[Pod]] = self._nominated.values()
+        """All nominated pods, each with its node."""
         self._of_class: dict[PodClass, dict[str, Pod]] = {}
+        self.classes: Final[Collection[PodClass]] = self._of_class.keys()
         self._on: dict[str, dict[str, Pod]] = {}
         self._expensive: set[PodClass] = set()
 
@@ -55,21 +60,6 @@ class NominatedPods:
     def get(self, uid: str) -> Pod | None:
         """Return a nominated pod by its uid."""
         return self._nominated.get(uid)
-
-    @property
-    def shown(self) -> Collection[Pod]:
-        """Return the pods that the watch shows to be nominated."""
-        return self._shown.values()
-
-    @property
-    def pods(self) -> Collection[Pod]:
-        """Return all nominated pods, each with its node."""
-        return self._nominated.values()
-
-    @property
-    def classes(self) -> Collection[PodClass]:
-        """Return the classes that have nominated pods."""
-        return self._of_class.keys()
 
     def of_class(self, pod_class: PodClass) -> Collection[Pod]:
         """Return the nominated pods of a class."""

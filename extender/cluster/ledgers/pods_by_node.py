@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from extender.model.objects import Pod, PodClass
 from extender.model.signed import shift
@@ -25,21 +26,13 @@ class PodsByNode:
         self._victims: dict[str, list[Pod]] = {}
         """Those that are marked for a preemptor, by its uid."""
         self._terminating: dict[str, Pod] = {}
-        """Pods with a node that are being deleted, by uid."""
+        self.terminating: Final[Collection[Pod]] = self._terminating.values()
+        """Pods with a node that are being deleted."""
         self._waiting: dict[str, Pod] = {}
-        """Pods without a node, by uid."""
+        self.waiting: Final[Collection[Pod]] = self._waiting.values()
+        """Pods without a node."""
         self.waiting_classes: dict[str, dict[PodClass, int]] = {}
         """How many of these there are, by namespace and class."""
-
-    @property
-    def waiting(self) -> Collection[Pod]:
-        """Return the pods that are bound to no node."""
-        return self._waiting.values()
-
-    @property
-    def terminating(self) -> Iterator[Pod]:
-        """Return the bound pods that are being deleted."""
-        return iter(self._terminating.values())
 
     def has_less_important(self, priority: int) -> bool:
         """Return whether any pod has a lower priority."""

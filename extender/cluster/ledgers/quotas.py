@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from extender.model.keys import namespace_of
 from extender.model.objects import Pod
@@ -53,6 +54,8 @@ class Quotas:
         """Pods in scope that count."""
         self._in: dict[str, dict[str, QuotaInUse]] = {}
         self._charges: dict[str, dict[Charge, int]] = {}
+        self.namespaces: Final[Collection[str]] = self._charges.keys()
+        """Those that have pods in scope, whether these count or not."""
 
     def __len__(self) -> int:
         return sum(map(len, self._in.values()))
@@ -60,11 +63,6 @@ class Quotas:
     def __iter__(self) -> Iterator[str]:
         for quotas in self._in.values():
             yield from quotas
-
-    @property
-    def namespaces(self) -> Collection[str]:
-        """Return the namespaces that have pods in scope, whether these count or not."""
-        return self._charges.keys()
 
     def keys(self) -> AbstractSet[str]:
         """Return namespace/name of all quotas that are kept."""

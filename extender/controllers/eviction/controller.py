@@ -57,7 +57,7 @@ class EvictionController(Reconciler):
         self._limits = limits
         self._sleep = clocks.sleep
         self._unready = unready
-        self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
+        self.broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
         self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
         self._recorder = EventRecorder(context, mover)
         self._mover = Mover(
@@ -70,11 +70,6 @@ class EvictionController(Reconciler):
             still=self._still,
         )
         self._led = False
-
-    @property
-    def broken(self) -> BrokenRules:
-        """Return the pods that break rules."""
-        return self._broken
 
     @property
     def paused(self) -> bool:
@@ -106,7 +101,7 @@ class EvictionController(Reconciler):
         """Judge whom events have named, and whether too many pods are affected."""
         if not self._is_sure():
             return
-        for uid in self._broken.news():
+        for uid in self.broken.news():
             if uid is None:
                 await self._sleep(0)
             else:
@@ -114,7 +109,7 @@ class EvictionController(Reconciler):
         await self._look_at_breaker()
         self._look_at_lead()
         self._recorder.publish(
-            self._broken.records.values(), self._breaker.pauses, leads=self._leadership.leads
+            self.broken.records.values(), self._breaker.pauses, leads=self._leadership.leads
         )
 
     def _is_sure(self) -> bool:
@@ -122,12 +117,12 @@ class EvictionController(Reconciler):
         return self._unready() is None and self._state.stale is None
 
     async def _look_at_breaker(self) -> None:
-        going, acknowledged = self._broken.going, self._leadership.acknowledged
+        going, acknowledged = self.broken.going, self._leadership.acknowledged
         before, now = self._breaker.look(going, acknowledged), self._breaker.pauses
         if before == now:
             return
         # What was left of their grace periods was not waited for yet.
-        for uid in self._broken.begin_again(lambda name: before.hold(name) and not now.hold(name)):
+        for uid in self.broken.begin_again(lambda name: before.hold(name) and not now.hold(name)):
             self._queue.add(uid)
         if not self._leadership.leads:
             return
@@ -153,7 +148,7 @@ class EvictionController(Reconciler):
         self._led = leads
 
     def _look_at_all(self) -> None:
-        for uid in self._broken.records:
+        for uid in self.broken.records:
             self._queue.add(uid)
 
     # One pod
@@ -164,13 +159,13 @@ class EvictionController(Reconciler):
         Of very many pods, each is looked at less often.
         """
         after = await self._reconcile(uid)
-        return None if after is None else max(after, len(self._broken) // MOST_A_SECOND)
+        return None if after is None else max(after, len(self.broken) // MOST_A_SECOND)
 
     async def _reconcile(self, uid: str) -> float | None:
-        known = self._broken.records.get(uid)
+        known = self.broken.records.get(uid)
         if known is not None and not self._is_sure():
             return REST_SECONDS
-        record = None if known is None else self._broken.judge(known.identity)
+        record = None if known is None else self.broken.judge(known.identity)
         pod = None if record is None else self._state.pod(*record.identity)
         if record is None or pod is None:
             return None
@@ -222,8 +217,8 @@ class EvictionController(Reconciler):
 
     def _still(self, record: Record) -> bool:
         """Return whether a pod is to go at this very moment."""
-        judged = self._broken.judge(record.identity)
-        going, acknowledged = self._broken.going, self._leadership.acknowledged
+        judged = self.broken.judge(record.identity)
+        going, acknowledged = self.broken.going, self._leadership.acknowledged
         namespace = namespace_of(record.identity.key)
         paused = any(
             each.hold(namespace)

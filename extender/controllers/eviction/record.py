@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -64,20 +64,14 @@ class BrokenRules:
         self._clock = clock
         self._epoch = epoch
         self._records: dict[str, Record] = {}
+        self.records: Final = MappingProxyType(self._records)
+        """What is known of each pod, by uid."""
         self._going: dict[str, int] = {}
+        self.going: Final = MappingProxyType(self._going)
+        """How many of the pods would be evicted, by namespace."""
 
     def __len__(self) -> int:
         return len(self._records)
-
-    @property
-    def going(self) -> Mapping[str, int]:
-        """Return how many of the pods would be evicted, by namespace."""
-        return MappingProxyType(self._going)
-
-    @property
-    def records(self) -> Mapping[str, Record]:
-        """Return what is known of each pod, by uid."""
-        return MappingProxyType(self._records)
 
     def news(self) -> Iterator[str | None]:
         """Judge the pods that events have named; yield the uid of each that breaks rules (still).

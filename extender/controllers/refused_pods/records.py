@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic
+from typing import Final, Generic
 
 from extender.controllers.refused_pods.record import Begun, Claim, Patched, Record, Withdrawal
 from extender.controllers.refused_pods.refusals import Refusal
@@ -58,6 +58,8 @@ class Records(Generic[Begun]):
             bounds.budget, most=bounds.most_refused, dropped=self._drop_refusal
         )
         self._begun: dict[str, Begun] = {}
+        self.begun: Final[Mapping[str, Begun]] = self._begun
+        """What was begun and is not over, by the uid of the pod."""
         self._claimed: OrderedDict[str, Record[Begun]] = OrderedDict()
         self._withdrawn: OrderedDict[tuple[str, str], Withdrawal] = OrderedDict()
         """By uid and node; the latest last, as with claims."""
@@ -108,11 +110,6 @@ class Records(Generic[Begun]):
         self._drop_if_blank(record)
 
     # What was begun
-
-    @property
-    def begun(self) -> Mapping[str, Begun]:
-        """Return what was begun and is not over, by the uid of the pod."""
-        return self._begun
 
     def begin(self, record: Record[Begun], begun: Begun) -> None:
         """Note that something is begun for a pod."""

@@ -291,7 +291,7 @@ def _written(own: PodClass) -> Iterator[Note | None]:
                 f"{plural_of('key', absent)} {some(absent, len(absent))}, and the pod has no such "
                 "label: the term is about pods with any value",
             )
-    for drift in own.drift_step_by_step():
+    for drift in own.drift():
         if drift is None:
             yield None
             continue

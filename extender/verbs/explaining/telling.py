@@ -122,11 +122,6 @@ def most_nodes_first(each: Refusal) -> tuple[int, str]:
     return -each.hits, each.domain or ""
 
 
-def refusals_by(found: Explanation, facts: TermFacts) -> Sequence[Refusal]:
-    """Return the refusals of a term, by domain; those of most nodes first."""
-    return sorted((each for each in found.refusals if is_by(each, facts)), key=most_nodes_first)
-
-
 def domain_row(each: Refusal) -> Row:
     """Say in which domain how many nodes are refused, and by whom."""
     return domain_of(each), plural(each.hits, "node"), each.rule.behind(each)
@@ -165,11 +160,6 @@ def best_title(found: Explanation) -> str:
     """Return the heading of the nodes with the highest scores."""
     among = " of those that may fit" if found.of_fitting is Verdict.UNKNOWN else ""
     return f"Best nodes{among}"
-
-
-def best(found: Explanation) -> Sequence[str]:
-    """Return the nodes that fit, that of the highest score first."""
-    return sorted(found.fits, key=highest_first(found))
 
 
 def highest_first(found: Explanation) -> Callable[[str], tuple[int, str]]:

@@ -15,7 +15,7 @@ from extender.cluster.audits.overview import (
 )
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
-from extender.model.wording import pods_of
+from extender.model.wording import pods_of, some
 from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import definitions, heading, soft
 from extender.web.page.status import Shown
@@ -82,28 +82,20 @@ def domains(shown: Shown, asked: Asked) -> Steps:
 
 
 def _everything(state: ClusterState, asked: Asked) -> Steps:
-    used: Counter[str] = Counter()
-    sizes: dict[str, int] = {}
-    terms = []
-    for each in state.existing_terms.after(0):
-        terms.append(each)
-        topology = each.owners.topology
-        used[topology.key] += 1
-        sizes[topology.key] = topology.domains
-        yield None
-    if not terms:
+    used = yield from state.existing_terms.counting_by_topology()
+    if not used:
         yield soft("No placed pod has a rule about other pods.")
         return
     yield heading("Topology keys")
     rows = (
-        (named(key, PATH, {"key": key}), f"{sizes[key]:,}", f"{number:,}")
-        for key, number in used.most_common(20)
+        (named(each.key, PATH, {"key": each.key}), f"{each.domains:,}", f"{number:,}")
+        for each, number in used.most_common(20)
     )
     caption = "Keys that rules use, those of most rules first"
     yield from table("topologies", caption, TOPOLOGIES, rows)
     yield heading("Rules")
     yield search(asked, "Labels, namespaces or a topology key")
-    counted = ((each, each.amount) for each in terms)
+    counted = ((each, each.amount) for each in state.existing_terms.after(0))
     yield from _terms(asked, counted, "Terms that placed pods carry")
 
 
@@ -156,7 +148,7 @@ def _topology(state: ClusterState, asked: Asked) -> Steps:
         (
             named(each, PATH, {"key": key, "value": each}),
             f"{len(nodes[each]):,}",
-            _some(nodes[each]),
+            some(nodes[each], len(nodes[each]), NAMED),
         )
         for each in page.rows
     )
@@ -169,7 +161,7 @@ def _one_domain(state: ClusterState, asked: Asked) -> Steps:
     if nodes is None:
         raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {key}={value}")
     yield joined(_back(), heading(f"{key}={value}"))
-    yield element("p", f"{len(nodes):,} nodes: ", _some(nodes))
+    yield element("p", f"{len(nodes):,} nodes: ", some(nodes, len(nodes), NAMED))
     yield search(asked, "Labels, namespaces or a topology key", "key", "value")
     there = (
         (each, amount_in(each, value) if each.term.topology_key == key else 0)
@@ -194,7 +186,7 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
     yield definitions(
         (
             ("About", pods_of(term.pods)),
-            ("Namespaces now", _some(spaces)),
+            ("Namespaces now", some(spaces, len(spaces), NAMED)),
             ("Source", "annotation" if existing.annotated else "spec"),
             ("Carriers", f"{sum(owners.values()):,}{unit}"),
             ("Matched", f"{matched.total():,} placed pods"),
@@ -222,8 +214,3 @@ def _domains_of(asked: Asked, owners: dict[str, int], matched: Counter[str]) -> 
 
 def _back() -> Html:
     return element("p", element("a", "All rules and domains", href=PATH))
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

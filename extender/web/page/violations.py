@@ -15,8 +15,8 @@ from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.violations import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
+from extender.verbs.evicting import Finding
 from extender.verbs.repair import Improvement
-from extender.verbs.violation_survey import Finding
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
 from extender.web.page.status import Shown

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from affinityctl.quota_survey import survey
 from extender.cluster.state import ClusterState
 from extender.model.quota import BILLIONTHS
 from extender.verbs.quota import Cause
-from extender.verbs.quota_survey import Refusal, survey
+from extender.verbs.quota_survey import Refusal
 from tests.builders import Pod, crossing, node, pod, quota, selector, state_of, term
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
