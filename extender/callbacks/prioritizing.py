@@ -30,7 +30,7 @@ from extender.verbs.repair import steered
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import REMEMBERED, ExtenderArgs
-from extender.wire.extender_results import NO_SCORES, PriorityWriter, write_call
+from extender.wire.extender_results import NO_SCORES, write_call, write_scores
 
 Made: TypeAlias = tuple[bytes, Mapping[str, float]]
 """An answer, and the seconds that each plugin took for it."""
@@ -122,7 +122,6 @@ class Priorities:
         self._silent = mode is Mode.SHADOW
         self._in_flight = in_flight
         self._defer = defer
-        self._writer = PriorityWriter(self._state.nodes)
         self._precomputed = PrecomputedScores(self._state, defer)
         self._log = fault_log(_log)
         self._leading = leading(plugins)
@@ -201,7 +200,7 @@ class Priorities:
         """Return the answer, and the seconds that each plugin took."""
         laps = Laps()
         if self._state.successors and self._state.successors.expects(pod):
-            return self._writer.write(steered(self._state, pod, ask(), self._max_score)), {}
+            return write_scores(steered(self._state, pod, ask(), self._max_score)), {}
         scored = prioritize(
             self._state,
             pod,
@@ -210,7 +209,7 @@ class Priorities:
             self._max_score,
             told=lambda plugin: laps.end(plugin.name),
         )
-        return self._writer.write(scored), laps.seconds
+        return write_scores(scored), laps.seconds
 
     def _observe(self, seconds: Mapping[str, float]) -> None:
         for plugin, taken in seconds.items():

@@ -18,11 +18,11 @@ Told: TypeAlias = Callable[[ScorePlugin], object]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The known nodes of a request, by number, and their scores."""
+    """The known nodes of a request, by name, and their scores."""
 
-    numbers: Sequence[int] = ()
+    names: Sequence[str] = ()
     raw: Sequence[int] = ()
-    """By position in numbers: what the plugin says, or the sum of what several say."""
+    """By position in names: what the plugin says, or the sum of what several say."""
     final: Mapping[int, int] = field(default_factory=dict)
     """The final score, from 0 to the configured maximum, by raw score."""
 
@@ -52,16 +52,16 @@ def prioritize(
         if not scorers:
             return Scored()
         asked = ask()
-        if not asked.numbers:
+        if not asked.names:
             return Scored()
         raws = (scorer.raw(asked) for _, scorer in scorers)
-        return score(scorers, raws, asked.numbers, max_score, told)
+        return score(scorers, raws, asked.names, max_score, told)
 
 
 def score(
     scorers: Sequence[tuple[ScorePlugin, Scorer]],
     raws: Iterable[Sequence[int]],
-    numbers: Sequence[int],
+    names: Sequence[str],
     max_score: int,
     told: Told = lambda _: None,
 ) -> Scored:
@@ -76,10 +76,10 @@ def score(
         final = scale(scorer.normalised(raw), max_score)
         told(plugin)
     else:
-        raw = _mean(scorers, raws, len(numbers), told)
+        raw = _mean(scorers, raws, len(names), told)
         weights = sum(plugin.weight for plugin, _ in scorers)
         final = scale({each: each for each in raw}, max_score, weights)
-    return Scored(numbers, raw, final) if len(set(final.values())) > 1 else Scored()
+    return Scored(names, raw, final) if len(set(final.values())) > 1 else Scored()
 
 
 def _mean(

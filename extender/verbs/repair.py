@@ -165,13 +165,13 @@ def steered(state: ClusterState, pod: Pod, asked: NodeList, max_score: int) -> S
     What other plugins of the scheduler think of nodes would otherwise outweigh small preferences,
     and the move would have been for nothing.
     """
-    if not asked.numbers:
+    if not asked.names:
         return Scored()
     with state.without(pod.key, pod.uid):
         total = total_worth(state, pod, asked)
     best = max(total)
     final = {each: max_score if each == best else 0 for each in {*total}}
-    return Scored(asked.numbers, total, final) if len(final) > 1 else Scored()
+    return Scored(asked.names, total, final) if len(final) > 1 else Scored()
 
 
 def gain_on(state: ClusterState, chooser: Chooser, pod: Pod, node: str) -> int | None:

@@ -8,7 +8,6 @@ from itertools import compress
 import orjson
 from msgspec import Raw
 
-from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.topology import picker
 from extender.model.verdict import Reason
 from extender.verbs.plugins import FilterResult, Refused
@@ -16,6 +15,7 @@ from extender.verbs.prioritizing import Scored
 from extender.wire.extender_args import NULL, ExtenderArgs, error_text
 
 NO_SCORES = b"[]"
+_HOST = '{"Host":"'
 
 
 def write_filter_result(
@@ -114,51 +114,26 @@ def write_call(pod_json: Raw, names_json: bytes) -> bytes:
     return b"".join(map(memoryview, parts))
 
 
-class PriorityWriter:
-    """Writes scores; the part of each entry that repeats, with the host's name, is kept.
+def write_scores(scored: Scored) -> bytes:
+    """Write a HostPriorityList; hosts that are left out score 0.
 
     An answer may name every node of the cluster, and pasting text together costs less than half
-    of what encoding an object for each would.
+    of what encoding an object for each would. JSON writes the name of a known node as it is.
     """
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._version = -1
-        self._names: list[str] = []
-        self._heads: list[bytes] = []
-
-    def write(self, scored: Scored) -> bytes:
-        """Write a HostPriorityList; hosts that are left out score 0."""
-        if not scored.raw:
-            return NO_SCORES
-        if self._version != self._nodes.version:
-            self._catch_up()
-        endings = {raw: b"%d}" % score if score else b"" for raw, score in scored.final.items()}
-        tails = picker(scored.raw)(endings)
-        heads = picker(scored.numbers)(self._heads)
-        named = list(compress(heads, tails))
-        # Pasted in two strides and one join: twice as fast as a text for each entry.
-        parts = [b"]"] * (2 * len(named) + 1)
-        parts[0:-1:2] = named
-        parts[1::2] = compress(tails, tails)
-        parts[0] = b"[" + named[0][1:]
-        return b"".join(parts)
-
-    def _catch_up(self) -> None:
-        """Write the heads of nodes that are new under their number."""
-        kept = len(self._names)
-        for number, name in enumerate(self._nodes.names):
-            if number >= kept:
-                self._names.append(name)
-                self._heads.append(_head(name))
-            elif self._names[number] is not name:
-                self._names[number] = name
-                self._heads[number] = _head(name)
-        self._version = self._nodes.version
-
-
-def _head(name: str) -> bytes:
-    return b',{"Host":%s,"Score":' % orjson.dumps(name)
+    if not scored.raw:
+        return NO_SCORES
+    endings = {
+        raw: f'","Score":{score}}},{_HOST}' if score else "" for raw, score in scored.final.items()
+    }
+    tails = picker(scored.raw)(endings)
+    named = list(compress(scored.names, tails))
+    # Pasted in two strides and one join: twice as fast as a text for each entry.
+    parts = [_HOST] * (2 * len(named))
+    parts[0::2] = named
+    parts[1::2] = compress(tails, tails)
+    parts[0] = f"[{_HOST}{named[0]}"
+    parts[-1] = parts[-1].removesuffix(f",{_HOST}") + "]"
+    return "".join(parts).encode()
 
 
 def write_binding_result(error: str = "") -> bytes:

@@ -50,6 +50,7 @@ from extender.wire.placement import (
 )
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
+from extender.wire.validation import is_dns_subdomain
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
@@ -301,6 +302,8 @@ class NodeReader:
         """Read a v1.Node; ObjectError names the field that is broken."""
         node = decode(_NODE, raw)
         metadata, spec, status = node.metadata, node.spec, node.status
+        if not is_dns_subdomain(metadata.name):
+            raise ObjectError("metadata.name", "not a DNS subdomain, as the name of each node is")
         allocatable = b"null" if status is None else bytes(status.allocatable)
         taints = () if spec is None else _taints(spec)
         key = allocatable, taints, spec is not None and bool(spec.unschedulable)

@@ -257,7 +257,7 @@ def test_what_is_prepared_while_nodes_outgrow_it_is_given_up() -> None:
     state = state_of(nodes, [], [])
     steps = state.node_rules.preparing(required(SSD))
     next(steps)
-    state.upsert_node(model_node(node("one more", {"disk": "ssd"})))
+    state.upsert_node(model_node(node("one-more", {"disk": "ssd"})))
     assert list(steps) == []
     assert (len(state.node_rules._unfinished), len(state.node_rules)) == (0, 0)
     assert state.node_rules.judge(required(SSD)).matching == node_rules.FIRST_CAPACITY + 1

@@ -88,8 +88,8 @@ class Rig:
         takers = list(chooser.takers(made))
         assert self.state.successors.expects(made)
         scored = steered(self.state, made, self.state.nodes.asked(takers), 20)
-        points = dict(zip(scored.numbers, scored.raw, strict=True))
-        best = {self.state.nodes.names[each]: scored.final[raw] for each, raw in points.items()}
+        points = zip(scored.names, scored.raw, strict=True)
+        best = {name: scored.final[raw] for name, raw in points}
         return max(takers, key=lambda name: best.get(name, 0), default=None)
 
     def make(self, app: str, on: str, *, weight: int = 100, key: str = ZONE) -> None:
@@ -412,8 +412,8 @@ async def test_churn_in_a_balanced_cluster_moves_nobody() -> None:
             takers = rig.state.nodes.asked([*rig.state.nodes])
             scored = steered(rig.state, made, takers, 20)
             best = [
-                rig.state.nodes.names[number]
-                for number, raw in zip(scored.numbers, scored.raw, strict=True)
+                name
+                for name, raw in zip(scored.names, scored.raw, strict=True)
                 if scored.final[raw]
             ]
             lucky = best if best and random.randrange(20) else [*takers.names]

@@ -57,7 +57,7 @@ def actual_scores(
         ignore_preferred_terms_of_existing_pods=args.ignore_preferred_terms_of_existing_pods,
     )
     scored = prioritize(state, incoming, lambda: state.nodes.asked(names), [plugin], MAX_SCORE)
-    named = [state.nodes.names[number] for number in scored.numbers]
+    named = list(scored.names)
     assert not named or named == [name for name in names if name in state.nodes]
     final = {name: scored.final[raw] for name, raw in zip(named, scored.raw, strict=True)}
     return {name: score for name, score in final.items() if score}

@@ -96,10 +96,8 @@ def agree(case: Case) -> None:
     assert {name: each[0].reason for name, each in found.refused.items()} == expected
     assert sorted(name for each in found.refusals for name in each.nodes) == sorted(expected)
     scored = prioritize(state, pod, lambda: state.nodes.asked(found.fits), scoring, MAX_SCORE)
-    by_name = {
-        state.nodes.names[number]: scored.final[raw]
-        for number, raw in zip(scored.numbers, scored.raw, strict=True)
-    }
+    scores = zip(scored.names, scored.raw, strict=True)
+    by_name = {name: scored.final[raw] for name, raw in scores}
     assert dict(found.final) == by_name
     assert not found.changed
     assert summary(found)

@@ -160,8 +160,7 @@ def scores(
     """Ask for the scores that are not 0."""
     state = state or state_of(NODES, [], [])
     scored = prioritize(state, model_pod(raw), lambda: state.nodes.asked(names), plugins, 100)
-    named = [state.nodes.names[number] for number in scored.numbers]
-    final = {name: scored.final[each] for name, each in zip(named, scored.raw, strict=True)}
+    final = {name: scored.final[each] for name, each in zip(scored.names, scored.raw, strict=True)}
     return {name: score for name, score in final.items() if score}
 
 

@@ -75,8 +75,7 @@ def scores(
     asked = CLUSTER.nodes.asked(names)
     scored = prioritize(CLUSTER, model_pod(incoming), lambda: asked, plugins, max_score)
     final = [scored.final[raw] for raw in scored.raw]
-    named = [CLUSTER.nodes.names[number] for number in scored.numbers]
-    return {name: score for name, score in zip(named, final, strict=True) if score}
+    return {name: score for name, score in zip(scored.names, final, strict=True) if score}
 
 
 AFFINITY = InterPodAffinity(weight=2)

@@ -119,7 +119,6 @@ def _add_scores(state: ClusterState, question: Question, found: Explanation) -> 
     yield
     raws: list[list[int]] = [[] for _ in prepared]
     names: list[str] = []
-    numbers: list[int] = []
     for start in range(0, len(found.fits), SCORED):
         asked = state.nodes.asked(found.fits[start : start + SCORED])
         if asked.names:
@@ -127,7 +126,6 @@ def _add_scores(state: ClusterState, question: Question, found: Explanation) -> 
                 for raw, (_, scorer) in zip(raws, prepared, strict=True):
                     raw.extend(scorer.raw(asked))
             names += asked.names
-            numbers += asked.numbers
         yield
     if not names:
         return
@@ -135,9 +133,9 @@ def _add_scores(state: ClusterState, question: Question, found: Explanation) -> 
         by_name = dict(zip(names, raw, strict=True))
         found.scores.append(PluginScores(plugin.name, by_name, scorer.normalised(raw)))
         yield
-    scored = score(prepared, raws, numbers, question.max_score)
+    scored = score(prepared, raws, names, question.max_score)
     yield
-    if scored.numbers:
+    if scored.names:
         final = (scored.final[each] for each in scored.raw)
         found.final = dict(zip(names, final, strict=True))
 
