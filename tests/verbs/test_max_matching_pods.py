@@ -17,6 +17,7 @@ from tests.builders import (
     ZONE,
     Json,
     Pod,
+    model_node,
     model_pod,
     namespace,
     node,
@@ -268,3 +269,10 @@ def test_who_comes_to_wait_is_a_change_to_whom_a_percentage_limits() -> None:
     state.upsert_pod(model_pod(limited(web("w1"), "30%")))
     state.upsert_pod(model_pod(pod("other")))
     assert state.version == seen[-1] + 1, "nothing has changed for anybody"
+
+
+def test_where_none_is_allowed_a_domain_that_is_new_takes_none_either() -> None:
+    state, alone = state_of(NODES, [namespace("default")], []), limited(web("new"), 0)
+    assert "e" not in actual_refusals(state, alone, NAMES, plugins=LIMITS)
+    state.upsert_node(model_node(node("e", {HOST: "e", ZONE: "z"})))
+    assert actual_refusals(state, alone, [*NAMES, "e"], plugins=LIMITS)["e"] == OWN
