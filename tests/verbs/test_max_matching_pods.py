@@ -276,3 +276,10 @@ def test_where_none_is_allowed_a_domain_that_is_new_takes_none_either() -> None:
     assert "e" not in actual_refusals(state, alone, NAMES, plugins=LIMITS)
     state.upsert_node(model_node(node("e", {HOST: "e", ZONE: "z"})))
     assert actual_refusals(state, alone, [*NAMES, "e"], plugins=LIMITS)["e"] == OWN
+
+
+def test_where_none_is_allowed_a_node_that_has_lost_its_domain_takes_any() -> None:
+    state, alone = state_of(NODES, [namespace("default")], []), limited(web("new"), 0, HOST)
+    assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES}
+    state.upsert_node(model_node(node("c", {ZONE: "y"})))
+    assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES} - {"c"}

@@ -65,8 +65,8 @@ class DomainLimit:
     def full(self) -> Collection[int]:
         """Return the domains that have no room for one more; O(entries) after a change."""
         if self.owners is None and self.room < 0:
-            # All there are: one that is new changes no table.
-            return range(len(self.topology.values))
+            # All there are: one that comes or goes with a node changes no table.
+            return self.topology.inhabited
         now = versions(self.tables)
         if now != self._versions:
             self._full, self._versions = self._find(), now
