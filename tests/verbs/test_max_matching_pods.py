@@ -283,3 +283,11 @@ def test_where_none_is_allowed_a_node_that_has_lost_its_domain_takes_any() -> No
     assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES}
     state.upsert_node(model_node(node("c", {ZONE: "y"})))
     assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES} - {"c"}
+
+
+def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
+    owner = limited(DB.priority(1).on("a"), 1)
+    state = state_of(NODES, [], [web("1", "a").priority(9), owner])
+    incoming = model_pod(web("new").priority(9))
+    chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
+    assert chosen == {"a": Victims(["default-db"], 0)}
