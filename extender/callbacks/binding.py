@@ -205,7 +205,7 @@ class Binds:
         """
         pod, taken_up = seen.pod, False
         while True:
-            for _ in preparing_support(self._state, pod, AT_MOST.slice):
+            for _ in preparing_support(self._state, pod, self._plugins, AT_MOST.slice):
                 await asyncio.sleep(0)
             await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
