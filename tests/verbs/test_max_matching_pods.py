@@ -291,3 +291,11 @@ def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
     incoming = model_pod(web("new").priority(9))
     chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
     assert chosen == {"a": Victims(["default-db"], 0)}
+
+
+def test_a_pod_that_may_turn_up_on_two_nodes_is_one_of_those_that_a_percentage_is_of() -> None:
+    state = state_of(NODES, [], [web("1")])
+    for name in ("a", "c"):
+        state.reserve(model_pod(web("1")), name, 1.0)
+    expected = {"a": OWN, "b": OWN, "c": OWN}
+    assert actual_refusals(state, limited(web("new"), "50%"), NAMES, plugins=LIMITS) == expected
