@@ -108,7 +108,8 @@ class Binds:
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
         )
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
-        """What was put on record lately, by uid: the watch may be behind."""
+        """What was put on record lately, by uid: the watch may be behind. Nothing is spared by
+        it, as another replica may have put something else there since."""
         self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
@@ -186,7 +187,7 @@ class Binds:
                     f"it may come to be bound to {each.pod.node} yet, where it was judged by other "
                     "rules in its annotation"
                 )
-        if digest == (pod.status.record if known is None else known):
+        if digest == pod.status.record and known in {None, digest}:
             return None
         why = await self._binder.record(pod, digest)
         self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)
@@ -204,7 +205,7 @@ class Binds:
         """
         pod, taken_up = seen.pod, False
         while True:
-            for _ in preparing_support(self._state, pod, AT_MOST.slice):
+            for _ in preparing_support(self._state, pod, self._plugins, AT_MOST.slice):
                 await asyncio.sleep(0)
             await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)

@@ -339,12 +339,20 @@ class ClusterView:
         classes = self._pods_by_node.waiting_classes.get(namespace, {})
         some = classes if len(classes) <= MOST_WAITING_CLASSES else ()
         waiting = sum(classes[each] for each in some if self.is_about(term, each))
-        # Those that are being bound are in both.
-        for each in {each.pod.uid: each.pod for each in self.reservations}.values() if some else ():
-            known = self.pod(each.key, each.uid)
-            itself = asking is not None and each.uid == asking.uid
-            if known is not None and known.node is None and not itself:
-                waiting -= self.is_about(term, known.pod_class)
+        counted: set[str] = set()
+        for each in self.reservations:
+            pod = each.pod
+            if asking is not None and pod.uid == asking.uid:
+                continue
+            if pod.uid not in counted:
+                # Those that are being bound are in both.
+                known = self.pod(pod.key, pod.uid) if some else None
+                if known is not None and known.node is None:
+                    waiting -= self.is_about(term, known.pod_class)
+            elif pod not in self.left_out:
+                # On one more node, and still one pod.
+                waiting -= self.is_about(term, pod.pod_class)
+            counted.add(pod.uid)
         if asking is not None:
             known = self.pod(asking.key, asking.uid)
             if known is None or known.node is not None:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
+from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.interaction import MOST_COMPARED, attracted
@@ -51,16 +51,24 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
     return BindVerdict(Decision.BIND)
 
 
-def preparing_support(state: ClusterState, pod: Pod, comparisons: int) -> Iterator[int]:
+def preparing_support(
+    state: ClusterState, pod: Pod, plugins: Plugins, comparisons: int
+) -> Iterator[int]:
     """Do in steps of so many comparisons what would make `unconfirmed_support` take long.
 
     Yield what each took.
     """
-    affinity = pod.pod_class.affinity
-    if affinity.is_expensive and 0 < len(affinity.required) <= MOST_COMPARED:
+    own = _judged(pod, plugins)
+    if own.affinity.is_expensive and 0 < len(own.affinity.required) <= MOST_COMPARED:
         reserved = (each.pod.pod_class for each in state.reservations if not each.confirmed)
-        pairs = [(pod.pod_class, each) for each in dict.fromkeys(reserved)]
+        pairs = [(own, each) for each in dict.fromkeys(reserved)]
         yield from state.relations.preparing(pairs, comparisons)
+
+
+def _judged(pod: Pod, plugins: Plugins) -> PodClass:
+    """Return the class of a pod with those rules about other pods that are ours to judge."""
+    of_specs = any(each.compares_pods and not each.of_annotations for each in plugins)
+    return pod.pod_class if of_specs else pod.pod_class.by_annotation
 
 
 def unconfirmed_support(
@@ -72,14 +80,15 @@ def unconfirmed_support(
     is assumed; the binds of two pods run side by side, so the one that must be near the other may
     be bound first, and stay alone when the other's bind fails.
     """
-    if not 0 < len(pod.pod_class.affinity.required) <= MOST_COMPARED:
+    own = _judged(pod, plugins)
+    if not 0 < len(own.affinity.required) <= MOST_COMPARED:
         return []
     support = [
         each
         for each in state.reservations
         if not each.confirmed
         and each.pod.uid != pod.uid
-        and attracted(state, each.pod.pod_class, pod.pod_class)
+        and attracted(state, each.pod.pod_class, own)
     ]
     if not support:
         return []

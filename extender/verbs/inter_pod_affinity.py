@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from extender.cluster.counts.domain_limits import DomainLimit
@@ -50,7 +51,10 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
         if mine.constrains or state.existing_terms.keeps_away_by_annotation:
             return True
-        return any(self._view(each).affinity.constrains for each in state.nominated.classes)
+        group = pod.spec.group
+        beside = () if group is None else state.waiting_in_group(group).values()
+        others = chain(state.nominated.classes, beside)
+        return any(self._view(each).affinity.constrains for each in others)
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.

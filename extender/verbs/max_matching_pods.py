@@ -55,8 +55,12 @@ class MaxMatchingPods(CountingPlugin):
         return state.stale if state.stale is not None and self._limits(state, pod) else None
 
     def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
-        """Return whether a limit about a pod counts those of another class."""
-        return any(state.is_about(each.term, other) for each in self._limits(state, pod))
+        """Return whether a limit about a pod counts those of another class, or is theirs."""
+        theirs = other.affinity.limits
+        return any(
+            each.term in theirs or state.is_about(each.term, other)
+            for each in self._limits(state, pod)
+        )
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Judge known nodes by the limits."""

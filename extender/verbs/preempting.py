@@ -100,7 +100,7 @@ class _Call:
         self._adds = len(pod.pod_class.affinity) <= MOST_COMPARED
         # In mode assist, where all that is enforced here is from annotations, budgets are unknown.
         self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
-        self._exclusions = Exclusions(state, pod.pod_class, plugins)
+        self._exclusions = Exclusions(state, state.class_of(pod), plugins)
         self._counting = [each for each in plugins if isinstance(each, CountingPlugin)]
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:

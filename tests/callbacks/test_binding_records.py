@@ -87,6 +87,22 @@ async def test_what_is_left_of_an_attempt_is_taken_back(aiohttp_client: Any) -> 
     assert [digest for _, digest in rig.api.recorded] == [digest_of(RULED), ""]
 
 
+async def test_what_another_replica_has_put_on_record_since_is_taken_back(
+    aiohttp_client: Any,
+) -> None:
+    rig = BindRig(RULED)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.REFUSED, "no")
+    assert await bind(client, RULED, "a") == "no"
+    # Edited, it was tried by the other replica, and then it was edited back.
+    rig.state.upsert_pod(model_pod(on_record(PLAIN, PLAIN)))
+    again = on_record(RULED, PLAIN)
+    rig.state.upsert_pod(model_pod(again))
+    rig.api.end = Bound(BindOutcome.BOUND)
+    assert await bind(client, again, "b") == ""
+    assert rig.api.recorded == [("default/ruled", digest_of(RULED))] * 2
+
+
 async def test_one_record_is_not_for_two_places_judged_by_different_rules(
     aiohttp_client: Any,
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from extender.cluster.state import ClusterState
 from extender.verbs.binding import Decision, may_bind, preparing_support, unconfirmed_support
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
     Pod,
@@ -91,7 +93,7 @@ def test_what_reserved_pods_are_to_a_pod_with_very_many_conditions_is_found_in_s
     for number in range(40):
         state.reserve(model_pod(pod(f"r{number}").labels(app=f"a{number}")), "a", 1)
     pairs = [(asking.pod_class, each.pod.pod_class) for each in state.reservations]
-    steps = list(preparing_support(state, asking, 100))
+    steps = list(preparing_support(state, asking, AFFINITY, 100))
     assert max(steps) <= 100 + 32
     assert len(steps) >= 40
     assert sum(state.relations.preparing(pairs, 100)) == 0
@@ -101,4 +103,13 @@ def test_what_reserved_pods_are_to_a_pod_with_very_many_conditions_is_found_in_s
 def test_of_few_conditions_nothing_has_to_be_found_beforehand() -> None:
     state = cluster()
     state.reserve(model_pod(other()), "a", 1)
-    assert list(preparing_support(state, model_pod(picky(2, 3)), 100)) == []
+    assert list(preparing_support(state, model_pod(picky(2, 3)), AFFINITY, 100)) == []
+
+
+def test_whom_the_annotation_alone_asks_for_supports_where_specs_are_not_ours() -> None:
+    state, plugins = cluster(), (InterPodAffinity(of_annotations=True),)
+    near_db = {"podAffinity": {REQUIRED: [term(ZONE, selector(app="db"))]}}
+    asking = model_pod(annotated(pod("asking").affinity(term(ZONE, WEB)), near_db))
+    state.reserve(model_pod(pod("db").labels(app="db")), "a", 1)
+    assert may_bind(state, asking, "a2", plugins).decision is Decision.BIND
+    assert len(unconfirmed_support(state, asking, "a2", plugins)) == 1

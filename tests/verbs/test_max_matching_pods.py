@@ -17,6 +17,7 @@ from tests.builders import (
     ZONE,
     Json,
     Pod,
+    model_node,
     model_pod,
     namespace,
     node,
@@ -268,3 +269,33 @@ def test_who_comes_to_wait_is_a_change_to_whom_a_percentage_limits() -> None:
     state.upsert_pod(model_pod(limited(web("w1"), "30%")))
     state.upsert_pod(model_pod(pod("other")))
     assert state.version == seen[-1] + 1, "nothing has changed for anybody"
+
+
+def test_where_none_is_allowed_a_domain_that_is_new_takes_none_either() -> None:
+    state, alone = state_of(NODES, [namespace("default")], []), limited(web("new"), 0)
+    assert "e" not in actual_refusals(state, alone, NAMES, plugins=LIMITS)
+    state.upsert_node(model_node(node("e", {HOST: "e", ZONE: "z"})))
+    assert actual_refusals(state, alone, [*NAMES, "e"], plugins=LIMITS)["e"] == OWN
+
+
+def test_where_none_is_allowed_a_node_that_has_lost_its_domain_takes_any() -> None:
+    state, alone = state_of(NODES, [namespace("default")], []), limited(web("new"), 0, HOST)
+    assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES}
+    state.upsert_node(model_node(node("c", {ZONE: "y"})))
+    assert {*actual_refusals(state, alone, NAMES, plugins=LIMITS)} == {*NAMES} - {"c"}
+
+
+def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
+    owner = limited(DB.priority(1).on("a"), 1)
+    state = state_of(NODES, [], [web("1", "a").priority(9), owner])
+    incoming = model_pod(web("new").priority(9))
+    chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
+    assert chosen == {"a": Victims(["default-db"], 0)}
+
+
+def test_a_pod_that_may_turn_up_on_two_nodes_is_one_of_those_that_a_percentage_is_of() -> None:
+    state = state_of(NODES, [], [web("1")])
+    for name in ("a", "c"):
+        state.reserve(model_pod(web("1")), name, 1.0)
+    expected = {"a": OWN, "b": OWN, "c": OWN}
+    assert actual_refusals(state, limited(web("new"), "50%"), NAMES, plugins=LIMITS) == expected

@@ -16,6 +16,7 @@ from extender.verbs.preempting import Victims, only_waits
 from extender.wire.objects import read_budget
 from simulation.invariants.recount import mismatches
 from tests import oracle, strategies
+from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,
     ZONE,
@@ -425,3 +426,13 @@ def test_no_other_choice_would_have_done_or_would_have_spared_anybody(data: st.D
     )
     assert all(smallest is not None and smallest <= cure for cure in cures)
     assert mismatches(state) == []
+
+
+def test_label_keys_of_an_annotation_stay_merged_as_they_were() -> None:
+    away = {"podAntiAffinity": {REQUIRED: [term(HOST, DB, matchLabelKeys=["v"])]}}
+    first, victim = annotated(INCOMING.labels(v="1"), away), db("victim").labels(v="1")
+    state = state_of(NODES, NAMESPACES, [first, victim])
+    edited = model_pod(annotated(INCOMING.labels(v="2"), away))
+    state.upsert_pod(edited)
+    chosen = chosen_of(state, edited, {"a1": Victims([], 0)}, AFFINITY, may_be_empty=False)
+    assert chosen == {"a1": Victims(uids("victim"), 0)}

@@ -64,6 +64,9 @@ class DomainLimit:
 
     def full(self) -> Collection[int]:
         """Return the domains that have no room for one more; O(entries) after a change."""
+        if self.owners is None and self.room < 0:
+            # All there are: one that comes or goes with a node changes no table.
+            return self.topology.inhabited
         now = versions(self.tables)
         if now != self._versions:
             self._full, self._versions = self._find(), now
@@ -80,9 +83,7 @@ class DomainLimit:
     def _find(self) -> Collection[int]:
         matched, room = self.matched.counts, self.room
         if self.owners is None:
-            if room >= 0:
-                return {domain for domain, pods in matched.items() if pods > room}
-            return range(len(self.topology.values))
+            return {domain for domain, pods in matched.items() if pods > room}
         get = matched.get
         return {domain for domain in self.owners.counts if get(domain, 0) > room}
 

@@ -48,6 +48,11 @@ class Topology:
         return len(self._numbers)
 
     @property
+    def inhabited(self) -> frozenset[int]:
+        """Return the numbers of the domains that have nodes; others may have one again."""
+        return frozenset(self._numbers.values())
+
+    @property
     def values_are_names(self) -> bool:
         """Return whether every domain is one node and has its name, as hostnames mostly do."""
         return not self._strangers
