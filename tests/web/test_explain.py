@@ -345,6 +345,17 @@ def _web(number: int) -> Pod:
     return pod(f"web-{number}").labels(app="web").anti_affinity(apart)
 
 
+def test_thousands_of_label_keys_take_no_long_step() -> None:
+    labels = {f"k{number}": "v" for number in range(8000)}
+    together = term(HOST, selector(app="web"), matchLabelKeys=[*labels])
+    raw = json.dumps(pod("new").labels(labels).affinity(together)).encode()
+    steps = explaining(state_of([node("a", {HOST: "a"})], [], [])).explaining(PodReader().read(raw))
+    longest, begun = 0.0, perf_counter()
+    for _ in steps:
+        longest, begun = max(longest, perf_counter() - begun), perf_counter()
+    assert longest < 0.3
+
+
 @pytest.mark.parametrize(
     "manifest",
     [

@@ -7,7 +7,6 @@ from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
@@ -183,8 +182,5 @@ class TermSurvey:
 
 def _merged(term: Term, written: WrittenTerm) -> list[str]:
     """Return the label keys of a term that are requirements of its selector by now."""
-    selector = term.pods.selector
-    return [
-        *(key for key in written.match_label_keys if selector.requires(key, Operator.IN)),
-        *(key for key in written.mismatch_label_keys if selector.requires(key, Operator.NOT_IN)),
-    ]
+    there = {(each.key, each.operator) for each in term.pods.selector.requirements}
+    return [key for key, operator in written.label_keys() if (key, operator) in there]
