@@ -357,6 +357,10 @@ def _web(number: int) -> Pod:
 
 
 KEYS = {f"k{number}": "v" for number in range(8000)}
+MANY = [
+    term(HOST, {"matchExpressions": [requirement("app", "NotIn", f"z{number}")]})
+    for number in range(3000)
+]
 LACKING = [requirement(f"k{number}", "DoesNotExist") for number in range(24_000)]
 
 
@@ -372,6 +376,7 @@ LACKING = [requirement(f"k{number}", "DoesNotExist") for number in range(24_000)
         pytest.param(
             pod("new").anti_affinity(term(HOST, {"matchExpressions": LACKING})), id="conditions"
         ),
+        pytest.param(pod("new").anti_affinity(*MANY), id="terms"),
     ],
 )
 def test_thousands_of_them_take_no_long_step(asked: Pod) -> None:

@@ -29,6 +29,8 @@ A_CLASS: Final = 5
 """Looks that take as long as to compare a class with a term does."""
 A_LOOK: Final = 10
 """Conditions on labels that take as long as a look."""
+GATHERED: Final = 4000
+"""Classes in one step that a term may be about; a rule may have thousands of terms."""
 AT_ONCE: Final = 100
 """Refusals that are noted in one step."""
 NODES: Final = 20
@@ -142,7 +144,15 @@ def _take_counts(
 
 
 def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Found:
-    candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
+    candidates: dict[PlacedClass, None] = {}
+    gathered = 0
+    for term in rule.terms:
+        found = state.candidates(term.pods)
+        candidates.update(dict.fromkeys(found))
+        gathered += len(found)
+        if gathered >= GATHERED:
+            gathered = 0
+            yield None
     for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
             return
