@@ -14,7 +14,7 @@ from affinityctl.rollouts import ONE_POD, Rollout
 from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
 from affinityctl.whatif.nodes import kept_to
 from affinityctl.whatif.scheduling import as_made
-from affinityctl.workloads import wanted
+from affinityctl.workloads import MOST_PODS, wanted
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
 from extender.model.node_resources import Requirements
@@ -128,7 +128,10 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
     pod = workload.make_pod(pods, revision_labels(workload.identity.kind, revision))
     if pod.node is not None:
         pod = kept_to(pod, pod.node)
-    return Applied(workload.identity, pod, max(0, wanted(workload, nodes)))
+    pods_wanted = max(0, wanted(workload, nodes))
+    if pods_wanted > MOST_PODS:
+        raise ObjectError(str(workload), f"its {pods_wanted} pods are more than {MOST_PODS}")
+    return Applied(workload.identity, pod, pods_wanted)
 
 
 def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:

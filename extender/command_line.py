@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import difflib
 import re
 import sys
@@ -122,13 +123,31 @@ def complain(message: str, program: str = PROGRAM) -> None:
 
 def say(text: str) -> None:
     """Write the answer that was asked for; what could drive a terminal is escaped, as in JSON."""
-    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _CONTROLS.sub(lambda found: _spelled(found[0]), text)
+    encoding = sys.stdout.encoding or "utf-8"
+    text = text.encode(encoding, _SPELLED).decode(encoding)
     try:
         print(text, flush=True)  # noqa: T201 - that is what a command is for
     except BrokenPipeError:
         raise
     except OSError as error:
         raise UnreadableError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _spelled(text: str) -> str:
+    """Spell characters as JSON does, those beyond 16 bits as two."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing is decoded with it
+    return _spelled(error.object[error.start : error.end]), error.end
+
+
+_SPELLED: Final = "spelled"
+"""What becomes of characters that a terminal or a pipe that is not of Unicode cannot take."""
+codecs.register_error(_SPELLED, _spell)
 
 
 def _shape() -> dict[str, Any]:

@@ -477,6 +477,20 @@ def test_what_cannot_be_done(simulate: Simulate, line: str, says: str) -> None:
     assert says in said
 
 
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("Deployment", "replicas"), ("StatefulSet", "replicas"), ("Job", "parallelism")],
+)
+def test_a_manifest_of_more_pods_than_any_cluster_has_is_refused(
+    simulate: Simulate, kind: str, field: str
+) -> None:
+    made = workload(kind, "many", pod("t"))
+    made["spec"][field] = 2**31 - 1
+    code, said = simulate("-f FILE", manifest=made)
+    assert code == 2
+    assert "its 2147483647 pods are more than 200000" in said
+
+
 def test_a_cluster_without_nodes_is_no_place(tmp_path: Path) -> None:
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"kind": "List", "items": [pod("p")]}))

@@ -170,10 +170,12 @@ class ApiClient:
         while True:
             header = await self._credentials.authorization()
             response = await self._send(call, patience, header)
-            if response.status == HTTPStatus.UNAUTHORIZED and await self._credentials.renew(header):
-                response.close()
-                header = await self._credentials.authorization()
-                response = await self._send(call, patience, header)
+            if response.status == HTTPStatus.UNAUTHORIZED:
+                call.sent = False
+                if await self._credentials.renew(header):
+                    response.close()
+                    header = await self._credentials.authorization()
+                    response = await self._send(call, patience, header)
             if response.status in _DONE:
                 return response
             try:

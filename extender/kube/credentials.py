@@ -84,7 +84,8 @@ class Credentials:
         self._embedded = embedded or Embedded()
         self._load = load
         self._clock = clock
-        self._loading = asyncio.Lock()
+        self._loading: tuple[asyncio.Task[None], bool] | None = None
+        """What reads everything again, and whether it is forced."""
         self._loaded_at = clock()
         self._failures = RepeatingLog(_log, "reading credentials", clock)
         self._material = read_material(configuration, self._embedded)
@@ -119,9 +120,7 @@ class Credentials:
     async def authorization(self) -> str | None:
         """Return the value of the Authorization header, read again when it is a minute old."""
         if self._is_old():
-            async with self._loading:
-                if self._is_old():
-                    await self._reload(forced=False)
+            await self._loaded(forced=False)
         return self._header()
 
     async def renew(self, refused: str | None) -> bool:
@@ -131,10 +130,22 @@ class Credentials:
         share one renewal.
         """
         tls = self.tls
-        async with self._loading:
-            if self._header() == refused and self.tls is tls:
-                await self._reload(forced=True)
-            return self._header() != refused or self.tls is not tls
+        while self._header() == refused and self.tls is tls:
+            if await self._loaded(forced=True):
+                break
+        return self._header() != refused or self.tls is not tls
+
+    async def _loaded(self, *, forced: bool) -> bool:
+        """Wait for the load that is under way, or for a new one; return whether it was forced.
+
+        It goes on for others when a caller gives up: a plugin may take longer than any bind may,
+        and an identity provider takes each refresh token only once.
+        """
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._reload(forced=forced)), forced
+        load, was_forced = self._loading
+        await asyncio.shield(load)
+        return was_forced
 
     def _is_old(self) -> bool:
         return self._clock() - self._loaded_at >= REFRESH_SECONDS
@@ -153,6 +164,8 @@ class Credentials:
             self._failures.warning(f"{type(failure).__name__}: {failure}; keeping what we have")
         else:
             self._failures.recovered("works again")
+        finally:
+            self._loading = None
         self._loaded_at = self._clock()
 
     def _reload_tls(self) -> None:

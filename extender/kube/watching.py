@@ -231,6 +231,7 @@ class Snapshot(Generic[T]):
             found = await read_object(resource, raw)
             key = metadata.key if resource.key is None else resource.key(found)
             self.objects[key] = found
+            self.unreadable.pop(key, None)
         except ObjectError as failure:
             self.unreadable[metadata.key] = metadata.uid, str(failure)
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")

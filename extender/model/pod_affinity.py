@@ -220,7 +220,7 @@ class WrittenTerm(Struct, frozen=True, gc=False):
         merged = {each.key for each in written if each.operator is Operator.IN}
         extra = {
             Requirement(key, operator, frozenset((owner_labels[key],)))
-            for key, operator in self._label_keys()
+            for key, operator in self.label_keys()
             if key in owner_labels and not (operator is Operator.IN and key in merged)
         }.difference(written)
         if not extra:
@@ -241,17 +241,18 @@ class WrittenTerm(Struct, frozen=True, gc=False):
         if selector.matches_nothing:
             return
         # Merging gives one value. Beside it there may be what somebody wrote for the same key.
-        by_key: dict[tuple[str, Operator], frozenset[str]] = {}
+        found: dict[tuple[str, Operator], set[str]] = {}
         for each in selector.requirements:
             if len(each.values) == 1:
-                of_key = each.key, each.operator
-                by_key[of_key] = by_key.get(of_key, frozenset()).union(each.values)
-        for key, operator in self._label_keys():
+                found.setdefault((each.key, each.operator), set()).update(each.values)
+        by_key = {of_key: frozenset(values) for of_key, values in found.items()}
+        for key, operator in self.label_keys():
             merged, value = by_key.get((key, operator), frozenset()), owner_labels.get(key)
             as_merged = not merged if value is None else value in merged
             yield None if as_merged else Drift(key, merged)
 
-    def _label_keys(self) -> Iterator[tuple[str, Operator]]:
+    def label_keys(self) -> Iterator[tuple[str, Operator]]:
+        """Yield each label key, with the operator of the requirement that it becomes."""
         yield from ((key, Operator.IN) for key in self.match_label_keys)
         yield from ((key, Operator.NOT_IN) for key in self.mismatch_label_keys)
 

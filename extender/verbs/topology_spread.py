@@ -23,6 +23,8 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 LOOKS: Final = 150
 """At a node for a constraint, at a class of pods or at a pod in one step of counting."""
+A_LOOK: Final = 10
+"""Conditions on labels that take as long as a look."""
 NO_DOMAIN: Final = (1 << 31) - 1
 MOST_CONSTRAINTS: Final = 16
 """Of a pod: whoever writes it makes none wait longer."""
@@ -314,7 +316,7 @@ def _count(
     In-tree counts none for an empty selector, and none that is on its way out.
     """
     namespace, names = pod.pod_class.namespace, state.nodes.names
-    looks = 0
+    looks, a_class = 0, 1 + len(selector.requirements) // A_LOOK
     for placed in state.candidates(PodSelector(selector, frozenset((namespace,)))):
         pod_class = placed.pod_class
         if pod_class.namespace == namespace and selector.matches(pod_class.labels):
@@ -323,7 +325,7 @@ def _count(
                 if domain is not None:
                     pods[domain] += count
             looks += len(placed.on_nodes)
-        looks += 1
+        looks += a_class
         if looks >= LOOKS:
             looks = 0
             yield

@@ -18,7 +18,7 @@ from extender.model import memory
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
-from extender.wire.decoding import BROKEN_JSON, decode
+from extender.wire.decoding import BROKEN_JSON, decode, decoded
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ def _check_text(nodes: msgspec.Raw) -> None:
 def read_envelope(body: bytes) -> Envelope:
     """Take a body apart; RequestError when it is no ExtenderArgs object at all."""
     try:
-        args = _ARGS.decode(body)
+        args = decoded(_ARGS.decode, body)
     except msgspec.ValidationError:
         return _read_any_case(body)
     except BROKEN_JSON as error:
@@ -180,7 +180,7 @@ def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]
     RequestError when it is not JSON, msgspec's ValidationError when it is something else in JSON.
     """
     try:
-        return {key.lower(): value for key, value in decoder.decode(body).items()}
+        return {key.lower(): value for key, value in decoded(decoder.decode, body).items()}
     except msgspec.ValidationError:
         raise
     except BROKEN_JSON as error:

@@ -211,6 +211,7 @@ class PodSpec(msgspec.Struct):
     preemptionPolicy: str | None = None
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None
+    hostNetwork: bool | None = None
     overhead: msgspec.Raw = NULL
     resources: msgspec.Raw = NULL
     priorityClassName: str | None = None

@@ -231,6 +231,7 @@ def cost_annotations(cost: DeletionCost) -> dict[str, str]:
 class ContainerPort(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
+    containerPort: Int32 | None = None
     hostPort: Int32 | None = None
     hostIP: str | None = None
     protocol: str | None = None
@@ -246,9 +247,14 @@ class HostPortsReader:
         self._distinct: Pool[HostPorts] = Pool(memory.NUMBERS)
 
     def read(self, spec: PodSpec) -> HostPorts:
-        """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler)."""
+        """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler).
+
+        In the network of its host these are all, as the API server fills in when it is created.
+        """
         for container in chain(spec.containers or (), spec.initContainers or ()):
-            if container.ports is not NULL and _MENTION in bytes(container.ports):
+            if container.ports is not NULL and (
+                spec.hostNetwork or _MENTION in bytes(container.ports)
+            ):
                 break
         else:
             return ()
@@ -261,19 +267,22 @@ def _of_containers(spec: PodSpec) -> Iterator[HostPort]:
     for index, container in enumerate(spec.initContainers or ()):
         # Those that only run before the others hold nothing afterwards.
         if container.restartPolicy == ALWAYS:
-            yield from _ports(container, f"spec.initContainers[{index}].ports")
+            path = f"spec.initContainers[{index}].ports"
+            yield from _ports(container, path, of_host=bool(spec.hostNetwork))
     for index, container in enumerate(spec.containers or ()):
-        yield from _ports(container, f"spec.containers[{index}].ports")
+        path = f"spec.containers[{index}].ports"
+        yield from _ports(container, path, of_host=bool(spec.hostNetwork))
 
 
-def _ports(container: Container, path: str) -> Iterator[HostPort]:
+def _ports(container: Container, path: str, *, of_host: bool) -> Iterator[HostPort]:
     for port in decode(_PORTS, container.ports, path) or ():
-        if port.hostPort is not None and port.hostPort > 0:
+        number = port.hostPort or (port.containerPort if of_host else None) or 0
+        if number > 0:
             address = port.hostIP or EVERY_ADDRESS
             yield HostPort(
                 EVERY_ADDRESS if address in _SPELLINGS_OF_EVERY else address,
                 port.protocol or _TCP,
-                port.hostPort,
+                number,
             )
 
 

@@ -142,7 +142,11 @@ def _read(raw: msgspec.Raw, path: str) -> Resources:
 def _together(
     running: Iterable[Mapping[str, int]], starting: Iterable[tuple[Mapping[str, int], bool]]
 ) -> Amounts:
-    """Put together what containers need side by side, and what init containers need before."""
+    """Put together what containers need side by side, and what init containers need before.
+
+    In one pass over all amounts: sidecars only become more, so that at no time they need more than
+    in the end, and only what a container itself needs is added to those that run beside it.
+    """
     sums: Amounts = {}
     for amounts in running:
         _add(sums, amounts)
@@ -151,12 +155,9 @@ def _together(
     for amounts, sidecar in starting:
         if sidecar:
             _add(sidecars, amounts)
-            _raise(peak, sidecars)
         else:
             # Sidecars that come later in the list do not run beside it.
-            beside = dict(amounts)
-            _add(beside, sidecars)
-            _raise(peak, beside)
+            _raise(peak, {name: more + sidecars.get(name, 0) for name, more in amounts.items()})
     _add(sums, sidecars)
     _raise(sums, peak)
     return sums

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -162,6 +163,25 @@ def test_what_a_dump_has_in_its_names_does_not_drive_a_terminal(
     assert not re.search("^nobody", said, re.MULTILINE)
     if output == "json" and captured.out:
         json.loads(captured.out)
+
+
+@pytest.mark.parametrize("output", ["text", "json", "yaml"])
+@pytest.mark.parametrize("command", ["explain broken", "explain -A", "lint", "simulate"])
+def test_what_the_encoding_of_the_output_does_not_have_is_spelled_out(
+    command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = term("Ж\U0001f600", selector(app="web"))
+    broken = annotated(pod("broken").labels(app="web").affinity(apart), {"Ж\U0001f600": {}})
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [node("n"), broken]}))
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="cp1252"))
+    formats = ["-o", output] if command != "lint" or output != "yaml" else []
+    cli.main([*command.split(), *formats, "--cluster", str(dump)])
+    said = written.getvalue().decode("cp1252")
+    assert said
+    if output == "json":
+        json.loads(said)
 
 
 def test_what_a_dump_has_in_its_names_is_no_line_of_a_script(

@@ -18,7 +18,7 @@ from extender.errors import ExtenderError
 from extender.kube.calls import kept_alive_socket
 from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
-from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
+from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError, StatusError
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.limits import RequestSeconds, Timeouts
 from extender.logs import TRACE
@@ -245,6 +245,7 @@ class Tokens:
         self.now = 0.0
         self.failing = False
         self.hanging = False
+        self.released = asyncio.Event()
         self._tokens = list(tokens)
         self._configuration = Configuration(host=url)
         self._next()
@@ -255,7 +256,7 @@ class Tokens:
         self.loads += 1
         await asyncio.sleep(0)
         if self.hanging:
-            await asyncio.Event().wait()
+            await self.released.wait()
         if self.failing:
             raise ValueError("the plugin failed")
         self._next()
@@ -325,6 +326,31 @@ async def test_reading_that_hangs_is_given_up(rig: Rig, monkeypatch: pytest.Monk
         await client.get(PATH, {})
     assert tokens.loads == 1
     assert rig.api.seen[0].headers["Authorization"] == "Bearer first"
+
+
+@pytest.mark.parametrize(
+    ("old", "known"),
+    [
+        pytest.param(True, {"first", "second"}, id="a token that is old"),
+        pytest.param(False, {"second"}, id="a token that was refused"),
+    ],
+)
+async def test_reading_goes_on_when_whoever_waits_for_it_has_no_more_time(
+    rig: Rig, old: bool, known: set[str]
+) -> None:
+    rig.api.tokens = known
+    tokens = Tokens(rig.api.url, "first", "second")
+    tokens.hanging, tokens.now = True, 60.0 if old else 0.0
+    async with ApiClient(tokens.credentials) as client:
+        for _ in range(3):
+            with pytest.raises(NotSentError):
+                await client.get(PATH, {}, within=0.05)
+        tokens.released.set()
+        await asyncio.sleep(0.01)
+        tokens.hanging = False
+        await client.get(PATH, {}, within=5.0)
+    assert tokens.loads == 1
+    assert rig.api.seen[-1].headers["Authorization"] == "Bearer second"
 
 
 async def test_failed_reading_keeps_the_old_token_and_is_tried_again(

@@ -81,6 +81,21 @@ async def test_changes_during_the_stream_count(rig: Rig) -> None:
     assert rig.observer.skips == {"unreadable": 2, "not_json": 1}
 
 
+async def test_what_was_mended_during_the_stream_can_be_read(rig: Rig) -> None:
+    rig.api.version = 950
+    rig.things.streams.append(
+        saying(
+            line("ADDED", at(121, {**thing("a"), "value": "x"})),
+            line("MODIFIED", at(902, thing("a", 2))),
+            initial_events_end(950),
+        )
+    )
+    async with rig.running() as reflector:
+        await rig.until_watching()
+        assert reflector.mirror.unreadable == {}
+    assert rig.sink.values == {"a": 2}
+
+
 async def test_relist_by_stream_finds_what_was_missed(rig: Rig) -> None:
     rig.things.put(thing("a", 1))
     rig.things.put(thing("b", 1))

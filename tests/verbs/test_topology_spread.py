@@ -22,6 +22,7 @@ from tests.builders import (
     model_pod,
     node,
     pod,
+    requirement,
     selector,
     state_of,
 )
@@ -207,3 +208,15 @@ def test_as_few_pods_as_possible_are_evicted_for_even_spread() -> None:
 def test_without_domains_nodes_have_not_too_many() -> None:
     """A manifest may ask for none, which no API server stores and a scheduler's file may say."""
     assert refused(new(spread(minDomains=0), nodeSelector={"no": "node"}), *IN_A) == {}
+
+
+def test_the_more_conditions_a_constraint_has_the_fewer_classes_are_a_step() -> None:
+    others = [pod(f"p{number}").labels(app=f"a{number}").on("a1") for number in range(50)]
+    state = state_of([node("a1", {ZONE: "a"})], [], others)
+
+    def steps(conditions: int) -> int:
+        lacking = [requirement(f"k{number}", "DoesNotExist") for number in range(conditions)]
+        constraint = spread(labelSelector={"matchExpressions": lacking})
+        return len(list(PodTopologySpread().counting(state, model_pod(new(constraint)))))
+
+    assert steps(3000) >= steps(1) + len(others) // 2

@@ -8,7 +8,7 @@ import io
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import pytest
@@ -26,7 +26,18 @@ from extender.web.turns import Pieces, Turns
 from extender.wire.explanation import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
-from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term, workload
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+    workload,
+)
 from tests.hostile import hostile
 from tests.reading import Reading
 from tests.web.showing import app_of, shown
@@ -343,6 +354,41 @@ async def test_a_large_cluster_is_answered_while_it_changes() -> None:
 def _web(number: int) -> Pod:
     apart = term(HOST, selector(app="web"))
     return pod(f"web-{number}").labels(app="web").anti_affinity(apart)
+
+
+KEYS = {f"k{number}": "v" for number in range(8000)}
+MANY = [
+    term(HOST, {"matchExpressions": [requirement("app", "NotIn", f"z{number}")]})
+    for number in range(3000)
+]
+LACKING = [requirement(f"k{number}", "DoesNotExist") for number in range(24_000)]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(
+            pod("new")
+            .labels(KEYS)
+            .affinity(term(HOST, selector(app="web"), matchLabelKeys=[*KEYS])),
+            id="label keys",
+        ),
+        pytest.param(
+            pod("new").anti_affinity(term(HOST, {"matchExpressions": LACKING})), id="conditions"
+        ),
+        pytest.param(pod("new").anti_affinity(*MANY), id="terms"),
+    ],
+)
+def test_thousands_of_them_take_no_long_step(asked: Pod) -> None:
+    others = [pod(f"p{number}").labels(app=f"a{number}").on("a") for number in range(1000)]
+    state = state_of([node("a", {HOST: "a"})], [], others)
+    steps = explaining(state).explaining(PodReader().read(json.dumps(asked).encode()))
+    gc.freeze()
+    longest, begun = 0.0, process_time()
+    for _ in steps:
+        longest, begun = max(longest, process_time() - begun), process_time()
+    gc.unfreeze()
+    assert longest < 0.06
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,15 @@ def test_a_request_with_whole_nodes(nodes: Any, expected: list[str]) -> None:
     assert list(args.nodes or ()) == expected
 
 
+@pytest.mark.parametrize("key", ["Pod", "pod"])
+def test_a_pod_nested_as_deep_as_the_api_server_takes_it(key: str) -> None:
+    """Whoever may write a pod can do that in its managedFields, which old schedulers pass on."""
+    fields = b"[" * 9_990 + b"]" * 9_990
+    body = json.dumps({key: {**POD, "deep": "?"}, "NodeNames": ["a"]}).encode()
+    args = open_args(read_envelope(body.replace(b'"?"', fields)), PodReader())
+    assert args.pod.key == "default/new"
+
+
 @pytest.mark.parametrize(
     "body",
     [

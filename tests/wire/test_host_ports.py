@@ -58,6 +58,20 @@ HTTP = HostPort("", "TCP", 80)
             [HTTP],
             id="of a sidecar",
         ),
+        pytest.param(
+            {"hostNetwork": True, "containers": [container({"containerPort": 80})]},
+            [HTTP],
+            id="in the network of its host, all, as the API server fills in",
+        ),
+        pytest.param(
+            {
+                "hostNetwork": True,
+                "containers": [container({**TAKEN, "containerPort": 8080})],
+                "initContainers": [container({"containerPort": 81}, restartPolicy="Always")],
+            },
+            [HostPort("", "TCP", 81), HTTP],
+            id="in the network of its host, those that are given first",
+        ),
     ],
 )
 def test_ports_that_a_pod_holds(spec: dict[str, Any], expected: list[HostPort]) -> None:

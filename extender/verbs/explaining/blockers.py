@@ -27,6 +27,10 @@ LOOKS: Final = 400
 """At a class, at a node of a class, or at a pod in one step."""
 A_CLASS: Final = 5
 """Looks that take as long as to compare a class with a term does."""
+A_LOOK: Final = 10
+"""Conditions on labels that take as long as a look."""
+GATHERED: Final = 4000
+"""Classes in one step that a term may be about; a rule may have thousands of terms."""
 AT_ONCE: Final = 100
 """Refusals that are noted in one step."""
 NODES: Final = 20
@@ -102,7 +106,9 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
         if sought.counted:
             _take_counts(state, pod, sought, [each.refusal for each in sought.wanted.values()])
             yield
-        yield from _walk(state, pod, _matching(state, pod, rule, sought))
+        conditions = sum(term.pods.conditions for term in rule.terms)
+        a_class = max(A_CLASS, conditions // A_LOOK)
+        yield from _walk(state, pod, _matching(state, pod, rule, sought), a_class)
     if carried:
         yield from _walk(state, pod, _carrying(state, pod, carried.values()))
     for sought in (*matched.values(), *carried.values()):
@@ -138,7 +144,15 @@ def _take_counts(
 
 
 def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Found:
-    candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
+    candidates: dict[PlacedClass, None] = {}
+    gathered = 0
+    for term in rule.terms:
+        found = state.candidates(term.pods)
+        candidates.update(dict.fromkeys(found))
+        gathered += len(found)
+        if gathered >= GATHERED:
+            gathered = 0
+            yield None
     for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
             return
@@ -184,14 +198,17 @@ def _by_nodes(placed: PlacedClass, every: Sequence[_Sought]) -> _Found:
             yield placed.pod_class, sought, some
 
 
-def _walk(state: ClusterState, pod: Pod, classes: _Found) -> Iterator[None]:
-    """Take note of the pods of some classes in each domain that is wanted."""
+def _walk(state: ClusterState, pod: Pod, classes: _Found, a_class: int = A_CLASS) -> Iterator[None]:
+    """Take note of the pods of some classes in each domain that is wanted.
+
+    A class takes as long as so many looks at a place.
+    """
     looks, more = 0, True
     while more:
         more = False
         with state.without(pod.key, pod.uid):
             for found in classes:
-                looks += A_CLASS
+                looks += a_class
                 if found is not None:
                     pod_class, sought, places = found
                     looks += len(places)

@@ -7,7 +7,6 @@ from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
@@ -19,6 +18,8 @@ LOOKS: Final = 300
 """At a class or namespace by a selector, in one step."""
 CLASSES: Final = 60
 """Whose pods are counted in one step; each may be on thousands of nodes."""
+COMPARISONS: Final = 4000
+"""Of labels with conditions in one step; a selector may have tens of thousands of these."""
 MOST_TERMS: Final = 32
 """Terms that are looked into."""
 MOST_WAITING: Final = 2000
@@ -170,7 +171,8 @@ class TermSurvey:
         state, pod = self._state, self._pod
         rarest = min((state.candidates(term.pods) for term in terms), key=len)
         candidates = iter(rarest)
-        while some := list(islice(candidates, max(1, CLASSES // len(terms)))):
+        most = COMPARISONS // sum(term.pods.conditions for term in terms)
+        while some := list(islice(candidates, max(1, min(CLASSES // len(terms), most)))):
             with state.without(pod.key, pod.uid):
                 found = sum(
                     sum(placed.on_nodes.values())
@@ -183,8 +185,8 @@ class TermSurvey:
 
 def _merged(term: Term, written: WrittenTerm) -> list[str]:
     """Return the label keys of a term that are requirements of its selector by now."""
-    selector = term.pods.selector
-    return [
-        *(key for key in written.match_label_keys if selector.requires(key, Operator.IN)),
-        *(key for key in written.mismatch_label_keys if selector.requires(key, Operator.NOT_IN)),
-    ]
+    keys = list(written.label_keys())
+    if not keys:
+        return []
+    there = {(each.key, each.operator) for each in term.pods.selector.requirements}
+    return [key for key, operator in keys if (key, operator) in there]
