@@ -14,6 +14,7 @@ from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.history import History, Kind
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
+from extender.model.objects import Node
 from extender.model.verdict import Reason
 from extender.verbs.evicting import Outcome
 from extender.verbs.repair import Improvement
@@ -41,10 +42,6 @@ HOSTILE: Final = (SCRIPT, TURNED, CONTROL, LONG, "</td></table></main>" * 50, "\
 
 def of_hostile_names() -> Shown:
     """Show a cluster in which everybody who may name anything has done his worst."""
-    nodes = [
-        node(name, {HOST: name, ZONE: f"{place}{name}", name: name})
-        for place, name in enumerate(HOSTILE)
-    ]
     pods = []
     for number, name in enumerate(HOSTILE):
         apart = term(ZONE, selector(**{name: name}), namespaces=[name, "other"])
@@ -52,7 +49,10 @@ def of_hostile_names() -> Shown:
         pods += [named.on(name), pod(f"b{name}", name).labels(**{name: name}).on(name)]
         pods.append(pod(f"waits{name}", name).labels(**{name: name}).anti_affinity(apart))
     quotas = [quota(name, {"pods": "0"}, crossing(), namespace_name=name) for name in HOSTILE]
-    state = state_of(nodes, [], pods, quotas)
+    state = state_of([], [], pods, quotas)
+    for place, name in enumerate(HOSTILE):
+        # Where nodes are read, these names are refused.
+        state.upsert_node(Node(name, {HOST: name, ZONE: f"{place}{name}", name: name}))
     seen = _of(state, {name: [f"waits{name}"] for name in HOSTILE}, SCRIPT)
     for (kind, result), name in zip(RESULTS, HOSTILE * 10, strict=False):
         seen.history.note(kind, result, f"{name}/{name}", name, name * 2)
