@@ -63,6 +63,16 @@ def test_the_budgets_of_a_pod_are_found_as_they_come_change_and_go(
     assert bool(ledger.violated_by([asked])) is any(not each.allowed for each in charged)
 
 
+def test_budgets_behind_the_first_by_name_that_is_overdrawn_are_not_charged() -> None:
+    ledger = BudgetLedger()
+    everyone = Selector.of([Requirement("tier", Operator.NOT_IN, frozenset("x"))])
+    of_db = Selector.of([Requirement("app", Operator.IN, frozenset(("db",)))])
+    ledger.upsert(PodDisruptionBudget(key_of("red", "b1"), "b1", everyone, 1))
+    ledger.upsert(PodDisruptionBudget(key_of("red", "b0"), "b0", of_db, 0))
+    db, web = (model_pod(pod(app, "red").labels(app=app)) for app in ("db", "web"))
+    assert ledger.violated_by([db, web]) == {db.uid}
+
+
 def test_budgets_of_other_applications_are_not_looked_at() -> None:
     ledger = BudgetLedger()
     for number in range(1_000):

@@ -261,9 +261,9 @@ def test_nodes_and_namespaces_have_names_and_labels() -> None:
     assert (namespace.name, namespace.labels) == ("s", {"team": "red"})
 
 
-@pytest.mark.parametrize("name", ['a"', "a\\", "a\n", "a,b", "A", "é", "", "a" * 254], ids=repr)
+@pytest.mark.parametrize("name", ['a"', "a\\", "a\n", "é", ""], ids=repr)
 def test_no_node_has_a_name_that_json_would_write_otherwise(name: str) -> None:
-    with pytest.raises(ObjectError, match=r"metadata\.name: not a DNS subdomain"):
+    with pytest.raises(ObjectError, match=r"metadata\.name: no node can have"):
         NodeReader().read(json.dumps({"metadata": {"name": name}}).encode())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 from typing import Final
 
 from extender.model.disruption import PodDisruptionBudget
@@ -66,15 +67,16 @@ class Budgets:
         """Charge the budgets of a pod up to the first that it overdraws; tell whether one is.
 
         As in FilterVictimsWithPDBViolation of kube-scheduler 1.37, which takes them in no certain
-        order; earlier releases charge those behind the first as well. A pod that would take too
-        long is beyond one: whoever may write budgets can have that by one that allows nobody.
+        order, here by name; earlier releases charge those behind the first as well. A pod that
+        would take too long is beyond one: whoever may write budgets can have that by one that
+        allows nobody.
         """
         namespace, labels = pod.pod_class.namespace, pod.pod_class.labels
         if not labels:
             return False
         if self._index.conditions(namespace, labels, MOST_OF_BUDGETS) > MOST_OF_BUDGETS:
             return True
-        for budget in self.protecting(pod):
+        for budget in sorted(self.protecting(pod), key=attrgetter("key")):
             if budget.is_charged_for(pod):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
                 if left[budget.key] < 0:
