@@ -6,9 +6,12 @@ Whoever answers calls beside it takes them in turns of the event loop (`extender
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+A_LOOK: Final = 10
+"""Conditions on labels that take as long as a look at a node, at a class of pods or at a pod."""
 
 
 def at_once(steps: Generator[object, None, T]) -> T:

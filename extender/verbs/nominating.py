@@ -88,8 +88,9 @@ def from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
     return chain(islice(names, start, None), islice(names, start))
 
 
-def _most_nodes(pod: Pod) -> int:
-    return MOST_CONDITIONS // (pod.spec.requirements.conditions + len(pod.spec.ports))
+def most_nodes(pod: Pod, conditions: int) -> int:
+    """Return with how many nodes a pod is compared in so many conditions."""
+    return conditions // (pod.spec.requirements.conditions + len(pod.spec.ports))
 
 
 class Chooser:
@@ -135,13 +136,13 @@ class Chooser:
         asked = self.everywhere() if among is None else self.everywhere().only(among)
         fits = judge(state, pod, asked, self._plugins).fits.names
         suits = suitable(state, pod)
-        for name in islice(from_somewhere(fits, chance), _most_nodes(pod)):
+        for name in islice(from_somewhere(fits, chance), most_nodes(pod, MOST_CONDITIONS)):
             if suits(name) and state.node_resources.has(name, pod.spec.requests, pod.spec.ports):
                 yield name
 
     def looks_everywhere(self, pod: Pod) -> bool:
         """Return whether no node is left out of a search for a pod."""
-        return len(self._state.nodes) <= _most_nodes(pod)
+        return len(self._state.nodes) <= most_nodes(pod, MOST_CONDITIONS)
 
     def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
         for placement in placements:

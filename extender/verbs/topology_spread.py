@@ -13,7 +13,7 @@ from extender.model.labels import Selector
 from extender.model.node_resources import SPREAD, Taint
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector
-from extender.model.stepping import at_once
+from extender.model.stepping import A_LOOK, at_once
 from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import POD_TOPOLOGY_SPREAD, Reason
 from extender.model.wording import MOST_NAMED, plural, short
@@ -23,8 +23,6 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 LOOKS: Final = 150
 """At a node for a constraint, at a class of pods or at a pod in one step of counting."""
-A_LOOK: Final = 10
-"""Conditions on labels that take as long as a look."""
 NO_DOMAIN: Final = (1 << 31) - 1
 MOST_CONSTRAINTS: Final = 16
 """Of a pod: whoever writes it makes none wait longer."""

@@ -18,7 +18,7 @@ from extender.model.stepping import at_once
 from extender.verbs.filtering import judge
 from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
-from extender.verbs.nominating import from_somewhere, suitable
+from extender.verbs.nominating import from_somewhere, most_nodes, suitable
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import (
     Exclusions,
@@ -127,8 +127,7 @@ def candidates(
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
     run = _DryRun(state, pod, plugins)
     names = left.names if evicting else verdicts.fits.names
-    most = MOST_CONDITIONS // (pod.spec.requirements.conditions + len(pod.spec.ports))
-    for name in islice(from_somewhere(names, chance), most):
+    for name in islice(from_somewhere(names, chance), most_nodes(pod, MOST_CONDITIONS)):
         # What suits is looked up anew each time: nodes change between two steps.
         if name not in state.nodes or not suitable(state, pod)(name):
             yield None

@@ -136,6 +136,19 @@ class HungUpError(ExtenderError):
     """The client closed its connection before all of its request was here."""
 
 
+async def read_body(request: web.Request) -> bytes:
+    """Return the body of a request; HungUpError and RequestError as `Arrivals.read`.
+
+    The request's stream keeps the error, which would keep the frames, and with them what came.
+    """
+    try:
+        return await request.read()
+    except ConnectionError as error:
+        raise HungUpError("the client hung up") from error.with_traceback(None)
+    except web.RequestPayloadError as error:
+        raise RequestError(f"the body cannot be read: {error}") from error.with_traceback(None)
+
+
 class Arrivals:
     """Reads bodies, and tells when none is left to arrive.
 
@@ -158,14 +171,9 @@ class Arrivals:
         self._none.clear()
         try:
             if (request.content_length or 0) <= MOST.small_body:
-                return await request.read()
+                return await read_body(request)
             async with self._large:
-                return await request.read()
-        except ConnectionError as error:
-            # Its stream keeps the error, which would keep the frames, and with them what came.
-            raise HungUpError("the client hung up") from error.with_traceback(None)
-        except web.RequestPayloadError as error:
-            raise RequestError(f"the body cannot be read: {error}") from error.with_traceback(None)
+                return await read_body(request)
         finally:
             self._arriving -= 1
             if not self._arriving:

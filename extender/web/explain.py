@@ -12,13 +12,14 @@ from aiohttp import web
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
-from extender.errors import InputError
+from extender.errors import InputError, RequestError
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import noting
 from extender.verbs.explaining.steps import explaining, taking_apart
+from extender.web.app import HungUpError, read_body
 from extender.web.turns import Pieces, QueryError, Turns, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
 from extender.wire.objects import PodReader
@@ -61,13 +62,11 @@ class Explain:
         try:
             # By themselves: bodies that do not come keep nobody from asking.
             async with self._arriving.waiting():
-                body = await request.read()
+                body = await read_body(request)
         except QueryError as error:
             return _said(error.status, str(error))
-        except (ConnectionError, web.RequestPayloadError) as error:
-            # Its stream keeps the error, which would keep the frames, and with them what came.
-            error.__traceback__ = None
-            return _said(HTTPStatus.BAD_REQUEST, f"the body cannot be read: {error}")
+        except (HungUpError, RequestError) as error:
+            return _said(HTTPStatus.BAD_REQUEST, str(error))
 
         async def asked() -> Explained:
             found = await self._pods.read(len(body), partial(read_asked, body))

@@ -264,14 +264,13 @@ class HostPortsReader:
 
 
 def _of_containers(spec: PodSpec) -> Iterator[HostPort]:
+    of_host = bool(spec.hostNetwork)
     for index, container in enumerate(spec.initContainers or ()):
         # Those that only run before the others hold nothing afterwards.
         if container.restartPolicy == ALWAYS:
-            path = f"spec.initContainers[{index}].ports"
-            yield from _ports(container, path, of_host=bool(spec.hostNetwork))
+            yield from _ports(container, f"spec.initContainers[{index}].ports", of_host=of_host)
     for index, container in enumerate(spec.containers or ()):
-        path = f"spec.containers[{index}].ports"
-        yield from _ports(container, path, of_host=bool(spec.hostNetwork))
+        yield from _ports(container, f"spec.containers[{index}].ports", of_host=of_host)
 
 
 def _ports(container: Container, path: str, *, of_host: bool) -> Iterator[HostPort]:

@@ -63,7 +63,10 @@ class DomainLimit:
         return domain != NO_DOMAIN and (self.owners is None or domain in self.owners.counts)
 
     def full(self) -> Collection[int]:
-        """Return the domains that have no room for one more; O(entries) after a change."""
+        """Return the domains that have no room for one more.
+
+        O(entries) after a change; O(domains) each time where none may come anywhere.
+        """
         if self.owners is None and self.room < 0:
             # All there are: one that comes or goes with a node changes no table.
             return self.topology.inhabited

@@ -16,6 +16,7 @@ from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
+from extender.model.stepping import A_LOOK
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS
 from extender.verbs.filtering import holding
@@ -27,8 +28,6 @@ LOOKS: Final = 400
 """At a class, at a node of a class, or at a pod in one step."""
 A_CLASS: Final = 5
 """Looks that take as long as to compare a class with a term does."""
-A_LOOK: Final = 10
-"""Conditions on labels that take as long as a look."""
 GATHERED: Final = 4000
 """Classes in one step that a term may be about; a rule may have thousands of terms."""
 AT_ONCE: Final = 100
