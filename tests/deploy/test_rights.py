@@ -35,23 +35,28 @@ def test_the_extender_lists_and_watches_and_no_more(overlay: Path) -> None:
     ]
 
 
-def test_we_define_no_other_rights_than_a_lease_of_its_own() -> None:
+def test_of_the_scheduler_we_define_two_rights_by_name() -> None:
     objects = render(SIDECAR)
     roles = [one for one in objects if one["kind"] in {"Role", "ClusterRole"}]
     assert {one["metadata"]["name"] for one in roles} == {
         "affinity-extender",
-        "affinity-scheduler-lease",
+        "affinity-scheduler",
     }
     lease = read_yaml(SIDECAR / "scheduler-config.yaml")["leaderElection"]
-    role = named(objects, "Role", "affinity-scheduler-lease")
-    assert role["metadata"]["namespace"] == lease["resourceNamespace"]
+    role = named(objects, "ClusterRole", "affinity-scheduler")
     assert role["rules"] == [
         {
             "apiGroups": ["coordination.k8s.io"],
             "resources": ["leases"],
             "resourceNames": [lease["resourceName"]],
             "verbs": ["get", "update"],
-        }
+        },
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["extension-apiserver-authentication"],
+            "verbs": ["get", "list", "watch"],
+        },
     ]
 
 
@@ -63,8 +68,7 @@ def test_the_second_scheduler_has_what_the_first_one_has() -> None:
     }
     assert bound == {
         "affinity-extender",
-        "affinity-scheduler-lease",
-        "extension-apiserver-authentication-reader",
+        "affinity-scheduler",
         "system:kube-scheduler",
         "system:volume-scheduler",
     }
@@ -77,7 +81,7 @@ def test_the_scheduler_s_rights_are_its_own_and_the_extender_s_are_not(overlay: 
     objects = render(overlay)
     for binding in (one for one in objects if "subjects" in one):
         (account,) = binding["subjects"]
-        name = binding["metadata"]["name"].startswith("affinity-scheduler-")
+        name = binding["metadata"]["name"].startswith("affinity-scheduler")
         assert account["name"] == ("affinity-scheduler" if name else "affinity-extender")
         assert named(objects, account["kind"], account["name"])
 
