@@ -50,6 +50,8 @@ async def _put_in_force(cluster: ControlPlane) -> None:
         raw = pod("p")
         raw["metadata"] |= {"labels": {"app": "p"}, "annotations": {"team": "a"}}
         raw["metadata"]["finalizers"] = ["example.com/held"]
+        raw["spec"]["tolerations"] = [{"key": "a", "operator": "Exists"}]
+        raw["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
         await admin.create(PODS, raw)
         await admin.create("/api/v1/nodes", node("n", "x"))
         conditions = [{"type": "Ready", "status": "True"}]
@@ -62,7 +64,7 @@ async def _put_in_force(cluster: ControlPlane) -> None:
     try:
         async with asyncio.timeout(30):
             # The API server tells of no event when a policy comes into force.
-            while await _says(extender, "PATCH", POD, {"metadata": {"labels": {"x": "y"}}}) is None:  # noqa: ASYNC110
+            while await _says(extender, f"PATCH {POD}", RELABELLED) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
     finally:
         await extender.session.close()
@@ -95,10 +97,9 @@ async def extender(cluster: ControlPlane, request: pytest.FixtureRequest) -> Asy
     await client.session.close()
 
 
-async def _says(
-    api: Api, method: str, path: str, body: Any, kind: str = MERGE, **options: Any
-) -> str | None:
+async def _says(api: Api, call: str, body: Any, kind: str = MERGE, **options: Any) -> str | None:
     """Return what the policy refuses a request with, None when it lets it through."""
+    method, path = call.split()
     if method != "PATCH":
         kind = "json"
     try:
@@ -153,7 +154,7 @@ def bound(**metadata: Any) -> JSON:
 async def test_what_the_extender_does_is_let_through(
     extender: Api, call: str, body: Any, kind: str
 ) -> None:
-    assert await _says(extender, *call.split(), body, kind) is None
+    assert await _says(extender, call, body, kind) is None
 
 
 async def test_so_is_what_it_writes_really(extender: Api, cluster: ControlPlane) -> None:
@@ -177,6 +178,8 @@ OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
 RELABELLED = {"metadata": {"labels": {"app": "other"}}}
 EPHEMERAL = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "evil"}]}}
 RESIZED = container(resources={"requests": {"cpu": "2"}})
+ADDED_TOLERATION = [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]
+MOVED = {"podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]}
 REPLACED_LABELS = [{"op": "replace", "path": "/metadata/labels", "value": {}}]
 REPLACED_STATUS = [{"op": "replace", "path": "/status", "value": {}}]
 APPLIED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"app": "x"}}}
@@ -190,7 +193,7 @@ APPLIED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels"
             for name, body, kind in (
                 ("an image", container(image="evil"), STRATEGIC),
                 ("a deadline", spec(activeDeadlineSeconds=1), MERGE),
-                ("a toleration", spec(tolerations=[{"operator": "Exists"}]), STRATEGIC),
+                ("a toleration", ADDED_TOLERATION, JSON_PATCH),
                 ("a label", RELABELLED, MERGE),
                 ("all labels", REPLACED_LABELS, JSON_PATCH),
                 ("another annotation", {"metadata": {"annotations": {"team": "b"}}}, MERGE),
@@ -211,7 +214,7 @@ APPLIED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels"
                 ("a label", RELABELLED, MERGE),
                 ("no finalizer", {"metadata": {"finalizers": None}}, MERGE),
                 ("an address", {"status": {"podIP": "10.0.0.9"}}, MERGE),
-                ("addresses", {"status": {"podIPs": [{"ip": "10.0.0.9"}]}}, MERGE),
+                ("addresses", {"status": MOVED}, MERGE),
                 ("a phase", {"status": {"phase": "Failed"}}, MERGE),
                 ("a condition", {"status": {"conditions": [
                     {"type": "Ready", "status": "False"}]}}, STRATEGIC),
@@ -232,7 +235,7 @@ APPLIED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels"
 )  # fmt: skip
 async def test_nothing_else_is(extender: Api, call: str, body: Any, kind: str) -> None:
     options = {"fieldManager": "x", "force": "true"} if kind == APPLY else {}
-    says = await _says(extender, *call.split(), body, kind, **options)
+    says = await _says(extender, call, body, kind, **options)
     assert says is not None
     assert "the extender " in says
 
@@ -248,8 +251,8 @@ async def test_an_update_is_no_way_around(
         changed = await admin.request(
             "PATCH", POD, change, dryRun="All", content_type=f"application/{STRATEGIC}"
         )
-        assert await _says(extender, "PUT", POD, seen) is None
-        assert await _says(extender, "PUT", POD, changed | {"metadata": changed["metadata"]})
+        assert await _says(extender, f"PUT {POD}", seen) is None
+        assert await _says(extender, f"PUT {POD}", changed | {"metadata": changed["metadata"]})
 
 
 @pytest.mark.parametrize("call", [f"GET {POD}/exec?command=sh&stdout=1", f"POST {POD}/attach"])
@@ -263,6 +266,6 @@ async def test_it_runs_nothing_in_a_pod(extender: Api, call: str) -> None:
 async def test_it_is_about_nobody_else(cluster: ControlPlane, user: str) -> None:
     other = _as(cluster, user)
     try:
-        assert await _says(other, "PATCH", POD, container(image="other"), STRATEGIC) is None
+        assert await _says(other, f"PATCH {POD}", container(image="other"), STRATEGIC) is None
     finally:
         await other.session.close()
