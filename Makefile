@@ -150,8 +150,9 @@ lint: $(STAMP) ## ruff and the layer contracts
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 
-reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
+reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics, and the schema of the chart
 	@$(BIN)/python -m release.reference docs/reference
+	@$(BIN)/python -m release.values_schema
 
 .PHONY: demo
 demo: $(RUN_STAMP) ## record the terminal that README.md shows, docs/figures/demo.svg
