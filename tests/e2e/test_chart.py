@@ -304,9 +304,18 @@ def test_values_that_contradict_one_another_are_refused_by_name(
     assert named in said
 
 
-def test_a_name_that_leaves_labels_no_room_is_refused(helm: Helm) -> None:
-    assert "37 characters" in helm("template", "a" * 38, *OF_CLUSTER, code=1)
+@pytest.mark.parametrize("name", ["a" * 38, "a.b", "2nd"])
+def test_a_name_that_no_service_can_have_is_refused(helm: Helm, name: str) -> None:
+    assert "the name of the release" in helm("template", name, *OF_CLUSTER, code=1)
     helm("template", "a" * 37, *OF_CLUSTER)
+
+
+def test_before_policies_nobody_may_patch_pods(helm: Helm) -> None:
+    old = ("template", "affinity-extender", "--kube-version=v1.29.3")
+    off: JSON = {"annotationPolicy": {"enabled": False}}
+    assert "AdmissionPolicy" not in helm(*old, values=off)
+    said = helm(*old, values=off | {"scaleDown": {"enabled": True}}, code=1)
+    assert "scaleDown.enabled: needs Kubernetes 1.30" in said
 
 
 @pytest.mark.parametrize(

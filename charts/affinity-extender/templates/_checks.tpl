@@ -6,8 +6,11 @@
 {{- $form := .Values.form }}
 {{- $scheduler := include "affinity-extender.withScheduler" . }}
 
-{{- if gt (len .Release.Name) 37 }}
-{{- fail "the name of the release: labels and Services have room for 37 characters of it" }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]{0,36}$" .Release.Name) }}
+{{- fail "the name of the release: names of Services begin with it, so a letter, and at most 36 letters, digits and hyphens" }}
+{{- end }}
+{{- if and .Values.scaleDown.enabled (not (include "affinity-extender.hasPolicies" .)) }}
+{{- fail "scaleDown.enabled: needs Kubernetes 1.30, whose policy keeps the right to patch pods from being one to replace images" }}
 {{- end }}
 {{- if and .Values.namespaceOptIn.enabled (not $scheduler) }}
 {{- fail "namespaceOptIn.enabled: pods would wait for a second scheduler, and this form has none" }}

@@ -45,6 +45,11 @@ app.kubernetes.io/component: scheduler
 app.kubernetes.io/part-of: {{ include "affinity-extender.name" . }}
 {{- end }}
 
+{{/* Whether the cluster has ValidatingAdmissionPolicies. */}}
+{{- define "affinity-extender.hasPolicies" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
 {{/* Whether there is a second scheduler. */}}
 {{- define "affinity-extender.withScheduler" -}}
 {{- if has .Values.form (list "sidecar" "service") }}true{{ end }}
