@@ -79,9 +79,7 @@ async def _until_told_to_end(account: str, secret: str, folder: Path) -> None:
     from extender.kube.client import ApiClient  # noqa: PLC0415 - help comes at once
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
 
-    for name in ("ca.crt", "namespace"):
-        replace(folder / name, (ACCOUNT / name).read_bytes())
-    namespace = (folder / "namespace").read_text().strip()
+    namespace = (ACCOUNT / "namespace").read_text().strip()
     async with ApiClient(await load_credentials()) as client:
         ask = partial(client.post, within=ANSWER_SECONDS)
         work = asyncio.create_task(keep(ask, f"{namespace}/{account}", secret, folder / "token"))
@@ -98,11 +96,13 @@ async def keep(
     secret: str,
     file: Path,
     *,
+    own: Path = ACCOUNT,
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
 ) -> NoReturn:
     """Keep a token of `namespace/account` in a file that always holds a whole one.
 
-    `ask` sends a body to a path of the API server; what goes wrong there is tried again.
+    Beside it are copies of what is beside the pod's `own`. `ask` sends a body to a path of the API
+    server; what goes wrong there is tried again.
     """
     namespace, _, name = account.partition("/")
     bound = {"apiVersion": "v1", "kind": "Secret", "name": secret}
@@ -119,6 +119,8 @@ async def keep(
             _log.warning("no token of %s, the old one stays: %s", account, error)
             await sleep(RETRY_SECONDS)
             continue
+        for name in ("ca.crt", "namespace"):  # a cluster may get another CA
+            replace(file.with_name(name), (own / name).read_bytes())
         replace(file, str(token).encode())
         _log.info("wrote a token of %s, valid for %d s", account, LIFETIME_SECONDS)
         await sleep(RENEWAL_SECONDS)

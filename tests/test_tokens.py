@@ -26,6 +26,10 @@ class Rig:
 
     def __init__(self, file: Path, *answers: bytes | ExtenderError) -> None:
         self.file = file
+        self.own = file.parent / "own"
+        self.own.mkdir()
+        for name in ("ca.crt", "namespace"):
+            (self.own / name).write_text(f"old {name}")
         self.answers = list(answers)
         self.asked: list[tuple[str, Any]] = []
         self.slept: list[tuple[float, str | None]] = []
@@ -34,6 +38,8 @@ class Rig:
         """Take a request, and answer or fail as the next one is to."""
         self.asked.append((path, json.loads(body)))
         found = self.answers.pop(0)
+        if not self.answers:
+            (self.own / "ca.crt").write_text("new ca.crt")
         if isinstance(found, ExtenderError):
             raise found
         return found
@@ -48,7 +54,7 @@ class Rig:
         """Keep the token until there are no more answers."""
         account = "scheduling/affinity-extender"
         with pytest.raises(EOFError):
-            await keep(self.ask, account, "bond", self.file, sleep=self.sleep)
+            await keep(self.ask, account, "bond", self.file, own=self.own, sleep=self.sleep)
 
 
 async def test_it_asks_for_an_hour_bound_to_the_secret(tmp_path: Path) -> None:
@@ -80,4 +86,12 @@ async def test_only_its_owner_reads_it_and_nobody_a_part_of_it(tmp_path: Path) -
     rig = Rig(file, answer("a" * 2000), answer("b"))
     await rig.run()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(tmp_path) == ["token"], "it is renamed into place"  # noqa: PTH208
+    files = sorted(os.listdir(tmp_path))  # noqa: PTH208
+    assert files == ["ca.crt", "namespace", "own", "token"], "they are renamed into place"
+
+
+async def test_a_new_ca_comes_with_a_new_token(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "token", answer("a"), answer("b"))
+    await rig.run()
+    contents = [(tmp_path / name).read_text() for name in ("ca.crt", "namespace", "token")]
+    assert contents == ["new ca.crt", "old namespace", "b"]

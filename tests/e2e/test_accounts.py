@@ -69,6 +69,10 @@ async def _write_token(cluster: ControlPlane, file: Path) -> None:
     """Keep the token of the shipped account until it is there for the first time."""
     scheduler = cluster.kubeconfig(User("pod", token=await _own_token(cluster)))
     written = asyncio.Event()
+    own = file.with_name("own")
+    own.mkdir()
+    for name in ("ca.crt", "namespace"):
+        (own / name).touch()
 
     async def sleep(seconds: float) -> None:
         if seconds == RENEWAL_SECONDS:
@@ -77,7 +81,7 @@ async def _write_token(cluster: ControlPlane, file: Path) -> None:
 
     async with ApiClient(await load_credentials(str(scheduler))) as client:
         work = asyncio.create_task(
-            keep(client.post, "kube-system/affinity-extender", BOND, file, sleep=sleep)
+            keep(client.post, "kube-system/affinity-extender", BOND, file, own=own, sleep=sleep)
         )
         async with asyncio.timeout(30):
             await written.wait()
