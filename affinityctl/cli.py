@@ -18,7 +18,7 @@ from affinityctl.commands import (
 )
 from affinityctl.flags import whole_cluster_group
 from affinityctl.program import carried_out_by, program_parser, run_program
-from extender import serve
+from extender import serve, tokens
 from extender.command_line import (
     MISUSED,
     PROGRAM,
@@ -118,6 +118,7 @@ def affinity_extender() -> Parser:
     """Build the parser of affinity-extender."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
     serve.add_to(commands)
+    tokens.add_to(commands)
     _add_common(commands, PROGRAM, affinity_extender)
     return program
 

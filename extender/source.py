@@ -146,20 +146,19 @@ async def _watch(
 ) -> Source:
     # Only for those who watch a cluster: it would take part of every other command's start.
     from extender.kube.client import ApiClient  # noqa: PLC0415
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.kube.credentials import load_credentials, namespace_of_context  # noqa: PLC0415
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
 
     check_depth()
     connection = config.client_connection
-    kubeconfig = connection.kubeconfig
-    credentials = await load_credentials(
-        None if kubeconfig is None else str(kubeconfig), connection.context
-    )
+    kubeconfig = None if connection.kubeconfig is None else str(connection.kubeconfig)
+    credentials = await load_credentials(kubeconfig, connection.context)
+    namespace = namespace_of_context(kubeconfig, connection.context)
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     if credentials.certificate_ends is not None:
         metrics.certificate_ends.ask(lambda: credentials.certificate_ends or 0.0, "api-server")
-    return await mirror(client, config, state, metrics=metrics, parts=parts)
+    return await mirror(client, config, state, metrics=metrics, parts=parts, namespace=namespace)
 
 
 async def mirror(
@@ -170,8 +169,12 @@ async def mirror(
     metrics: Metrics,
     parts: AsyncExitStack,
     timing: Timing | None = None,
+    namespace: str | None = None,
 ) -> Source:
-    """Keep the state equal to what an API server has until the stack unwinds."""
+    """Keep the state equal to what an API server has until the stack unwinds.
+
+    `namespace` is where the program itself runs, if anything says so.
+    """
     from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
     from extender.kube.deletion_costs import ApiCostWriter  # noqa: PLC0415
     from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
@@ -196,7 +199,7 @@ async def mirror(
     watchers = await parts.enter_async_context(Watchers(reflectors))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    key = lease_key(config)
+    key = lease_key(config, namespace)
     leadership = None if key is None else Lease(client, key, timing=timing)
     if leadership is not None:
         parts.push_async_callback(leadership.close)
@@ -215,12 +218,16 @@ async def mirror(
     )
 
 
-def lease_key(config: Config) -> Key | None:
-    """Return the Lease by which one of several replicas acts, None where none does."""
+def lease_key(config: Config, namespace: str | None = None) -> Key | None:
+    """Return the Lease by which one of several replicas acts, None where none does.
+
+    By default it is where the program runs: there its Role is, however it was installed.
+    """
     settings = config.required_during_execution
     if not (config.moves_pods or config.gives_costs):
         return None
-    return key_of(settings.lease_namespace, settings.lease_name)
+    where = settings.lease_namespace or namespace or "kube-system"
+    return key_of(where, settings.lease_name)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

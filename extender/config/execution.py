@@ -171,8 +171,9 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Selector of namespaces in which required rules in specs hold during execution as well, not
     only those of the annotation. `{}` is nowhere."""
 
-    lease_namespace: Annotated[str, Meta(min_length=1)] = "kube-system"
-    """Namespace of the Lease by which one of several replicas evicts."""
+    lease_namespace: Annotated[str, Meta(min_length=1)] | None = None
+    """Namespace of the Lease by which one of several replicas evicts. Unset means that of the pod's
+    service account or of the kubeconfig's context, and kube-system if neither names one."""
 
     lease_name: Annotated[str, Meta(min_length=1)] = "affinity-extender"
     """Name of that Lease, the same for all replicas."""

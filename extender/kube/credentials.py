@@ -203,7 +203,7 @@ def namespace_of_context(
     with contextlib.suppress(*_READ_FAILURES):
         if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
             return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
-        path = kubeconfig or _USUAL
+        path = kubeconfig or environ.get("KUBECONFIG") or _USUAL
         found = KubeConfigMerger(path).config if _any_file(path) else None  # it would log that
         if found is not None:
             contexts: Any = found["contexts"]

@@ -108,7 +108,6 @@ def test_defaults() -> None:
             "gracePeriodSeconds": 60,
             "maxAffected": "10%",
             "plainRules": {},
-            "leaseNamespace": "kube-system",
             "leaseName": "affinity-extender",
         },
         "preferredDuringExecution": {

@@ -60,7 +60,7 @@ def test_named_files_are_mounted(get_pod: GetPod) -> None:
         arguments = [*container.get("command", []), *container.get("args", [])]
         files = [found for one in arguments for found in re.findall(r"=(/.*)$", one)]
         assert files
-        assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
+        assert all(any(f"{file}/".startswith(f"{folder}/") for folder in folders) for file in files)
 
 
 @in_every_mode

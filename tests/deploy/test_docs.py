@@ -33,6 +33,11 @@ def links(path: Path) -> Iterator[tuple[Path, str]]:
             yield (path.parent / name if name else path), anchor
 
 
+def test_the_first_screen_runs_the_program_and_its_tests() -> None:
+    screen = (ROOT / "README.md").read_text().splitlines()[:24]
+    assert {"    make run", "    make test"} <= set(screen)
+
+
 @in_every_document
 def test_links_lead_somewhere(path: Path) -> None:
     for target, anchor in links(path):

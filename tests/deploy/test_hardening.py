@@ -45,14 +45,17 @@ def test_the_second_scheduler_meets_the_restricted_standard() -> None:
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
     for volume in spec["volumes"]:
         assert set(volume) - {"name"} <= RESTRICTED_VOLUMES
-    ports = [port for container in containers(second_scheduler()) for port in container["ports"]]
+    ports = [
+        port for container in containers(second_scheduler()) for port in container.get("ports", ())
+    ]
     assert not any("hostPort" in port for port in ports)
 
 
 @in_every_pod
 def test_what_it_reads_it_cannot_write(get_pod: GetPod) -> None:
     mounts = [mount for container in containers(get_pod()) for mount in container["volumeMounts"]]
-    assert all(mount["readOnly"] for mount in mounts)
+    written = {mount["name"] for mount in mounts if not mount.get("readOnly")}
+    assert written <= {"extender-token"}, "which another container reads"
 
 
 @in_every_pod

@@ -21,6 +21,7 @@ import yaml
 from extender import __version__
 from release.krew import PLATFORMS, PROGRAM, manifest, packed, text
 from tests.deploy.places import ROOT, SAMPLES
+from tests.unpacking import unpack
 
 URL = "https://example.com/v0.1.0/"
 LAUNCHER = ROOT / "release" / "plugin_launcher.py"
@@ -49,7 +50,7 @@ def compiled_wheel(folder: Path, python: str) -> Path:
 def unpacked(archive: bytes, folder: Path) -> Path:
     """Unpack an archive, and return a link to the program, as krew makes one."""
     with tarfile.open(fileobj=io.BytesIO(archive)) as content:
-        content.extractall(folder / "store", filter="data")
+        unpack(content, folder / "store")
     link = folder / PROGRAM
     link.symlink_to(folder / "store" / PROGRAM)
     return link

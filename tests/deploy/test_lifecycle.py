@@ -67,9 +67,12 @@ def test_the_last_calls_can_end(get_pod: GetPod) -> None:
 
 
 def test_the_extender_starts_before_the_scheduler_and_ends_after_it() -> None:
-    (sidecar,) = second_scheduler()["spec"]["initContainers"]
-    assert sidecar["name"] == "affinity-extender"
-    assert sidecar["restartPolicy"] == "Always"
+    sidecars = second_scheduler()["spec"]["initContainers"]
+    names = [each["name"] for each in sidecars]
+    assert names == ["affinity-extender-token", "affinity-extender"], "which reads what that wrote"
+    assert {each["restartPolicy"] for each in sidecars} == {"Always"}
+    written = sidecars[0]["startupProbe"]["exec"]["command"][-1]
+    assert f"--folder={written.removesuffix('/token')}" in sidecars[0]["args"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_a_scheduler_that_binds_by_itself_does_not_wait_until_the_cluster_is_kno
     overlay: str, path: str
 ) -> None:
     deployment = named(render(OVERLAYS / overlay), "Deployment", "affinity-scheduler")
-    (sidecar,) = deployment["spec"]["template"]["spec"]["initContainers"]
+    sidecar = extender(deployment["spec"]["template"])
     assert sidecar["startupProbe"]["httpGet"] == {"path": path, "port": "ops"}
 
 
@@ -109,6 +112,6 @@ def test_only_ports_that_exist_are_open() -> None:
     exposed = {
         port["containerPort"]
         for container in containers(second_scheduler())
-        for port in container["ports"]
+        for port in container.get("ports", ())
     }
     assert opened == exposed

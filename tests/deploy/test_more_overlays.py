@@ -57,9 +57,10 @@ def test_replace_with_quotas_is_the_two_in_one() -> None:
 def test_the_scheduler_calls_the_service_with_its_certificate() -> None:
     expected = read_yaml(SIDECAR / "scheduler-config.yaml")
     expected["extenders"][0] |= {
-        "urlPrefix": "https://affinity-extender.kube-system.svc:10280",
+        "urlPrefix": "https://affinity-extender:10280",
         "enableHTTPS": True,
         "tlsConfig": {
+            "serverName": "affinity-extender.kube-system.svc",
             "caFile": f"{SCHEDULER_FILES}/ca.crt",
             "certFile": f"{SCHEDULER_FILES}/tls.crt",
             "keyFile": f"{SCHEDULER_FILES}/tls.key",
@@ -73,7 +74,7 @@ def test_the_service_leads_to_the_callbacks_of_the_extender() -> None:
     url = urlsplit(read_yaml(SERVICE / "scheduler-config.yaml")["extenders"][0]["urlPrefix"])
     (port,) = service["spec"]["ports"]
     metadata = service["metadata"]
-    assert url.hostname == f"{metadata['name']}.{metadata['namespace']}.svc"
+    assert url.hostname == metadata["name"], "of the scheduler's own namespace"
     assert url.port == port["port"]
     pod = behind_a_service()
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()

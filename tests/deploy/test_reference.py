@@ -12,7 +12,7 @@ from clusterload.cli import clusterload
 from extender.command_line import Parser
 from extender.config import OPTIONS
 from extender.metrics import Metrics
-from release import reference
+from release import reference, values_schema
 from tests.deploy.places import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -24,6 +24,10 @@ PAGES = reference.pages()
 @pytest.mark.parametrize("name", PAGES)
 def test_it_is_up_to_date(name: str) -> None:
     assert (REFERENCE / name).read_text() == PAGES[name], "run `make reference`"
+
+
+def test_the_chart_has_the_schema_of_the_configuration() -> None:
+    assert values_schema.FILE.read_text() == values_schema.written(), "run `make reference`"
 
 
 def test_it_has_no_other_page() -> None:

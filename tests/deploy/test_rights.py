@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
+    EVERY_OVERLAY,
     KUBEADM,
     KUBEADM_QUOTA,
     KUBEADM_REPLACE,
@@ -18,7 +21,7 @@ from tests.deploy.places import (
     named,
     read_yaml,
 )
-from tests.deploy.pods import extender, second_scheduler
+from tests.deploy.pods import GetPod, behind_a_service, containers, on_k3s, second_scheduler
 
 
 @pytest.mark.parametrize(
@@ -35,23 +38,29 @@ def test_the_extender_lists_and_watches_and_no_more(overlay: Path) -> None:
     ]
 
 
-def test_we_define_no_other_rights_than_a_lease_of_its_own() -> None:
+def test_of_the_scheduler_we_define_two_rights_by_name() -> None:
     objects = render(SIDECAR)
     roles = [one for one in objects if one["kind"] in {"Role", "ClusterRole"}]
     assert {one["metadata"]["name"] for one in roles} == {
         "affinity-extender",
-        "affinity-scheduler-lease",
+        "affinity-scheduler",
+        "affinity-scheduler-tokens",
     }
     lease = read_yaml(SIDECAR / "scheduler-config.yaml")["leaderElection"]
-    role = named(objects, "Role", "affinity-scheduler-lease")
-    assert role["metadata"]["namespace"] == lease["resourceNamespace"]
+    role = named(objects, "ClusterRole", "affinity-scheduler")
     assert role["rules"] == [
         {
             "apiGroups": ["coordination.k8s.io"],
             "resources": ["leases"],
             "resourceNames": [lease["resourceName"]],
             "verbs": ["get", "update"],
-        }
+        },
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["extension-apiserver-authentication"],
+            "verbs": ["get", "list", "watch"],
+        },
     ]
 
 
@@ -63,8 +72,8 @@ def test_the_second_scheduler_has_what_the_first_one_has() -> None:
     }
     assert bound == {
         "affinity-extender",
-        "affinity-scheduler-lease",
-        "extension-apiserver-authentication-reader",
+        "affinity-scheduler",
+        "affinity-scheduler-tokens",
         "system:kube-scheduler",
         "system:volume-scheduler",
     }
@@ -77,28 +86,82 @@ def test_the_scheduler_s_rights_are_its_own_and_the_extender_s_are_not(overlay: 
     objects = render(overlay)
     for binding in (one for one in objects if "subjects" in one):
         (account,) = binding["subjects"]
-        name = binding["metadata"]["name"].startswith("affinity-scheduler-")
+        name = binding["metadata"]["name"].startswith("affinity-scheduler")
         assert account["name"] == ("affinity-scheduler" if name else "affinity-extender")
         assert named(objects, account["kind"], account["name"])
 
 
-def test_the_sidecar_has_the_token_of_its_own_account_where_the_pod_s_would_be() -> None:
+PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def tokens(pod: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the volume with the token of each container."""
+    spec = pod["spec"]
+    assert spec["automountServiceAccountToken"] is False, "that one may be valid for a year"
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    return {
+        container["name"]: volumes[mount["name"]]
+        for container in containers(pod)
+        for mount in container["volumeMounts"]
+        if mount["mountPath"] == PLACE
+    }
+
+
+@pytest.mark.parametrize(
+    "get_pod",
+    [
+        *(pytest.param(partial(second_scheduler, mode), id=mode) for mode in SIDECARS),
+        pytest.param(on_k3s, id="k3s"),
+        pytest.param(behind_a_service, id="service"),
+    ],
+)
+def test_every_token_is_bound_and_for_an_hour(get_pod: GetPod) -> None:
+    pod = get_pod()
+    found = tokens(pod)
+    assert found.keys() == {container["name"] for container in containers(pod)}
+    for volume in found.values():
+        if "emptyDir" in volume:
+            continue  # filled by the container beside: tests/e2e/test_accounts.py
+        token, ca, namespace = volume["projected"]["sources"]
+        # The kubelet's usual 3607 is what the API server makes a year of.
+        assert token["serviceAccountToken"] == {"path": "token", "expirationSeconds": 3600}
+        assert [item["path"] for item in ca["configMap"]["items"]] == ["ca.crt"]
+        assert [item["path"] for item in namespace["downwardAPI"]["items"]] == ["namespace"]
+
+
+@pytest.mark.parametrize("overlay", EVERY_OVERLAY, ids=lambda path: path.name)
+def test_no_token_is_for_ever(overlay: Path) -> None:
+    kinds = {one.get("type") for one in render(overlay) if one["kind"] == "Secret"}
+    assert kinds <= {"Opaque"}
+
+
+def test_the_sidecar_has_tokens_of_its_own_account() -> None:
     spec = second_scheduler()["spec"]
     assert spec["serviceAccountName"] == "affinity-scheduler"
-    place = "/var/run/secrets/kubernetes.io/serviceaccount"
-    (mount,) = (
-        one for one in extender(second_scheduler())["volumeMounts"] if one["mountPath"] == place
-    )
-    (volume,) = (one["secret"] for one in spec["volumes"] if one["name"] == mount["name"])
-    assert [item["key"] for item in volume["items"]] == ["token", "ca.crt"]
-    secret = named(render(SIDECAR), "Secret", volume["secretName"])
-    assert secret["type"] == "kubernetes.io/service-account-token"
-    owner = secret["metadata"]["annotations"]["kubernetes.io/service-account.name"]
-    assert owner == "affinity-extender"
-    assert [one for container in spec["containers"] for one in container["volumeMounts"]].count(
-        mount
-    ) == 0
-    assert not [one for one in render(SERVICE) if one["kind"] == "Secret"], "its pod has its own"
+    found = tokens(second_scheduler())
+    assert "emptyDir" in found["affinity-extender"]
+    (asking,) = (one for one in spec["initContainers"] if one["name"] == "affinity-extender-token")
+    (written,) = (one for one in asking["volumeMounts"] if not one.get("readOnly"))
+    assert written["name"] == found["affinity-extender"]["name"]
+    secret = named(render(SIDECAR), "Secret", "affinity-extender-tokens")
+    account = named(render(SIDECAR), "ServiceAccount", "affinity-extender")
+    assert asking["args"] == [
+        "token",
+        f"--account={account['metadata']['name']}",
+        f"--bound-to={secret['metadata']['name']}",
+        f"--folder={written['mountPath']}",
+    ]
+    role = named(render(SIDECAR), "Role", "affinity-scheduler-tokens")
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["serviceaccounts/token"],
+            "resourceNames": [account["metadata"]["name"]],
+            "verbs": ["create"],
+        }
+    ]
+    kinds = {one["kind"] for one in render(SERVICE)}
+    assert not kinds & {"Secret", "Role"}, "each of its pods has an account"
 
 
 @pytest.mark.parametrize("overlay", [SIDECARS["replace"], KUBEADM_REPLACE], ids=["sidecar", "host"])

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from tests.e2e.objects import JSON
 
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
-_SHIPPED = tuple(
-    _MANIFESTS / folder / "rbac.yaml"
-    for folder in (
-        *("base", "components/bind", "components/quota", "components/preemption"),
-        *("components/eviction", "components/scale-down"),
-    )
+_SHIPPED = (
+    *(
+        _MANIFESTS / folder / "rbac.yaml"
+        for folder in (
+            *("base", "components/bind", "components/quota", "components/preemption"),
+            *("components/eviction", "components/scale-down"),
+        )
+    ),
+    # What it keeps the extender from doing, no test may need.
+    _MANIFESTS / "components/write-policy/policy.yaml",
 )
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
@@ -30,12 +35,14 @@ _PATHS = {
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
     "Role": f"{_RBAC}/namespaces/kube-system/roles",
     "RoleBinding": f"{_RBAC}/namespaces/kube-system/rolebindings",
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
 }
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 async def grant_shipped_role(api: Api, user: User) -> None:
-    """Create what the rbac.yaml files hold, unless it is there, and return once it is in force."""
+    """Create roles and policy, unless they are there, and return once the roles are in force."""
     things = [thing for file in _SHIPPED for thing in yaml.safe_load_all(file.read_text())]
     for thing in things:
         try:

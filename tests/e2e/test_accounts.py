@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from extender.kube.client import ApiClient
+from extender.kube.credentials import load_credentials
+from extender.tokens import RENEWAL_SECONDS, keep
 from tests.deploy.kustomize import render
 from tests.deploy.places import MANIFESTS, ROOT, SIDECAR
 from tests.deploy.starting import started, until_ready
@@ -19,6 +23,7 @@ from tests.e2e.controlplane.credentials import ADMIN, User
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
     from tests.e2e.controlplane.cluster import ControlPlane
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 SYSTEM = "/api/v1/namespaces/kube-system"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 PODS = f"{SYSTEM}/pods?labelSelector=app.kubernetes.io/name=affinity-scheduler"
+BOND = "affinity-extender-tokens"
 PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -51,13 +57,64 @@ async def admin(cluster: ControlPlane) -> AsyncIterator[Api]:
         yield api
 
 
-@pytest.fixture
-async def token(cluster: ControlPlane, admin: Api) -> str:
-    """Return what the sidecar mounts."""
-    path = f"{SYSTEM}/secrets/affinity-extender-token"
-    secret = await _until(lambda: admin.get(path), lambda found: "token" in found.get("data", {}))
-    assert base64.b64decode(secret["data"]["ca.crt"]) == cluster.credentials.ca.read_bytes()
-    return base64.b64decode(secret["data"]["token"]).decode()
+@pytest.fixture(scope="module")
+def token(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what the container beside the sidecar asks for, with what it may do."""
+    file = tmp_path_factory.mktemp("token") / "token"
+    asyncio.run(_write_token(cluster, file))
+    return file.read_text()
+
+
+async def _write_token(cluster: ControlPlane, file: Path) -> None:
+    """Keep the token of the shipped account until it is there for the first time."""
+    scheduler = cluster.kubeconfig(User("pod", token=await _own_token(cluster)))
+    written = asyncio.Event()
+    own = file.with_name("own")
+    own.mkdir()
+    for name in ("ca.crt", "namespace"):
+        (own / name).touch()
+
+    async def sleep(seconds: float) -> None:
+        if seconds == RENEWAL_SECONDS:
+            written.set()
+        await asyncio.sleep(seconds / 20)
+
+    async with ApiClient(await load_credentials(str(scheduler))) as client:
+        work = asyncio.create_task(
+            keep(client.post, "kube-system/affinity-extender", BOND, file, own=own, sleep=sleep)
+        )
+        async with asyncio.timeout(30):
+            await written.wait()
+        work.cancel()
+
+
+async def _own_token(cluster: ControlPlane) -> str:
+    """Return a token as the kubelet asks for it, bound to the first of the pods."""
+    async with Api.connected(cluster.server, ADMIN.token, cluster.credentials.ca) as admin:
+        found = await _until(lambda: admin.get(PODS), lambda found: len(found["items"]) == 2)
+        pod = found["items"][0]
+        sources = [
+            source["serviceAccountToken"]
+            for volume in pod["spec"]["volumes"]
+            for source in volume.get("projected", {}).get("sources", ())
+            if "serviceAccountToken" in source
+        ]
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"]}
+        (seconds,) = (source["expirationSeconds"] for source in sources)
+        spec = {"expirationSeconds": seconds, "boundObjectRef": bound}
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": spec,
+        }
+        path = f"{SYSTEM}/serviceaccounts/affinity-scheduler/token"
+        return str((await admin.create(path, request))["status"]["token"])
+
+
+def claims(token: str) -> dict[str, Any]:
+    """Return what a token says of itself."""
+    middle = token.split(".")[1]
+    return dict(json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4))))
 
 
 @pytest.fixture
@@ -67,11 +124,9 @@ async def extender(cluster: ControlPlane, token: str) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def scheduler(cluster: ControlPlane, admin: Api) -> AsyncIterator[Api]:
-    """Return a client with a token as the API server makes them for the pod's account."""
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    path = f"{SYSTEM}/serviceaccounts/affinity-scheduler/token"
-    token = (await admin.create(path, request))["status"]["token"]
+async def scheduler(cluster: ControlPlane) -> AsyncIterator[Api]:
+    """Return a client with the token of the pod's own account."""
+    token = await _own_token(cluster)
     async with Api.connected(cluster.server, token, cluster.credentials.ca) as api:
         yield api
 
@@ -99,17 +154,23 @@ async def test_each_container_has_one_token_and_the_sidecar_its_own(admin: Api) 
     spec = found["items"][0]["spec"]
     mounted = {
         container["name"]: [
-            volume
-            for mount in container["volumeMounts"]
-            for volume in spec["volumes"]
-            if mount["mountPath"] == PLACE and volume["name"] == mount["name"]
+            mount["name"] for mount in container["volumeMounts"] if mount["mountPath"] == PLACE
         ]
         for container in (*spec["initContainers"], *spec["containers"])
     }
-    (own,), (of_pod,) = mounted["affinity-extender"], mounted["kube-scheduler"]
-    assert own["secret"]["secretName"] == "affinity-extender-token"
-    assert "serviceAccountToken" in of_pod["projected"]["sources"][0]
-    assert spec["serviceAccountName"] == "affinity-scheduler"
+    assert mounted == {
+        "affinity-extender-token": ["scheduler-token"],
+        "affinity-extender": ["extender-token"],
+        "kube-scheduler": ["scheduler-token"],
+    }
+
+
+async def test_tokens_are_for_an_hour_and_bound(cluster: ControlPlane, token: str) -> None:
+    own = await _own_token(cluster)
+    for each, to in ((token, "secret"), (own, "pod")):
+        said = claims(each)
+        assert said["exp"] - said["iat"] == 3600
+        assert to in said["kubernetes.io"]
 
 
 @pytest.mark.parametrize("mode", ["assist", "shadow"])
@@ -148,3 +209,19 @@ async def test_what_only_the_scheduler_may_do_the_extender_may_not(
 ) -> None:
     assert await status(scheduler, call, body) == of_scheduler
     assert await status(extender, call, body) == 403
+
+
+async def test_the_scheduler_s_account_may_ask_for_no_other_token(scheduler: Api) -> None:
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    for name, expected in (("affinity-extender", 200), ("affinity-scheduler", 403)):
+        call = f"POST {SYSTEM}/serviceaccounts/{name}/token"
+        assert await status(scheduler, call, request) == expected
+
+
+async def test_without_the_secret_its_tokens_are_worth_nothing(admin: Api, extender: Api) -> None:
+    assert await status(extender, "GET /api/v1/nodes", None) == 200
+    await admin.delete(f"{SYSTEM}/secrets/{BOND}")
+    async with asyncio.timeout(30):
+        # The API server keeps what it knows of a token for some seconds.
+        while await status(extender, "GET /api/v1/nodes", None) != 401:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)

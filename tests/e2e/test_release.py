@@ -18,6 +18,7 @@ from tests.deploy.places import ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
 from tests.e2e.images import PINNED, unpacked
+from tests.unpacking import unpack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ def plugin(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Unpack what krew would, for this machine."""
     folder = tmp_path_factory.mktemp("plugin")
     with tarfile.open(dist / ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+        unpack(archive, folder)
     return folder
 
 

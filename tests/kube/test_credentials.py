@@ -21,6 +21,7 @@ from extender.kube.credentials import (
     in_cluster_credentials,
     kubeconfig_credentials,
     load_credentials,
+    namespace_of_context,
 )
 from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
@@ -300,6 +301,26 @@ async def test_choice_of_credentials(
     environ = {key: paths.get(value, value) for key, value in environ.items()}
     found = await load_credentials(paths["named"] if named else None, environ=environ)
     assert found.host == f"http://{host}:1"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_namespace_is_that_of_the_file_whose_credentials_are_taken(
+    tmp_path: Path, named: bool
+) -> None:
+    path = tmp_path / "config"
+    context = {"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "here"}}
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "c",
+                "contexts": [context],
+                "clusters": [{"name": "c", "cluster": {"server": "http://x:1"}}],
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    environ = {} if named else {"KUBECONFIG": str(path)}
+    assert namespace_of_context(str(path) if named else None, None, environ) == "here"
 
 
 async def test_pod_uses_its_service_account() -> None:

@@ -16,6 +16,9 @@ from tests.kube.fake_api import Json, answering, initial_events_end, line, sayin
 from tests.kube.rig import Rig, at
 from tests.kube.test_resources import PODS, placed, pod
 
+needs_depth = pytest.mark.skipif(
+    sys.version_info[:2] in {(3, 12), (3, 13)}, reason="with these the server refuses to run"
+)
 DEEP = 9_990
 """kube-apiserver takes 10,000; Python recurses 1,000 deep unless told otherwise."""
 
@@ -32,6 +35,7 @@ def nested(encoded: bytes) -> bytes:
     return encoded.replace(b'"nested"', b'{"f:a":' * DEEP + b"{}" + b"}" * DEEP)
 
 
+@needs_depth
 def test_a_python_that_cannot_decode_them_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_depth()
     monkeypatch.setattr(decoding, "MOST_NESTED", DEEP // 2)
@@ -39,6 +43,7 @@ def test_a_python_that_cannot_decode_them_is_refused(monkeypatch: pytest.MonkeyP
         check_depth()
 
 
+@needs_depth
 @pytest.mark.parametrize(
     "streams", [pytest.param(False, id="listed in pages"), pytest.param(True, id="streamed")]
 )

@@ -1,8 +1,5 @@
 {{/* The extender's configuration. */}}
 {{- define "affinity-extender.config" -}}
-{{- if hasKey .Values.config "mode" }}
-{{- fail "config.mode: set mode instead, by which the scheduler's file goes as well" }}
-{{- end }}
 {{- $config := dict
     "apiVersion" "affinity-extender.io/v1alpha1"
     "kind" "AffinityExtenderConfiguration"
@@ -17,6 +14,10 @@
 {{- if kindIs "map" .Values.annotations.namespaceSelector }}
 {{- $_ := set $config "annotations" .Values.annotations }}
 {{- end }}
+{{- if include "affinity-extender.prefix" . }}
+{{- $lease := dict "leaseName" (include "affinity-extender.name" .) }}
+{{- $_ := set $config "requiredDuringExecution" $lease }}
+{{- end }}
 {{- if eq .Values.form "service" }}
 {{- $folder := "/etc/affinity-extender-tls" }}
 {{- $_ := set $config "serving" (dict
@@ -24,15 +25,43 @@
     "tlsCertFile" (printf "%s/tls.crt" $folder)
     "tlsPrivateKeyFile" (printf "%s/tls.key" $folder)
     "clientCAFile" (printf "%s/ca.crt" $folder)
-    "allowedClientNames" (list "affinity-scheduler")) }}
+    "allowedClientNames" (list (include "affinity-extender.scheduler" .))) }}
 {{- end }}
 {{- mergeOverwrite $config (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
+{{/* Whether the extender may refuse nodes beside a scheduler that keeps to hard rules itself. */}}
+{{- define "affinity-extender.judges" -}}
+{{- if or .Values.quota.enabled (kindIs "map" .Values.annotations.namespaceSelector) }}true{{ end }}
+{{- end }}
+
+{{/* Where the scheduler's own plugins have to be off: the extender does the same. */}}
+{{- define "affinity-extender.pointsOff" -}}
+{{- dict "shadow" (list) "assist" (list "preScore" "score") "replace" (list "multiPoint")
+    | dig .Values.mode (list) | toJson }}
+{{- end }}
+{{- define "affinity-extender.pluginsOff" -}}
+{{- $plugins := .Values.config.plugins | default (list "InterPodAffinity") }}
+{{- $off := list }}
+{{- range list "InterPodAffinity" "NodeAffinity" }}
+{{- if has . $plugins }}{{ $off = append $off . }}{{ end }}
+{{- end }}
+{{- $off | toJson }}
+{{- end }}
+
 {{/* The second scheduler's configuration: scheduler-config/ has the reasons. */}}
 {{- define "affinity-extender.schedulerConfig" -}}
-{{- $off := dict "disabled" (list (dict "name" "InterPodAffinity")) }}
-{{- $profile := dict "schedulerName" "affinity-scheduler" }}
+{{- $name := include "affinity-extender.scheduler" . }}
+{{- $off := list }}
+{{- range include "affinity-extender.pluginsOff" . | fromJsonArray }}
+{{- $off = append $off (dict "name" .) }}
+{{- end }}
+{{- $profile := dict "schedulerName" $name }}
+{{- range include "affinity-extender.pointsOff" . | fromJsonArray }}
+{{- $plugins := $profile.plugins | default dict }}
+{{- $_ := set $plugins . (dict "disabled" $off) }}
+{{- $_ := set $profile "plugins" $plugins }}
+{{- end }}
 {{- $extender := dict
     "urlPrefix" "http://127.0.0.1:10280"
     "enableHTTPS" false
@@ -41,25 +70,23 @@
     "nodeCacheCapable" true
     "httpTimeout" "5s"
     "ignorable" (ne .Values.mode "replace") }}
-{{- $judges := or .Values.quota.enabled (kindIs "map" .Values.annotations.namespaceSelector) }}
+{{- $judges := include "affinity-extender.judges" . }}
 {{- if or (ne .Values.mode "assist") $judges }}
 {{- $_ := set $extender "filterVerb" "filter" }}
 {{- end }}
 {{- if or (eq .Values.mode "replace") (and (eq .Values.mode "assist") $judges) }}
 {{- $_ := set $extender "preemptVerb" "preempt" }}
 {{- end }}
-{{- if eq .Values.mode "assist" }}
-{{- $_ := set $profile "plugins" (dict "preScore" $off "score" $off) }}
-{{- else if eq .Values.mode "replace" }}
-{{- $_ := set $profile "plugins" (dict "multiPoint" $off) }}
+{{- if eq .Values.mode "replace" }}
 {{- $_ := set $extender "bindVerb" "bind" }}
 {{- end }}
 {{- if eq .Values.form "service" }}
 {{- $folder := "/etc/affinity-scheduler-tls" }}
-{{- $url := printf "https://affinity-extender.%s.svc:10280" .Release.Namespace }}
-{{- $_ := set $extender "urlPrefix" $url }}
+{{- $service := include "affinity-extender.name" . }}
+{{- $_ := set $extender "urlPrefix" (printf "https://%s:10280" $service) }}
 {{- $_ := set $extender "enableHTTPS" true }}
 {{- $_ := set $extender "tlsConfig" (dict
+    "serverName" (printf "%s.%s.svc" $service .Release.Namespace)
     "caFile" (printf "%s/ca.crt" $folder)
     "certFile" (printf "%s/tls.crt" $folder)
     "keyFile" (printf "%s/tls.key" $folder)) }}
@@ -71,7 +98,7 @@
     "clientConnection" $calls
     "leaderElection" (dict
       "leaderElect" true
-      "resourceName" "affinity-scheduler"
+      "resourceName" $name
       "resourceNamespace" .Release.Namespace)
     "profiles" (list $profile)
     "extenders" (list $extender) }}

@@ -1,11 +1,67 @@
-{{/* The extender's container: a sidecar, or in a pod of its own. */}}
-{{- define "affinity-extender.container" -}}
-{{- $onHost := eq .Values.form "k3s" -}}
-name: affinity-extender
+{{- define "affinity-extender.image" -}}
 image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
+{{- end }}
+
+{{/* A token of the pod's account, for an hour: that of automountServiceAccountToken may be for a year. */}}
+{{- define "affinity-extender.ownToken" -}}
+projected:
+  sources:
+    - serviceAccountToken:
+        path: token
+        expirationSeconds: 3600
+    - configMap:
+        name: kube-root-ca.crt
+        items:
+          - key: ca.crt
+            path: ca.crt
+    - downwardAPI:
+        items:
+          - path: namespace
+            fieldRef:
+              fieldPath: metadata.namespace
+{{- end }}
+
+{{/* Beside the sidecar: asks for the tokens of the extender's account. */}}
+{{- define "affinity-extender.tokenContainer" -}}
+{{- $folder := "/var/run/affinity-extender-token" }}
+name: affinity-extender-token
+{{ include "affinity-extender.image" . }}
+restartPolicy: Always
+args:
+  - token
+  - --account={{ include "affinity-extender.name" . }}
+  - --bound-to={{ include "affinity-extender.name" . }}-tokens
+  - --folder={{ $folder }}
+startupProbe:
+  exec:
+    command: [test, -s, {{ $folder }}/token]
+  periodSeconds: 1
+  timeoutSeconds: 5
+  failureThreshold: 300
+resources:
+  requests:
+    cpu: 5m
+    memory: 64Mi
+  limits:
+    memory: 128Mi
+securityContext:
+  {{- include "affinity-extender.containerSecurity" . | nindent 2 }}
+volumeMounts:
+  - name: scheduler-token
+    mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+    readOnly: true
+  - name: extender-token
+    mountPath: {{ $folder }}
+{{- end }}
+
+{{/* The extender's container: a sidecar, or in a pod of its own. */}}
+{{- define "affinity-extender.container" -}}
+{{- $onHost := eq .Values.form "k3s" -}}
+name: affinity-extender
+{{ include "affinity-extender.image" . }}
 {{- if eq .Values.form "sidecar" }}
 restartPolicy: Always
 {{- end }}
@@ -14,7 +70,7 @@ args:
   - --config=/etc/affinity-extender/config.yaml
   {{- if not $onHost }}
   # For the kubelet's probes, which come to the pod's address; the NetworkPolicy keeps others away.
-  - --ops-bind-address=0.0.0.0
+  - {{ dig "serving" "opsBindAddress" "0.0.0.0" .Values.config | print "--ops-bind-address=" | quote }}
   {{- end }}
 ports:
   {{- if ne .Values.form "sidecar" }}
@@ -62,12 +118,9 @@ volumeMounts:
   - name: extender-config
     mountPath: /etc/affinity-extender
     readOnly: true
-  {{- if eq .Values.form "sidecar" }}
-  # The API server puts the pod's token into no container that has something there.
   - name: extender-token
     mountPath: /var/run/secrets/kubernetes.io/serviceaccount
     readOnly: true
-  {{- end }}
   {{- if eq .Values.form "service" }}
   - name: tls
     mountPath: /etc/affinity-extender-tls

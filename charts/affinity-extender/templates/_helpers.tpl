@@ -1,26 +1,53 @@
+{{/* Every object's name begins with this, but in the release that is called as the chart: so several
+     releases get along in one cluster, and in one namespace. */}}
+{{- define "affinity-extender.prefix" -}}
+{{- if ne .Release.Name .Chart.Name }}{{ .Release.Name }}-{{ end }}
+{{- end }}
+{{- define "affinity-extender.name" -}}
+{{ include "affinity-extender.prefix" . }}affinity-extender
+{{- end }}
+{{/* The second scheduler: the name of its objects, and what pods write as schedulerName. */}}
+{{- define "affinity-extender.scheduler" -}}
+{{ include "affinity-extender.prefix" . }}affinity-scheduler
+{{- end }}
+
+{{/* A file of Kustomize with the names of this release, but for those of annotations and labels. */}}
+{{- define "affinity-extender.file" -}}
+{{- $prefix := include "affinity-extender.prefix" .root }}
+{{- $text := .root.Files.Get (print "manifests/" .file) }}
+{{- range list "affinity-extender" "affinity-scheduler" }}
+{{- $text = $text | replace . (print $prefix .) }}
+{{- end }}
+{{- $text | replace (print $prefix "affinity-extender.io") "affinity-extender.io" }}
+{{- end }}
+
 {{/* The labels of what belongs to the extender itself. */}}
 {{- define "affinity-extender.labels" -}}
-app.kubernetes.io/name: affinity-extender
-app.kubernetes.io/part-of: affinity-extender
+app.kubernetes.io/name: {{ include "affinity-extender.name" . }}
+app.kubernetes.io/part-of: {{ include "affinity-extender.name" . }}
 {{- end }}
 
 {{/* The labels of its pods. */}}
 {{- define "affinity-extender.podLabels" -}}
-app.kubernetes.io/name: affinity-extender
-app.kubernetes.io/component: extender
-app.kubernetes.io/part-of: affinity-extender
+{{ include "affinity-extender.selector" . }}
+app.kubernetes.io/part-of: {{ include "affinity-extender.name" . }}
 {{- end }}
 
 {{/* Who finds its pods. */}}
 {{- define "affinity-extender.selector" -}}
-app.kubernetes.io/name: affinity-extender
+app.kubernetes.io/name: {{ include "affinity-extender.name" . }}
 app.kubernetes.io/component: extender
 {{- end }}
 
 {{- define "affinity-extender.schedulerLabels" -}}
-app.kubernetes.io/name: affinity-scheduler
+app.kubernetes.io/name: {{ include "affinity-extender.scheduler" . }}
 app.kubernetes.io/component: scheduler
-app.kubernetes.io/part-of: affinity-extender
+app.kubernetes.io/part-of: {{ include "affinity-extender.name" . }}
+{{- end }}
+
+{{/* Whether the cluster has ValidatingAdmissionPolicies. */}}
+{{- define "affinity-extender.hasPolicies" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
 {{- end }}
 
 {{/* Whether there is a second scheduler. */}}
@@ -30,10 +57,10 @@ app.kubernetes.io/part-of: affinity-extender
 
 {{/* A ConfigMap's name ends with a hash of its content, so that a changed file rolls the pods. */}}
 {{- define "affinity-extender.configName" -}}
-affinity-extender-config-{{ include "affinity-extender.config" . | sha256sum | trunc 10 }}
+{{ include "affinity-extender.name" . }}-config-{{ include "affinity-extender.config" . | sha256sum | trunc 10 }}
 {{- end }}
 {{- define "affinity-extender.schedulerConfigName" -}}
-affinity-scheduler-config-{{ include "affinity-extender.schedulerConfig" . | sha256sum | trunc 10 }}
+{{ include "affinity-extender.scheduler" . }}-config-{{ include "affinity-extender.schedulerConfig" . | sha256sum | trunc 10 }}
 {{- end }}
 
 {{/* What every pod may do: little. */}}
