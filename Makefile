@@ -53,9 +53,9 @@ e2e e2e-all: image-tools
 endif
 
 .PHONY: system-tools image-tools image sbom
-system-tools: ## install what is no Python package: prometheus with its promtool, chromium and valgrind (Debian, as root)
-	@{ command -v promtool && command -v chromium && command -v valgrind; } >/dev/null || { apt-get -qq update && \
-	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus chromium valgrind >/dev/null; }
+system-tools: ## install what is no package of this Python: prometheus with its promtool, chromium, valgrind, Debian's own Python (as root)
+	@{ command -v promtool && command -v chromium && command -v valgrind && /usr/bin/python3 -c 'import ensurepip'; } >/dev/null 2>&1 || { apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus chromium valgrind python3-venv >/dev/null; }
 
 image-tools: ## install what builds the image: buildah and mmdebstrap (Debian, as root)
 	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || { apt-get -qq update && \
