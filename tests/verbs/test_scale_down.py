@@ -329,6 +329,51 @@ def test_corrections_make_that_so_again(
         assert is_even(scaled_down(costs, number), before), number
 
 
+places = st.one_of(st.none(), st.sampled_from(ZONES))
+
+
+@given(
+    st.lists(st.tuples(names, st.booleans()), min_size=1, max_size=24),
+    st.lists(st.tuples(names, places, st.booleans()), max_size=6),
+)
+def test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_of_order(
+    placed: Sequence[tuple[str, bool]], moves: Sequence[tuple[str, str | None, bool]]
+) -> None:
+    state = state_with()
+    assert state.replicas is not None
+    for number, (name, other) in enumerate(placed):
+        raw = spread(f"p{number}").owned_by("ReplicaSet/other" if other else "ReplicaSet/web-1")
+        state.upsert_pod(structs.replace(with_cost(state, read(raw), name), node=name))
+    settle(state)
+    for name, zone, gone in moves:
+        if gone:
+            state.remove_node(name)
+        labels = {HOST: name} if zone is None else {HOST: name, ZONE: zone}
+        state.upsert_node(model_node(node(name, labels)))
+    settle(state)
+    labels_of = state.nodes.labels
+    for owner in state.replicas:
+        costs = {
+            key: (labels_of(name).get(ZONE, name), cost)
+            for key, (name, cost) in costs_in(state).items()
+            if state.pods[key].controller == owner
+        }
+        before = Counter(zone for zone, _ in costs.values() if zone in ZONES)
+        if before.total() == len(costs):
+            for number in range(len(costs)):
+                assert is_even(scaled_down(costs, number), before), number
+
+
+def settle(state: ClusterState) -> None:
+    """Put the pods of the controllers that are noted in order, after which no others are out."""
+    assert state.replicas is not None
+    for owner in list(state.replicas.take_changed()):
+        for change in corrections(state, state.replicas.of(owner)):
+            carry_out(state, change)
+    for owner in state.replicas:
+        assert corrections(state, state.replicas.of(owner)) == []
+
+
 def carry_out(state: ClusterState, change: Correction) -> None:
     """Give a pod its new cost, as the watch shows it after the patch."""
     known = state.pod(*change.pod)
