@@ -38,6 +38,8 @@ SKEWED = (
     "2 of 3 nodes: the scheduler's default topology spread on zone: a has 1 of these pods, b has "
     "0, and at most 1 more is allowed; 1 fit"
 )
+TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+TAINTED = node("c1", {HOST: "c1", ZONE: "c"}, ROOM, [TAINT])
 FITS = "fits on 3 of 3 nodes"
 LACKING = (
     "3 of 3 nodes may fit; default topology spread constraints of its scheduler are not looked at "
@@ -57,6 +59,11 @@ def file_of(*profiles: Any) -> Any:
 
 def with_spec(raw: Any, **fields: Any) -> Pod:
     return Pod({**raw, "spec": raw["spec"] | fields})
+
+
+def with_owner(raw: Any, **fields: Any) -> Pod:
+    (owner,) = raw["metadata"]["ownerReferences"]
+    return Pod({**raw, "metadata": raw["metadata"] | {"ownerReferences": [owner | fields]}})
 
 
 Command = Callable[..., tuple[int, str]]
@@ -132,6 +139,24 @@ EXPLAINED: dict[str, tuple[Any, list[Any], int, str]] = {
         [WEB.owned_by("Rollout/web"), SERVICE],
         0,
         SKEWED,
+    ),
+    "a kind of the same name of another group": (
+        profile(BY_ZONE),
+        [with_owner(OWNED, apiVersion="example.com/v1"), SERVICE, SET],
+        0,
+        SKEWED,
+    ),
+    "a tainted node": (
+        profile(BY_ZONE),
+        [WEB, SERVICE, pod("other").labels(app="web").on("b1"), TAINTED],
+        1,
+        "c has 0, and at most 1 more is allowed",
+    ),
+    "a tainted node that is not to count": (
+        profile(BY_ZONE | {"nodeTaintsPolicy": "Honor"}),
+        [WEB, SERVICE, pod("other").labels(app="web").on("b1"), TAINTED],
+        0,
+        "fits on 3 of 4 nodes",
     ),
 }
 

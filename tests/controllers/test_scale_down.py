@@ -169,6 +169,16 @@ async def test_only_the_leader_writes_and_who_takes_the_lead_looks_at_all() -> N
     assert await rig.after(SETTLE) == [FILLED]
 
 
+async def test_who_takes_the_lead_again_looks_at_what_it_had_set_aside() -> None:
+    rig = Rig(*IN_ORDER[1:])
+    await rig.after(LOOK_SECONDS)
+    rig.leader.leads = False
+    assert await rig.after(2 * SETTLE) == []
+    rig.leader.leads = True
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [FILLED]
+
+
 async def test_who_loses_the_lead_stops_at_once() -> None:
     rig = Rig(replica("p1"), replica("p2"))
 

@@ -19,7 +19,9 @@ from extender.model.workload import DeletionCost
 from extender.verbs.scale_down import (
     MOST_REPLICAS,
     MOST_TERMS,
+    STEP,
     Correction,
+    Ranks,
     corrections,
     domains,
     topologies,
@@ -239,6 +241,22 @@ def test_as_few_pods_as_can_be_are_put_in_order(
 def test_those_that_are_not_alone_on_their_host_get_the_higher_ranks() -> None:
     pods = [spread(f"p{number}").on(name) for number, name in enumerate(["a0", "a0", "a1"])]
     assert corrected(*pods) == {"p0": -1001, "p2": -2001, "p1": -3002}
+
+
+def test_where_first_and_second_rank_disagree_the_order_on_the_host_stays() -> None:
+    pods = [costing(spread("p0"), -4002).on("a0"), costing(spread("p1"), -5001).on("a0")]
+    assert corrected(*pods) == {"p1": -1001, "p0": -2002}
+
+
+def test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone() -> None:
+    state = state_with()
+    first = read(spread("p").on("a0"))
+    for number in range(1, STEP):
+        cost = DeletionCost(Ranks(number, number).cost, given=True)
+        made = structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}")
+        state.upsert_pod(made.with_status(deletion_cost=cost))
+    cost = cost_on(state, spread("last"), "a0")
+    assert (cost, Ranks.of(cost).first) == (-1_000_999, STEP)
 
 
 def test_what_its_user_has_written_is_left_alone() -> None:

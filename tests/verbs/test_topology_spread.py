@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from extender.verbs.filtering import judge
 from extender.verbs.node_room import NodeResourcesFit
 from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.victims import candidates
+from extender.wire.objects import PodReader
 from tests.builders import (
     HOST,
     ZONE,
@@ -193,6 +195,13 @@ def test_what_is_said_of_a_domain_with_too_many() -> None:
     )
     [miss] = found.near_misses
     assert str(miss) == "2 nodes in zone a with 2 fewer of these pods in a"
+
+
+def test_a_placed_pod_on_its_way_out_is_not_taken_off_twice_for_its_own_constraint() -> None:
+    going = Pod(new(spread())).on("a1").being_deleted()
+    asked = PodReader(requirements=True).read(json.dumps(going).encode())
+    question = Question(asked, ["a1", "a2", "b1"], [PodTopologySpread()])
+    assert at_once(explaining(state_of(NODES, [], [going]), question)).groups == []
 
 
 def test_as_few_pods_as_possible_are_evicted_for_even_spread() -> None:

@@ -39,7 +39,7 @@ def replicas(made: Pod, on: Sequence[str], owner: str = "ReplicaSet/web-old") ->
     pods = []
     for number, name in enumerate(on):
         each = Pod(old | {"metadata": old["metadata"] | {"name": f"web-{number}"}})
-        pods.append(each.uid(f"u{number}").on(name))
+        pods.append(each.uid(f"u{number}").on(name) if name else each.uid(f"u{number}"))
     return pods
 
 
@@ -104,6 +104,32 @@ def test_it_says_who_waits_for_whom() -> None:
     )
     assert update.waits == ["default/web-new-1"]
     assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "gone"),
+    [(1, ["web-2"]), (2, ["web-2", "web-3"]), (3, ["web-2", "web-3", "web-0"])],
+)
+def test_old_pods_that_wait_go_first_and_do_not_count_as_available(
+    unavailable: int, gone: list[str]
+) -> None:
+    made = template(apart=False)
+    old = replicas(made, ["n0", "n1", "", ""])
+    scheduler = scheduler_of(nodes(2, ROOM | {"pods": "1"}), [], old)
+    limits = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": unavailable}}
+    update = updated(scheduler, "Deployment", made, replicas=4, strategy=limits)
+    assert [each.pod.partition("/")[2] for each in update.steps[0].removed] == gone
+
+
+def test_of_old_pods_the_one_that_shares_its_node_with_a_new_one_goes_first() -> None:
+    made = template(apart=False)
+    (small,), (_, large) = nodes(1, ROOM | {"pods": "1"}), nodes(2)
+    scheduler = scheduler_of([small, large], [], replicas(made, ["n0", "n1"]))
+    update = updated(scheduler, "Deployment", made, replicas=2, strategy=SURGE)
+    assert [each.pod for step in update.steps for each in step.removed] == [
+        "default/web-1",
+        "default/web-0",
+    ]
 
 
 def test_a_stateful_set_stops_at_the_first_pod_that_finds_no_node() -> None:

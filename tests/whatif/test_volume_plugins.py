@@ -81,6 +81,10 @@ def everywhere(event: str) -> dict[str, list[str]]:
     return {"a": [event], "b": [event]}
 
 
+OF_CLASSES = [
+    volume("silver", IN_X, volumeAttributesClassName="silver"),
+    volume("gold", IN_Y, volumeAttributesClassName="gold"),
+]
 LOST = {**bound("data", "v"), "status": {"phase": "Lost"}}
 BINDING = [
     case("a pod without claims fits everywhere", [], pod("new"), {}),
@@ -161,6 +165,30 @@ BINDING = [
         ],
         using("large", "small"),
         {"b": [NONE]},
+    ),
+    case(
+        "the smaller claim chooses first, as there may be less for it to choose from",
+        [
+            claim("large", size="3Gi"),
+            claim("small", selector={"matchLabels": {"disk": "fast"}}),
+            BY_HAND,
+            volume("five", labels={"disk": "fast"}),
+            volume("six", size="6Gi"),
+        ],
+        using("large", "small"),
+        {},
+    ),
+    case(
+        "a volume of another attributes class will not do",
+        [claim("data", volumeAttributesClassName="gold"), BY_HAND, *OF_CLASSES],
+        using("data"),
+        {"a": [NONE]},
+    ),
+    case(
+        "nor one of any for a claim of none",
+        [claim("data"), BY_HAND, *OF_CLASSES],
+        using("data"),
+        everywhere(NONE),
     ),
     case(
         "a volume that is bound beforehand is taken where it is",
