@@ -16,8 +16,8 @@ from extender.model.keys import Key
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
 from extender.model.workload import DeletionCost
+from extender.verbs import scale_down
 from extender.verbs.scale_down import (
-    MOST_REPLICAS,
     MOST_TERMS,
     STEP,
     Correction,
@@ -123,6 +123,11 @@ def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
             (),
             id="too many terms",
         ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(1, *[term(ZONE, WEB)] * MOST_TERMS),
+            (ZONE,),
+            id="as many terms as are looked at",
+        ),
     ],
 )
 def test_topologies_are_those_over_which_a_pod_keeps_from_its_like(
@@ -186,14 +191,49 @@ def test_whoever_names_the_controller_of_another_namespace_takes_no_rank_there()
     assert cost_on(state, spread("mine"), "a0") == -1001
 
 
-def test_pods_of_very_many_get_none() -> None:
-    state = state_with()
-    first = read(costing(spread("p"), -1001).on("a0"))
-    for number in range(MOST_REPLICAS + 1):
-        state.upsert_pod(structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}"))
-    assert cost_on(state, spread("last"), "a0") is None
+@pytest.mark.parametrize(
+    ("number", "cost", "corrected"),
+    [(2, -3003, True), (3, None, True), (4, None, False)],
+    ids=["one too few", "as many as are ranked", "one too many"],
+)
+def test_pods_of_very_many_get_none(
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    cost: int | None,
+    corrected: bool,
+) -> None:
+    monkeypatch.setattr(scale_down, "MOST_REPLICAS", 3)
+    costs = (-1001, -2002, None, None)
+    pods = [spread(f"p{each}").on("a0") for each in range(number)]
+    found = [
+        made if cost is None else costing(made, cost)
+        for made, cost in zip(pods, costs, strict=False)
+    ]
+    state = state_with(*found)
+    assert cost_on(state, spread("last"), "a0") == cost
+    state.upsert_pod(read(costing(spread("p0"), -9000).on("a0")))
     assert state.replicas is not None
-    assert corrections(state, state.replicas.of(next(iter(state.replicas)))) == []
+    (owner,) = state.replicas
+    assert bool(corrections(state, state.replicas.of(owner))) is corrected
+
+
+def test_a_pod_that_is_asked_about_again_does_not_hold_a_rank_against_itself() -> None:
+    state = state_with()
+    state.reserve(with_cost(state, read(spread("p")), "a0"), "a0", 10.0)
+    assert cost_on(state, spread("p"), "a1") == -1001
+
+
+def test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order() -> None:
+    state = ClusterState(annotations=None, deletion_costs=True)
+    state.upsert_node(model_node(NODES["a0"]))
+    raw = annotated(
+        pod("p").labels(app="web").owned_by("ReplicaSet/web-1").on("a0"),
+        {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}},
+    )
+    state.upsert_pod(read(Pod(raw)))
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    assert corrections(state, state.replicas.of(owner)) == []
 
 
 def test_where_nobody_asks_for_costs_there_are_none() -> None:
@@ -243,6 +283,10 @@ def test_those_that_are_not_alone_on_their_host_get_the_higher_ranks() -> None:
     assert corrected(*pods) == {"p0": -1001, "p2": -2001, "p1": -3002}
 
 
+def test_a_rank_on_a_host_that_a_pod_in_order_has_is_given_to_no_other() -> None:
+    assert corrected(costing(spread("p0"), -1001).on("a0"), spread("p1").on("a0")) == {"p1": -2002}
+
+
 def test_where_first_and_second_rank_disagree_the_order_on_the_host_stays() -> None:
     pods = [costing(spread("p0"), -4002).on("a0"), costing(spread("p1"), -5001).on("a0")]
     assert corrected(*pods) == {"p1": -1001, "p0": -2002}
@@ -274,6 +318,16 @@ def test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank() -> None:
     changed = corrections(state, state.replicas.of(owner))
     assert [each.pod.key for each in changed] == ["default/late"]
     assert changed[0].cost == -3001
+
+
+def test_a_pod_that_is_not_known_to_be_bound_gets_no_other_rank() -> None:
+    state = state_with(costing(spread("bound"), -1001).on("a0"), spread("asked"))
+    asked = read(spread("asked")).with_status(deletion_cost=DeletionCost(-9001, given=True))
+    state.reserve(asked, "a1", 10.0)
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    assert len(state.replicas.of(owner)) == 2
+    assert corrections(state, state.replicas.of(owner)) == []
 
 
 def scaled_down(placed: dict[str, tuple[str, int]], number: int) -> Counter[str]:
