@@ -13,11 +13,10 @@ from clusterload.measurements import METHODS, Outcome
 from clusterload.measurements.startup import PodStartupLatency
 from clusterload.measurements.throughput import SchedulingThroughput, scheduled_pods, throughput
 from clusterload.parameters import Parameters
-from clusterload.watching import Watch
+from clusterload.watching import Pulse, Watch
 from clusterload.workloads import Pod, describe
 from extender.errors import ExtenderError
 from tests.clusterload.small_cluster import DEPLOYMENTS, PODS, seen
-from tests.kube.pulse import Pulse
 
 if TYPE_CHECKING:
     from clusterload.measurements import Surroundings

@@ -296,9 +296,9 @@ def test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone() -> None:
     state = state_with()
     first = read(spread("p").on("a0"))
     for number in range(1, STEP):
-        cost = DeletionCost(Ranks(number, number).cost, given=True)
+        given = DeletionCost(Ranks(number, number).cost, given=True)
         made = structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}")
-        state.upsert_pod(made.with_status(deletion_cost=cost))
+        state.upsert_pod(made.with_status(deletion_cost=given))
     cost = cost_on(state, spread("last"), "a0")
     assert (cost, Ranks.of(cost).first) == (-1_000_999, STEP)
 
