@@ -69,9 +69,11 @@ def test_a_drained_pod_without_another_node_waits() -> None:
 
 def test_pods_of_daemon_sets_stay_on_a_drained_node_and_bare_ones_are_lost() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), pod("bare").on("a1")]
-    scheduler = scheduler_of(NODES, [], there)
+    static = pod("static").owned_by("Node/a1").on("a1")
+    scheduler = scheduler_of(NODES, [], [*there, static])
     step = at_once(drain(scheduler, ["a1"]))
-    assert where(scheduler) == {"agent": "a1"}
+    assert where(scheduler) == {"agent": "a1", "static": "a1"}
+    assert scheduler.state.node_resources.allocatable("a1").taints == (CORDONED,)
     assert [(each.pod, each.after) for each in step.removed] == [("default/bare", After.GONE)]
 
 
@@ -143,6 +145,13 @@ def test_new_nodes_are_like_the_old_one_with_its_daemons() -> None:
     assert step.waiting == []
 
 
+def test_new_nodes_have_names_that_no_node_has() -> None:
+    scheduler = scheduler_of([*NODES, node("b1-1", {}, ROOM)], [], [])
+    at_once(add_nodes(scheduler, 2, "b1"))
+    assert scheduler.state.nodes.keys() == {"a1", "a2", "b1", "b1-1", "b1-2", "b1-3"}
+    assert not scheduler.state.nodes.labels("b1-1")
+
+
 def test_new_nodes_like_a_cordoned_one_take_pods() -> None:
     cordoned = node("c1", {HOST: "c1"}, ROOM, [{"key": CORDONED.key, "effect": CORDONED.effect}])
     cordoned["spec"]["unschedulable"] = True
@@ -181,6 +190,14 @@ def test_there_is_an_end_to_until_full() -> None:
     scheduler = scheduler_of(NODES, [], [])
     step = at_once(fill(scheduler, "it", applied("Deployment", pod("t")).make, most=2))
     assert (len(step.placed), step.notes) == (2, ["stopped after 2 pods: more would fit"])
+
+
+def test_what_is_left_of_pods_without_rules_is_told_by_zone() -> None:
+    scheduler = scheduler_of(NODES, [], [web("w0").on("a1"), web("w1").on("b1")])
+    old = members(scheduler)
+    step = at_once(scale(scheduler, "it", old, 1, as_applied(_identity(), old[0], 2).make))
+    assert step.scaled is not None
+    assert step.scaled.left == {ZONE: {"a": 0, "b": 1}}
 
 
 def members(scheduler: Scheduler) -> list[ModelPod]:

@@ -78,6 +78,15 @@ def test_each_is_tried_as_if_the_others_had_not_been() -> None:
     assert at_once(lose(scheduler, found["b"], "b")).waiting == again[1].waiting
 
 
+def test_a_budget_that_one_trial_uses_up_is_whole_in_the_next() -> None:
+    there = [*spread()[:1], *spread()[2:]]
+    small = [NODES[0], NODES[2]]
+    scheduler = limited(scheduler_of(small, [], there), 1)
+    found = {"a1": ["a1"], "b1": ["b1"]}
+    step = at_once(try_each(scheduler, Step("each"), found, drain, Allowances(scheduler)))
+    assert [[*each.blocked] for each in step.trials or ()] == [[], []]
+
+
 def test_a_pod_that_is_being_deleted_is_nobodys_loss() -> None:
     leaving = [web("w0").on("a1"), pod("bare").on("a1")]
     for each in leaving:

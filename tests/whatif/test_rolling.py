@@ -119,6 +119,8 @@ def test_old_pods_that_wait_go_first_and_do_not_count_as_available(
     limits = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": unavailable}}
     update = updated(scheduler, "Deployment", made, replicas=4, strategy=limits)
     assert [each.pod.partition("/")[2] for each in update.steps[0].removed] == gone
+    running = {"default/web-0", "default/web-1"} - {f"default/{name}" for name in gone}
+    assert {*update.kept} <= running, "old pods that wait keep no other from a node"
 
 
 def test_of_old_pods_the_one_that_shares_its_node_with_a_new_one_goes_first() -> None:
@@ -130,6 +132,32 @@ def test_of_old_pods_the_one_that_shares_its_node_with_a_new_one_goes_first() ->
         "default/web-1",
         "default/web-0",
     ]
+
+
+def test_only_the_old_pods_are_named_that_keep_the_new_one_away() -> None:
+    tiny = node("n2", {}, ROOM | {"cpu": "200m"})
+    old = replicas(template(apart=False), ["n0", "n1", "n2"])
+    scheduler = scheduler_of([*nodes(2), tiny], [], old)
+    made = template().requests(cpu="1")
+    update = updated(scheduler, "Deployment", made, replicas=3, strategy=SURGE)
+    assert update.kept == ["default/web-0", "default/web-1"]
+
+
+def test_all_old_pods_are_gone_before_a_recreated_one_comes() -> None:
+    old = replicas(template(), ["n0", "n1", "n2"])
+    scheduler = scheduler_of(nodes(3), [], old)
+    strategy = {"type": "Recreate"}
+    update = updated(scheduler, "Deployment", template(), replicas=2, strategy=strategy)
+    assert [(len(each.removed), len(each.created)) for each in update.steps] == [(3, 0), (0, 2)]
+
+
+def test_a_daemon_set_with_room_surges_on_every_node() -> None:
+    made = template(apart=False)
+    scheduler = scheduler_of(nodes(3), [], replicas(made, ["n0", "n1", "n2"], "DaemonSet/web"))
+    strategy = {"rollingUpdate": {"maxSurge": 1}}
+    update = updated(scheduler, "DaemonSet", made, updateStrategy=strategy)
+    assert [len(each.removed) for each in update.steps] == [0, 1, 0, 1, 0, 1]
+    assert update.stuck is None
 
 
 def test_a_stateful_set_stops_at_the_first_pod_that_finds_no_node() -> None:
