@@ -373,6 +373,12 @@ def test_which_volume_made_by_hand_suits_a_claim(
 
 MAKING = [
     case(
+        "a class that allows a place without labels allows none",
+        [claim("data"), storage_class("wait", allowedTopologies=[{}])],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
         "where its driver says nothing of room there is room",
         [claim("data"), WAIT, tracking(storageCapacity=False)],
         using("data"),
@@ -495,6 +501,24 @@ RBD = {"monitors": ["a", "b"], "pool": "bar", "image": "foo"}
         pytest.param(
             {"rbd": RBD}, {"rbd": RBD | {"monitors": ["c"]}}, True, id="no monitor shared"
         ),
+        pytest.param(
+            {"gcePersistentDisk": GCE},
+            {"gcePersistentDisk": GCE | READ_ONLY},
+            False,
+            id="the other one writes",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": GCE | READ_ONLY},
+            {"gcePersistentDisk": GCE},
+            False,
+            id="the new one writes",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "foo"}},
+            {"awsElasticBlockStore": {"volumeID": "foo"}},
+            True,
+            id="the same name of another kind",
+        ),
         pytest.param({"emptyDir": {}}, {"emptyDir": {}}, True, id="volumes without restrictions"),
     ],
 )
@@ -545,6 +569,13 @@ def csi(name: str) -> Json:
     return volume(name, csi={"driver": DRIVER, "volumeHandle": name})
 
 
+def attached(name: str) -> Json:
+    """Build what says that a volume is attached to node a."""
+    source = {"persistentVolumeName": name}
+    spec = {"nodeName": "a", "attacher": DRIVER, "source": source}
+    return {"kind": "VolumeAttachment", "metadata": {"name": f"of-{name}"}, "spec": spec}
+
+
 COUNT = Reason.VOLUME_COUNT.value
 ATTACHED = [bound("one", "v1"), csi("v1"), bound("two", "v2"), csi("v2"), WAIT]
 
@@ -564,25 +595,32 @@ ATTACHED = [bound("one", "v1"), csi("v1"), bound("two", "v2"), csi("v2"), WAIT]
             [
                 limited("a", 2),
                 csi("v3"),
-                {
-                    "kind": "VolumeAttachment",
-                    "metadata": {"name": "left"},
-                    "spec": {
-                        "nodeName": "a",
-                        "attacher": DRIVER,
-                        "source": {"persistentVolumeName": "v3"},
-                    },
-                },
+                attached("v3"),
             ],
             using("two"),
             False,
             id="one that is attached still, though its pod has gone",
+        ),
+        pytest.param(
+            [limited("a", 2), attached("v1")],
+            using("two"),
+            True,
+            id="one that is used and attached counts once",
         ),
     ],
 )
 def test_node_volume_limits(objects: list[Json], asked: Json, fits: bool) -> None:
     state = state_of(*ATTACHED, using("one", name="old").on("a"), *objects)
     assert refusals(state, asked) == ({} if fits else {"a": [COUNT]})
+
+
+def test_a_disk_without_a_claim_counts_against_the_limit_of_its_driver() -> None:
+    driver = {"name": "pd.csi.storage.gke.io", "nodeID": "a", "allocatable": {"count": 1}}
+    has = {"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [driver]}}
+    old = with_volumes({"gcePersistentDisk": {"pdName": "old"}}, name="old").on("a")
+    asked = with_volumes({"gcePersistentDisk": {"pdName": "new"}})
+    assert refusals(state_of(has, old), asked) == {"a": [COUNT]}
+    assert refusals(state_of(has, old), {**old, "metadata": asked["metadata"]})["a"] == [CONFLICT]
 
 
 def test_a_volume_of_a_nominated_pod_is_no_new_one_where_that_counts_first() -> None:

@@ -23,6 +23,7 @@ from tests.volumes import (
     claim,
     limited,
     put,
+    storage_class,
     using,
     volume,
     with_volumes,
@@ -176,6 +177,28 @@ def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
     made = ledger_of(scheduler.state).claims
     assert sorted(made) == ["default/data-db-0", "default/data-db-1"]
     assert all(each.bound and each.storage_class == "wait" for each in made.values())
+
+
+@pytest.mark.parametrize(("named", "expected"), [(None, "wait"), ("", ""), ("fast", "fast")])
+def test_a_claim_that_names_no_class_is_of_the_one_by_default(
+    named: str | None, expected: str
+) -> None:
+    spec = {} if named is None else {"storageClassName": named}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(storage_class("fast"), storage_class("slow"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    (made,) = ledger_of(scheduler.state).claims.values()
+    assert made.storage_class == expected
+
+
+def test_a_volume_is_made_where_its_class_allows_it_if_the_driver_says_nothing() -> None:
+    only_y = [{"matchLabelExpressions": [{"key": ZONE, "values": ["y"]}]}]
+    scheduler = cluster(claim("data", "placed"), storage_class("placed", allowedTopologies=only_y))
+    assert placed(scheduler, using("data").owned_by("ReplicaSet/web")) == ["y1"]
+    at_once(lose(scheduler, ["y1"], "zone=y"))
+    assert why(scheduler) == ["volume: claim data is bound to a volume in zone y"]
 
 
 def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
