@@ -163,6 +163,49 @@ def test_the_emptier_node_is_taken() -> None:
     assert placed.node == "empty"
 
 
+def _taken(nodes: Sequence[Json], there: Sequence[Json], new: Json) -> set[str | None]:
+    """Return the nodes that a pod takes, whatever the seed."""
+    seeds = range(12)
+    return {_placements(scheduler_of(nodes, [], [*there, new], seed))[0].node for seed in seeds}
+
+
+def test_a_pod_that_requests_nothing_takes_some_room_all_the_same() -> None:
+    large = node("large", {HOST: "large"}, ROOM | {"cpu": "9"})
+    small = node("small", {HOST: "small"}, ROOM)
+    assert _taken([large, small], [], pod("p")) == {"large"}
+    there = pod("there").requests(cpu="0", memory="0").on("large")
+    empty = node("empty", {HOST: "empty"}, ROOM | {"cpu": "9"})
+    assert _taken([large, empty], [there], pod("p")) == {"empty"}
+
+
+def test_a_pod_goes_where_it_evens_out_cpu_and_memory() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("of-cpu", "of-memory")]
+    there = [
+        pod("a").requests(cpu="1", memory="1").on("of-cpu"),
+        pod("b").requests(cpu="1m", memory="2Gi").on("of-memory"),
+    ]
+    assert _taken(nodes, there, pod("p").requests(cpu="100m", memory="2Gi")) == {"of-cpu"}
+
+
+def test_a_node_of_which_nothing_is_known_has_each_port_once() -> None:
+    there = pod("there").host_port(80).on("n")
+    nodes = [node("n", {HOST: "n"})]
+    assert _placements(scheduler_of(nodes, [], [there, pod("p").host_port(80)])) == []
+    assert _placements(scheduler_of(nodes, [], [there, pod("p").host_port(81)])) != []
+
+
+def test_a_nominated_pod_that_waits_for_company_keeps_its_room() -> None:
+    held = pod("held").priority(5).requests(cpu="2").nominated("n")
+    near = held.affinity(term(HOST, selector(app="db")))
+    lesser = pod("p").requests(cpu="1")
+    assert _placements(scheduler_of([node("n", {HOST: "n"}, ROOM)], [], [near, lesser])) == []
+
+
+def test_a_pod_that_goes_before_it_has_a_node_gets_none() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    assert _placements(scheduler_of(nodes, [], [pod("p").being_deleted()])) == []
+
+
 def test_a_preference_for_company_outweighs_room() -> None:
     nodes = [node(name, {HOST: name}, ROOM) for name in ("full", "empty")]
     there = pod("there").labels(app="web").requests(cpu="500m").on("full")

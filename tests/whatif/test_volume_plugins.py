@@ -110,7 +110,7 @@ FREE_SPACE = Reason.STORAGE.value
 ONLY_Y = storage_class(
     "wait", allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE, "values": ["y"]}]}]
 )
-IN_TREE = {"gcePersistentDisk": {"pdName": "foo"}}
+IN_TREE: dict[str, Any] = {"gcePersistentDisk": {"pdName": "foo"}}
 EPHEMERAL = with_volumes({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
 OF_NEW = [{"kind": "Pod", "name": "new", "uid": "default-new", "controller": True}]
 BOUND_EPHEMERAL = with_metadata(bound("new-v0", "v"), ownerReferences=OF_NEW)

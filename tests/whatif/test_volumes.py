@@ -18,6 +18,7 @@ from tests.volumes import (
     AT_ONCE,
     BY_HAND,
     IN_X,
+    IN_Y,
     WAIT,
     bound,
     claim,
@@ -76,6 +77,12 @@ def placed(scheduler: Scheduler, *pods: Json) -> list[str | None]:
         key = read(raw).key
         found.append(scheduler.state.pods[key].node)
     return found
+
+
+def in_zone_of(name: str | None) -> list[str]:
+    """Return the nodes of a node's zone."""
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in NODES}
+    return [each for each in labels if labels[each][ZONE] == labels[str(name)][ZONE]]
 
 
 def settle(scheduler: Scheduler) -> None:
@@ -148,6 +155,13 @@ def test_what_an_unbound_claim_waits_for(asked: Json, there: tuple[Json, ...], s
     assert why(scheduler) == [f"volume: claim {said}"]
 
 
+def test_a_pod_that_differs_in_its_claim_alone_is_looked_at_for_itself() -> None:
+    taken = volume("v", IN_Y, claimRef={"namespace": "default", "name": "one"})
+    scheduler = cluster(claim("none"), bound("one", "v"), BY_HAND, taken)
+    pods = (using("none", name="p1"), using("one", name="p2"))
+    assert placed(scheduler, *pods) == [None, "y1"]
+
+
 def test_a_claim_for_one_pod_alone_is_taken_by_the_first() -> None:
     scheduler = cluster(bound("data", "v", accessModes=["ReadWriteOncePod"]), volume("v"))
     first, second = placed(scheduler, using("data", name="p1"), using("data", name="p2"))
@@ -205,10 +219,23 @@ def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
     template = {"spec": {"storageClassName": "wait"}}
     own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
     scheduler = cluster(*drivers("x1", "x2", "y1"))
-    placed(scheduler, own)
-    at_once(lose(scheduler, ["x1", "x2"], "zone=x"))
+    [first] = placed(scheduler, own)
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
     settle(scheduler)
-    assert scheduler.state.pods["default/new"].node == "y1"
+    [second] = {each.node for each in scheduler.state.pods.values()}
+    assert {str(first)[0], str(second)[0]} == {"x", "y"}
+
+
+def test_the_claim_of_a_stateful_set_stays_when_its_pod_goes() -> None:
+    templates = [{"metadata": {"name": "data"}, "spec": {}}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    settle(scheduler)
+    [first] = {each.node for each in scheduler.state.pods.values()}
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
+    assert [each.key for each in scheduler.waiting] == ["default/db-0"]
 
 
 def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
