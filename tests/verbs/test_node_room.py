@@ -171,9 +171,18 @@ def test_whether_pods_that_go_might_help(
 
 def test_a_pod_frees_its_place_on_its_own_node_alone() -> None:
     there = pod("there").requests(cpu="3").on("b")
-    state = state_of([A, B], [], [ITSELF.on("a"), there])
-    assert NodeFit(state, model_pod(ITSELF.on("a")), "a").fits
-    assert not NodeFit(state, model_pod(ITSELF.on("a")), "b").fits
+    mine = asks(cpu="3").on("a")
+    state = state_of([A, B], [], [mine, there])
+    assert NodeFit(state, model_pod(mine), "a").fits
+    assert not NodeFit(state, model_pod(mine), "b").fits
+
+
+def test_who_has_the_port_of_a_pod_is_another() -> None:
+    other = pod("other").host_port(80).on("a")
+    state = state_of([A], [], [ITSELF.on("a"), other])
+    question = Question(model_pod(ITSELF.on("a")), ["a"], [PORTS])
+    [group] = at_once(explaining(state, question)).groups
+    assert group.cause == "host port 80/TCP taken by default/other"
 
 
 def test_the_largest_of_the_nodes_that_are_too_small_is_named() -> None:

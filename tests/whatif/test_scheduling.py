@@ -17,7 +17,7 @@ from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
 from tests.node_oracle import node_refusals
-from tests.whatif.cases import ROOM, Json, asking, scheduler_of, with_room
+from tests.whatif.cases import ROOM, TAINT, Json, asking, scheduler_of, with_room
 
 AMOUNTS = {"100m": 100, "600m": 600, "1500m": 1500, "2": 2000, "1Gi": 1}
 
@@ -305,6 +305,22 @@ def test_a_more_important_pod_evicts_others_which_wait_then() -> None:
         ("default/lesser", "default/p")
     ]
     assert [each.key for each in scheduler.waiting] == ["default/lesser"]
+
+
+def test_a_pod_that_differs_in_what_it_tolerates_alone_is_looked_at_for_itself() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM, [TAINT])]
+    tolerating = pod("q")
+    tolerating["spec"]["tolerations"] = [{"key": TAINT["key"], "operator": "Exists"}]
+    placed = _placements(scheduler_of(nodes, [], [pod("p"), tolerating]))
+    assert [each.pod for each in placed] == ["default/q"]
+
+
+def test_room_that_victims_leave_is_for_pods_that_were_looked_at_before() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    modest = pod("modest").priority(9).never_preempts().requests(cpu="1")
+    there = [pod("lesser").requests(cpu="2").on("n"), modest]
+    scheduler = scheduler_of(nodes, [], [*there, pod("p").priority(5).requests(cpu="1")])
+    assert [each.pod for each in _placements(scheduler)] == ["default/p", "default/modest"]
 
 
 def test_a_pod_that_never_preempts_waits() -> None:

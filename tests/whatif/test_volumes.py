@@ -238,6 +238,14 @@ def test_the_claim_of_a_stateful_set_stays_when_its_pod_goes() -> None:
     assert [each.key for each in scheduler.waiting] == ["default/db-0"]
 
 
+@pytest.mark.parametrize(("asked", "known"), [(claim("data"), True), (bound("data", "v"), False)])
+def test_where_no_claim_of_the_files_has_a_volume_there_is_none(asked: Json, known: bool) -> None:
+    scheduler = scheduler_of(NODES, [], ())
+    put(scheduler.state, [asked], kinds=())
+    ledger_of(scheduler.state).files_read({"PersistentVolumeClaim"})
+    assert ledger_of(scheduler.state).knows_volumes is known
+
+
 def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
     scheduler = scheduler_of(NODES, [], ())
     [node_of_it] = placed(scheduler, using("data"))
