@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.outcome import bottleneck, explain, pending
+from affinityctl.whatif.outcome import (
+    After,
+    Removal,
+    Simulation,
+    Step,
+    bottleneck,
+    explain,
+    pending,
+)
 from affinityctl.whatif.scheduling import Placement, Scheduler
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.verdict import Verdict
 from extender.verbs.explaining.waiting import Bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
@@ -321,6 +332,29 @@ def test_room_that_victims_leave_is_for_pods_that_were_looked_at_before() -> Non
     there = [pod("lesser").requests(cpu="2").on("n"), modest]
     scheduler = scheduler_of(nodes, [], [*there, pod("p").priority(5).requests(cpu="1")])
     assert [each.pod for each in _placements(scheduler)] == ["default/p", "default/modest"]
+
+
+def test_those_of_most_pods_are_told_first() -> None:
+    large = [pod(name).requests(cpu="9") for name in ("b", "c")]
+    scheduler = scheduler_of(
+        [node("n", {HOST: "n"}, ROOM)], [], [pod("a").requests(cpu="8"), *large]
+    )
+    found = pending(scheduler.state, scheduler.waiting)
+    assert [each.pods for each in found] == [["default/b", "default/c"], ["default/a"]]
+
+
+def test_a_taint_is_no_replica_that_could_be_gone() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM, [TAINT])]
+    scheduler = scheduler_of(nodes, [], [pod("p").owned_by("ReplicaSet/web")])
+    [found] = pending(scheduler.state, scheduler.waiting)
+    assert (len(found.nearest), found.is_full_of_replicas) == (1, False)
+
+
+def test_what_was_so_before_the_changes_does_not_count_against_them() -> None:
+    lost = Removal(Key("default/p"), "n", After.GONE)
+    steps = [Step("before", removed=[lost]), Step("change")]
+    verdicts = [Simulation(ClusterState(), 0, steps, (), begun).verdict for begun in (0, 1)]
+    assert verdicts == [Verdict.REFUSED, Verdict.FITS]
 
 
 def test_a_pod_that_never_preempts_waits() -> None:

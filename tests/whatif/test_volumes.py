@@ -9,9 +9,10 @@ import pytest
 
 from affinityctl.applied import SimulationReader, read_applied
 from affinityctl.volumes.ledger import ledger_of
-from affinityctl.whatif.nodes import drain, lose
-from affinityctl.whatif.outcome import pending
+from affinityctl.whatif.nodes import Allowances, drain, lose
+from affinityctl.whatif.outcome import Step, pending
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.trials import try_each
 from extender.model.stepping import at_once
 from tests.builders import HOST, ZONE, Json, Pod, node, workload
 from tests.volumes import (
@@ -224,6 +225,18 @@ def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
     settle(scheduler)
     [second] = {each.node for each in scheduler.state.pods.values()}
     assert {str(first)[0], str(second)[0]} == {"x", "y"}
+
+
+def test_a_trial_takes_back_what_became_of_claims() -> None:
+    template = {"spec": {"storageClassName": "wait"}}
+    own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, own)
+    ledger = ledger_of(scheduler.state)
+    claims, volumes = dict(ledger.claims), dict(ledger.volumes)
+    found = {"its zone": in_zone_of(first)}
+    at_once(try_each(scheduler, Step("each"), found, lose, Allowances(scheduler)))
+    assert (ledger.claims, ledger.volumes) == (claims, volumes)
 
 
 def test_the_claim_of_a_stateful_set_stays_when_its_pod_goes() -> None:
