@@ -195,7 +195,7 @@ def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Ro
             unavailable = 1 if surge == unavailable == 0 else unavailable
             return Rollout(replicas, surge, unavailable, rolling=rolling)
         case "StatefulSet":
-            unavailable = max(1, share(given.max_unavailable, replicas, "1", up=True))
+            unavailable = max(1, share(given.max_unavailable, replicas, "1", up=False))
             partition = given.partition or 0
             return Rollout(replicas, unavailable=unavailable, rolling=rolling, partition=partition)
         case "DaemonSet":

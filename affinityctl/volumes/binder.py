@@ -147,8 +147,7 @@ def reaches(volume: PersistentVolume, labels: Labels) -> bool:
 def _is_large_enough(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     spec = claim.spec
     return (
-        (volume.claim is None or volume.claim.is_to(claim))
-        and volume.capacity >= spec.request
+        volume.capacity >= spec.request
         and volume.block is spec.block
         and volume.attributes_class == spec.attributes_class
         and not volume.deleting

@@ -75,7 +75,7 @@ def expendable(
     """
     if _by_ordinal(pods):
         return sorted(pods, key=lambda pod: -ordinal(pod))
-    together = Counter(pod.node for pod in (*pods, *beside) if not scheduler.waits(pod.key))
+    together = Counter(pod.node for pod in (*pods, *beside))
     return sorted(
         pods,
         key=lambda pod: (
@@ -199,15 +199,15 @@ def _wanted(now: _State) -> int:
 
 
 def _deletable(now: _State, least: int) -> list[Pod]:
-    """Return the old pods that a Deployment takes away in one go, those that wait first."""
+    """Return the old pods that a Deployment takes away in one go.
+
+    It may take those that wait even where too few are available. They come first, and none that
+    runs is taken before all that wait are: so one number is enough for both.
+    """
     scheduler = now.scheduler
-    running = [pod for pod in now.old if not scheduler.waits(pod.key)]
-    available = len(running) + len(now.new) - len(now.waiting)
-    most = len(now.old) + len(now.new) - least - len(now.waiting)
-    idle = [pod for pod in now.old if scheduler.waits(pod.key)][: max(0, most)]
-    spare = max(0, min(available - least, most - len(idle)))
+    most = max(0, len(now.old) + len(now.new) - least - len(now.waiting))
     beside = [scheduler.state.pods[pod.key] for pod in now.new]
-    return [*idle, *expendable(scheduler, running, beside)[:spare]]
+    return expendable(scheduler, now.old, beside)[:most]
 
 
 def _stateful_set(now: _State) -> Iterator[_Turn]:

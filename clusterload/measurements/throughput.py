@@ -39,11 +39,11 @@ class SchedulingThroughput(Following):
         self._open.push_async_callback(_end, sampling)
 
     async def _sample(self, pods: Watch[Pod], interval: float) -> None:
-        scheduled, moment = _scheduled(pods), time.monotonic()
+        scheduled, moment = scheduled_pods(pods), time.monotonic()
         while True:
             await asyncio.sleep(interval)
             before, begin = scheduled, moment
-            scheduled, moment = _scheduled(pods), time.monotonic()
+            scheduled, moment = scheduled_pods(pods), time.monotonic()
             # By the time that really went by: a busy machine must not look like a fast scheduler.
             self._samples.append((scheduled - before) / (moment - begin))
 
@@ -66,7 +66,8 @@ def throughput(samples: Sequence[float]) -> dict[str, float]:
     return figures | {"max": max(ordered, default=0.0)}
 
 
-def _scheduled(pods: Watch[Pod]) -> int:
+def scheduled_pods(pods: Watch[Pod]) -> int:
+    """Return how many pods have a node and stay there."""
     return sum(bool(pod.node) and not pod.deleting for pod in pods.objects.values())
 
 

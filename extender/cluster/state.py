@@ -321,8 +321,7 @@ class ClusterState(ClusterView):
         with self._counters.moving(node.name, node.labels):
             self._nodes.learn(node.name, node.labels)
         self._node_rules.changed(node.name, before)
-        self.version += 1
-        self.rule_watch.relabelled(node.name, before or NO_LABELS)
+        self._relabelled(node.name, before or NO_LABELS)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
@@ -332,8 +331,14 @@ class ClusterState(ClusterView):
             with self._counters.moving(name, NO_LABELS):
                 self._nodes.forget(name)
             self._node_resources.forget(name)
-            self.version += 1
-            self.rule_watch.relabelled(name, before)
+            self._relabelled(name, before)
+
+    def _relabelled(self, name: str, before: Labels) -> None:
+        self.version += 1
+        self.rule_watch.relabelled(name, before)
+        if self.replicas is not None and self._nodes.moves(name, before):
+            for pod in self._pods_by_node.of(name):
+                self.replicas.count(pod, name, 0)
 
     def compact(self) -> None:
         """Lay the nodes out for fast look-ups; for after the first list."""
@@ -362,6 +367,8 @@ class ClusterState(ClusterView):
         self._counters.rematch(namespace, before)
         is_left = namespace in self._namespaces if was_known else None
         self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
+        if self.replicas is not None and was_known:
+            self.replicas.note_all(namespace)
         self.version += 1
 
     # Disruption budgets and quotas

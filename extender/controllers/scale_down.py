@@ -1,7 +1,8 @@
 """Gives pods the deletion costs that they lack, and puts ranks in order that have gaps.
 
-Gaps come when pods go by something else than a scale-down: with their node, by eviction. In
-`assist` every new pod lacks a cost. A controller's pods are looked at a while after a change.
+Gaps come when pods go by something else than a scale-down: with their node, by eviction. Nodes that
+are relabelled bring pods of one rank into one domain. In `assist` every new pod lacks a cost. A
+controller's pods are looked at a while after a change.
 """
 
 from __future__ import annotations

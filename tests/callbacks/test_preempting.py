@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -477,22 +478,22 @@ class Defective(ClusterState):
 
 
 @pytest.mark.parametrize(
-    ("rig", "body", "says"),
+    ("make_rig", "body", "says"),
     [
         pytest.param(
-            PreemptRig(unready="pods not synced yet"),
+            partial(PreemptRig, unready="pods not synced yet"),
             question(IMPORTANT, PROPOSED),
             "pods not synced yet",
             id="not synced",
         ),
         pytest.param(
-            PreemptRig(), question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"
+            PreemptRig, question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"
         ),
         pytest.param(
-            PreemptRig(), {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
+            PreemptRig, {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
         ),
         pytest.param(
-            PreemptRig(Defective()),
+            lambda: PreemptRig(Defective()),
             question(IMPORTANT, PROPOSED),
             "ZeroDivisionError",
             id="a defect",
@@ -500,8 +501,13 @@ class Defective(ClusterState):
     ],
 )
 async def test_a_fault_evicts_nobody(
-    aiohttp_client: Any, caplog: pytest.LogCaptureFixture, rig: PreemptRig, body: Any, says: str
+    aiohttp_client: Any,
+    caplog: pytest.LogCaptureFixture,
+    make_rig: Callable[[], PreemptRig],
+    body: Any,
+    says: str,
 ) -> None:
+    rig = make_rig()
     assert await ask(await aiohttp_client(rig.app), body) == NOBODY
     assert rig.observed("Error") == 1
     assert says in caplog.text

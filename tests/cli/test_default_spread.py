@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from affinityctl import cli
+from affinityctl.default_spread.selectors import Selectors
 from affinityctl.scheduler_file import API_VERSION, KIND
-from tests.builders import HOST, ZONE, Pod, node, pod, selector, workload
+from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, workload
 
 ROOM = {"cpu": "9", "memory": "9Gi", "pods": "9"}
 NODES = [node(name, {HOST: name, ZONE: name[0]}, ROOM) for name in ("a1", "a2", "b1")]
@@ -38,6 +39,10 @@ SKEWED = (
     "2 of 3 nodes: the scheduler's default topology spread on zone: a has 1 of these pods, b has "
     "0, and at most 1 more is allowed; 1 fit"
 )
+NOT_WEB = {"spec": {"selector": {"app": "db"}}}
+CONTROLLER = SERVICE | {"kind": "ReplicationController"}
+TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+TAINTED = node("c1", {HOST: "c1", ZONE: "c"}, ROOM, [TAINT])
 FITS = "fits on 3 of 3 nodes"
 LACKING = (
     "3 of 3 nodes may fit; default topology spread constraints of its scheduler are not looked at "
@@ -57,6 +62,11 @@ def file_of(*profiles: Any) -> Any:
 
 def with_spec(raw: Any, **fields: Any) -> Pod:
     return Pod({**raw, "spec": raw["spec"] | fields})
+
+
+def with_owner(raw: Any, **fields: Any) -> Pod:
+    (owner,) = raw["metadata"]["ownerReferences"]
+    return Pod({**raw, "metadata": raw["metadata"] | {"ownerReferences": [owner | fields]}})
 
 
 Command = Callable[..., tuple[int, str]]
@@ -133,6 +143,61 @@ EXPLAINED: dict[str, tuple[Any, list[Any], int, str]] = {
         0,
         SKEWED,
     ),
+    "a kind of the same name of another group": (
+        profile(BY_ZONE),
+        [with_owner(OWNED, apiVersion="example.com/v1"), SERVICE, SET],
+        0,
+        SKEWED,
+    ),
+    "a service of another namespace selects it": (
+        profile(BY_ZONE),
+        [WEB, SERVICE | {"metadata": {"name": "web", "namespace": "other"}}],
+        0,
+        FITS,
+    ),
+    "nothing selects it, and a node has no such label": (
+        profile(BY_ZONE),
+        [WEB, SERVICE | {"spec": {"selector": {"app": "db"}}}, node("bare", {HOST: "bare"}, ROOM)],
+        0,
+        "fits on 4 of 4 nodes",
+    ),
+    "a ReplicationController selects it": (
+        profile(BY_ZONE),
+        [WEB.owned_by("ReplicationController/web"), SERVICE | NOT_WEB, CONTROLLER],
+        0,
+        SKEWED,
+    ),
+    "the plugin is off, and no services are in the dump": (profile(BY_ZONE, **OFF), [WEB], 0, FITS),
+    "more domains than there are": (
+        profile(BY_ZONE | {"minDomains": 3}),
+        [WEB, SERVICE, pod("other").labels(app="web").on("b1")],
+        1,
+        "there are 2 of at least 3 domains",
+    ),
+    "nodes that it does not ask for do not count": (
+        profile(BY_ZONE),
+        [WEB.selects(**{ZONE: "a"}), SERVICE],
+        0,
+        "fits on 2 of 3 nodes",
+    ),
+    "a soft one over the same label": (
+        profile(BY_ZONE, BY_ZONE | {"whenUnsatisfiable": "ScheduleAnyway"}),
+        [WEB, SERVICE],
+        0,
+        SKEWED,
+    ),
+    "a tainted node": (
+        profile(BY_ZONE),
+        [WEB, SERVICE, pod("other").labels(app="web").on("b1"), TAINTED],
+        1,
+        "c has 0, and at most 1 more is allowed",
+    ),
+    "a tainted node that is not to count": (
+        profile(BY_ZONE | {"nodeTaintsPolicy": "Honor"}),
+        [WEB, SERVICE, pod("other").labels(app="web").on("b1"), TAINTED],
+        0,
+        "fits on 3 of 4 nodes",
+    ),
 }
 
 
@@ -141,6 +206,16 @@ def test_explain(case: str, command: Command) -> None:
     config, objects, code, said = EXPLAINED[case]
     found = command("explain new", file_of(config), THERE, *objects)
     assert (found[0], said in found[1]) == (code, True), found[1]
+
+
+def test_pods_that_differ_in_their_controller_alone_have_selectors_of_their_own() -> None:
+    selectors = Selectors()
+    selectors.take("ReplicaSet", json.dumps(SET).encode())
+    mine, other = (model_pod(WEB.owned_by(f"ReplicaSet/{name}")) for name in ("web", "other"))
+    assert [each.key for each in selectors.of(mine).requirements] == ["tier"]
+    assert [each.key for each in selectors.of(other).requirements] == []
+    selectors.take("Service", json.dumps(SERVICE).encode())
+    assert [each.key for each in selectors.of(other).requirements] == ["app"]
 
 
 def test_added_affinity_is_said_to_be_left_out(command: Command) -> None:

@@ -133,6 +133,19 @@ OLD, NEW = replica("old", "5d").on("a"), replica("new", "7f")
             id="a Rollout of Argo",
         ),
         pytest.param(
+            replica("old", "1", "CloneSet/web", "controller-revision-hash")
+            .labels({"pod-template-hash": ""})
+            .on("a"),
+            own(
+                replica("new", "2", "CloneSet/web", "controller-revision-hash").labels(
+                    {"pod-template-hash": ""}
+                )
+            ),
+            space(),
+            "ab",
+            id="an empty label beside the one that tells",
+        ),
+        pytest.param(
             replica("old", "5d", "ReplicaSet/web").labels(app="db").on("a"),
             own(NEW.anti_affinity(OTHERS)),
             space(),

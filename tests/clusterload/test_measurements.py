@@ -11,9 +11,10 @@ import pytest
 
 from clusterload.measurements import METHODS, Outcome
 from clusterload.measurements.startup import PodStartupLatency
-from clusterload.measurements.throughput import SchedulingThroughput, throughput
+from clusterload.measurements.throughput import SchedulingThroughput, scheduled_pods, throughput
 from clusterload.parameters import Parameters
-from clusterload.workloads import describe
+from clusterload.watching import Pulse, Watch
+from clusterload.workloads import Pod, describe
 from extender.errors import ExtenderError
 from tests.clusterload.small_cluster import DEPLOYMENTS, PODS, seen
 
@@ -74,6 +75,14 @@ async def test_throughput_counts_pods_that_got_a_node(
     # One pod in a millisecond; the old one must not count.
     assert 0 < summary.content["max"] <= 1000
     assert ("at best, less than" in outcome.error) is fails
+
+
+def test_pods_on_their_way_out_do_not_count_as_scheduled() -> None:
+    pods = Watch[Pod](None, Pulse())
+    for each in (seen("a/there"), seen("a/waits", node=""), seen("a/going", deleting=True)):
+        pods.put(each)
+
+    assert scheduled_pods(pods) == 1
 
 
 # PodStartupLatency

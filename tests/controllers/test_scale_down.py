@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from extender.cluster.ledgers.replicas import Replica
 from extender.cluster.state import ClusterState
 from extender.controllers import scale_down
 from extender.controllers.context import Clocks, ControllerContext
@@ -22,11 +24,23 @@ from extender.controllers.scale_down import (
 from extender.errors import ApiError
 from extender.metrics import Metrics
 from extender.model.keys import Identity
+from extender.model.objects import Pod as ModelPod
 from extender.model.workload import DeletionCost
+from extender.verbs.scale_down import Correction, corrections
 from extender.warm_up import WarmUp
 from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 from extender.wire.objects import PodReader
-from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
+from tests.builders import (
+    ZONE,
+    Pod,
+    model_namespace,
+    model_node,
+    namespace,
+    node,
+    pod,
+    selector,
+    term,
+)
 from tests.controllers.evicting import Leader
 
 SETTLE = 60.0
@@ -35,10 +49,15 @@ WEB = selector(app="web")
 
 
 def replica(
-    name: str, cost: int | None = None, *, namespace: str = "default", owner: str = "web"
+    name: str,
+    cost: int | None = None,
+    *,
+    namespace: str = "default",
+    owner: str = "web",
+    on: str = "a",
 ) -> Pod:
     """Build a placed replica, with a cost that we gave."""
-    made = pod(name, namespace).labels(app="web").avoids(1, term(ZONE, WEB)).on("a")
+    made = pod(name, namespace).labels(app="web").avoids(1, term(ZONE, WEB)).on(on)
     made = made.owned_by(f"ReplicaSet/{owner}")
     if cost is None:
         return made
@@ -150,6 +169,16 @@ async def test_only_the_leader_writes_and_who_takes_the_lead_looks_at_all() -> N
     assert await rig.after(SETTLE) == [FILLED]
 
 
+async def test_who_takes_the_lead_again_looks_at_what_it_had_set_aside() -> None:
+    rig = Rig(*IN_ORDER[1:])
+    await rig.after(LOOK_SECONDS)
+    rig.leader.leads = False
+    assert await rig.after(2 * SETTLE) == []
+    rig.leader.leads = True
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [FILLED]
+
+
 async def test_who_loses_the_lead_stops_at_once() -> None:
     rig = Rig(replica("p1"), replica("p2"))
 
@@ -220,3 +249,96 @@ async def test_one_controller_with_many_pods_lets_others_have_their_turn(
     await rig.after(LOOK_SECONDS)
     assert len(await rig.after(SETTLE)) == 3
     assert len(await rig.after(REST_SECONDS)) == 1
+
+
+def label(state: ClusterState, zones: Mapping[str, str | None]) -> None:
+    """Give nodes the label of a zone, or take it away."""
+    for name, zone in zones.items():
+        state.upsert_node(model_node(node(name, {} if zone is None else {ZONE: zone})))
+
+
+HOSTS = ("a", "b", "c")
+
+
+async def test_after_nodes_are_relabelled_a_scale_down_to_three_leaves_one_pod_in_each_zone() -> (
+    None
+):
+    rig = Rig()
+    label(rig.state, dict.fromkeys(HOSTS, "a"))
+    costs = iter(range(-1000, -10_000, -1000))
+    rig.show(*(replica(f"{on}{n}", next(costs), on=on) for on in HOSTS for n in range(3)))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    label(rig.state, dict(zip(HOSTS, HOSTS, strict=True)))
+    await rig.after(LOOK_SECONDS)
+    assert len(await rig.after(SETTLE)) == 6
+    pods = [each for each in rig.state.pods.values() if each.status.deletion_cost is not None]
+    assert len(pods) == 9
+    pods.sort(key=lambda each: -(each.status.deletion_cost or (0,))[0])
+    assert {each.node for each in pods[:3]} == {*HOSTS}
+
+
+async def test_a_node_that_goes_or_comes_back_has_its_controllers_looked_at() -> None:
+    rig = Rig()
+    label(rig.state, {"b": "a"})
+    rig.show(replica("p1", -1000, on="b"), replica("p2", -2000), replica("p3", -3000))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    rig.state.remove_node("b")
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [FILLED]
+    label(rig.state, {"b": "a"})
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [("default/p3", -1000, -3000)]
+
+
+async def test_a_relabelled_namespace_has_its_controllers_looked_at() -> None:
+    rig, team = Rig(), {"team": "a"}
+    rig.state.upsert_namespace(model_namespace(namespace("default")))
+    apart = term(ZONE, WEB, namespaceSelector={"matchLabels": team})
+    rig.show(pod("p").labels(app="web").avoids(1, apart).owned_by("ReplicaSet/web").on("a"))
+    rig.show(replica("q", -1000, namespace="other"))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [], "no pod of this namespace matches"
+    rig.state.upsert_namespace(model_namespace(namespace("default", team)))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [("default/p", None, -1000)]
+
+
+async def test_of_a_zone_with_very_many_nodes_each_controller_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig(per_minute=10)
+    names = [f"n{number}" for number in range(3_000)]
+    label(rig.state, dict.fromkeys(names, "old"))
+    for number, name in enumerate(names):
+        rig.show(replica(f"p{number}", -1000 * (number // 3 + 1), owner=f"{number % 3}", on=name))
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    looks = Counter[str]()
+
+    def looked(state: ClusterState, replicas: Collection[Replica]) -> list[Correction]:
+        looks[next(iter(replicas)).key] += 1
+        return corrections(state, replicas)
+
+    monkeypatch.setattr(scale_down, "corrections", looked)
+    counted: list[str] = []
+    replicas = rig.state.replicas
+    assert replicas is not None
+    count = replicas.count
+
+    def counting(pod: ModelPod, node: str, amount: int) -> None:
+        counted.append(node)
+        count(pod, node, amount)
+
+    monkeypatch.setattr(replicas, "count", counting)
+    label(rig.state, {name: f"zone-{number}" for number, name in enumerate(names)})
+    assert counted == names, "an event costs the pods of its node"
+    await rig.after(LOOK_SECONDS)
+    assert len(await rig.after(SETTLE)) == 5, "half of the patches of a minute, in one namespace"
+    assert set(looks.values()) == {1}
+    counted.clear()
+    for name in names:
+        labels = {**rig.state.nodes.labels(name), "example.com/kernel": "6"}
+        rig.state.upsert_node(model_node(node(name, labels)))
+    assert counted == [], "no rule is over that label"

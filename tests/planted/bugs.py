@@ -17,17 +17,23 @@ class Bug:
 
     name: str
     module: str
-    """Below `extender`."""
+    """Below its package."""
     right: str
     """In the module once."""
     wrong: str
     found_by: str
     """A test, as pytest names it, below `tests`."""
+    package: str = "extender"
+
+    @property
+    def full_name(self) -> str:
+        """Return the module as one imports it."""
+        return f"{self.package}.{self.module}"
 
     @property
     def path(self) -> Path:
         """Return the file of the module."""
-        return ROOT.joinpath(*f"extender.{self.module}".split(".")).with_suffix(".py")
+        return ROOT.joinpath(*self.full_name.split(".")).with_suffix(".py")
 
 
 def with_bug(bug: Bug) -> str:
@@ -479,5 +485,58 @@ BUGS = (
         "key=lambda each: (each.is_bound, each.replica.key)",
         "key=lambda each: (not each.is_bound, each.replica.key)",
         "verbs/test_scale_down.py::test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank",
+    ),
+    Bug(
+        "a node that is relabelled has nothing ranked again",
+        "cluster.state",
+        "                self.replicas.count(pod, name, 0)\n",
+        "                pass\n",
+        "verbs/test_scale_down.py"
+        "::test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_of_order",
+    ),
+    Bug(
+        "a namespace that is relabelled has nothing ranked again",
+        "cluster.state",
+        "            self.replicas.note_all(namespace)\n",
+        "            pass\n",
+        "controllers/test_scale_down.py::test_a_relabelled_namespace_has_its_controllers_looked_at",
+    ),
+    Bug(
+        "who takes the lead again gives no costs until pods change",
+        "controllers.scale_down",
+        "            replicas.note_all()\n",
+        "            pass\n",
+        "controllers/test_scale_down.py"
+        "::test_who_takes_the_lead_again_looks_at_what_it_had_set_aside",
+    ),
+    Bug(
+        "where two ranks disagree, the first tells the order on a host",
+        "verbs.scale_down",
+        "(each.ranks[::-1], each.replica.key)",
+        "(each.ranks, each.replica.key)",
+        "verbs/test_scale_down.py"
+        "::test_where_first_and_second_rank_disagree_the_order_on_the_host_stays",
+    ),
+    Bug(
+        "the 1,000th pod of a host has the next rank in the zone",
+        "verbs.scale_down",
+        "min(self.second, STEP - 1)",
+        "self.second",
+        "verbs/test_scale_down.py::test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone",
+    ),
+    Bug(
+        "an empty template hash is a revision",
+        "model.workload",
+        "if labels.get(key)), None)",
+        "if key in labels), None)",
+        "cluster/test_revisions.py::test_pods_of_one_workload_do_not_keep_other_revisions_away",
+    ),
+    Bug(
+        "a placed pod on its way out is taken off twice for its own constraint",
+        "verbs.topology_spread",
+        " == namespace and each.uid != pod.uid",
+        " == namespace",
+        "verbs/test_topology_spread.py"
+        "::test_a_placed_pod_on_its_way_out_is_not_taken_off_twice_for_its_own_constraint",
     ),
 )

@@ -11,7 +11,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING
 
-from tests.planted.bugs import BUGS, Bug, with_bug
+from tests.planted.bugs import Bug, with_bug
+from tests.planted.every import EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ class Buggy(SourceFileLoader):
     """Compiles a module from its source with the bug, and from no cache."""
 
     def __init__(self, bug: Bug, path: str) -> None:
-        super().__init__(f"extender.{bug.module}", path)
+        super().__init__(bug.full_name, path)
         self._bug = bug
 
     def get_code(self, fullname: str) -> CodeType:
@@ -41,7 +42,7 @@ class Planter(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return where the module comes from; None for all others."""
-        if fullname != f"extender.{self._bug.module}":
+        if fullname != self._bug.full_name:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
@@ -50,7 +51,7 @@ class Planter(MetaPathFinder):
 
 
 if name := os.environ.get("PLANT"):
-    bug = next(each for each in BUGS if each.name == name)
-    if f"extender.{bug.module}" in sys.modules:
-        raise RuntimeError(f"{bug.module} is loaded already, so no bug can be planted there")
+    bug = next(each for each in EVERY if each.name == name)
+    if bug.full_name in sys.modules:
+        raise RuntimeError(f"{bug.full_name} is loaded already, so no bug can be planted there")
     sys.meta_path.insert(0, Planter(bug))

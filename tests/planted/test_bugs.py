@@ -13,11 +13,12 @@ import sys
 
 import pytest
 
-from tests.planted.bugs import BUGS, ROOT, Bug, with_bug
+from tests.planted.bugs import ROOT, Bug, with_bug
+from tests.planted.every import EVERY
 
 FAILED = 1
 """How pytest ends when tests have failed, and nothing else was wrong."""
-each_bug = pytest.mark.parametrize("bug", [pytest.param(each, id=each.name) for each in BUGS])
+each_bug = pytest.mark.parametrize("bug", [pytest.param(each, id=each.name) for each in EVERY])
 
 
 @each_bug
@@ -28,7 +29,7 @@ def test_the_place_of_a_bug_is_where_it_was(bug: Bug) -> None:
     assert f"def {name}(" in source, f"{bug.found_by} is not there any more"
 
 
-CHOSEN = BUGS if os.environ.get("PLANTED_BUGS") == "all" else BUGS[:1]
+CHOSEN = EVERY if os.environ.get("PLANTED_BUGS") == "all" else EVERY[:1]
 """Three seconds each."""
 
 
@@ -55,7 +56,7 @@ def test_a_bug_is_found(bug: Bug) -> None:
 
 
 def test_no_two_bugs_have_a_name() -> None:
-    assert len({each.name for each in BUGS}) == len(BUGS)
+    assert len({each.name for each in EVERY}) == len(EVERY)
 
 
 def test_a_bug_whose_place_is_gone_is_told() -> None:

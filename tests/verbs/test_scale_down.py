@@ -16,10 +16,12 @@ from extender.model.keys import Key
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
 from extender.model.workload import DeletionCost
+from extender.verbs import scale_down
 from extender.verbs.scale_down import (
-    MOST_REPLICAS,
     MOST_TERMS,
+    STEP,
     Correction,
+    Ranks,
     corrections,
     domains,
     topologies,
@@ -121,6 +123,11 @@ def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
             (),
             id="too many terms",
         ),
+        pytest.param(
+            pod("p").labels(app="web").avoids(1, *[term(ZONE, WEB)] * MOST_TERMS),
+            (ZONE,),
+            id="as many terms as are looked at",
+        ),
     ],
 )
 def test_topologies_are_those_over_which_a_pod_keeps_from_its_like(
@@ -184,14 +191,49 @@ def test_whoever_names_the_controller_of_another_namespace_takes_no_rank_there()
     assert cost_on(state, spread("mine"), "a0") == -1001
 
 
-def test_pods_of_very_many_get_none() -> None:
-    state = state_with()
-    first = read(costing(spread("p"), -1001).on("a0"))
-    for number in range(MOST_REPLICAS + 1):
-        state.upsert_pod(structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}"))
-    assert cost_on(state, spread("last"), "a0") is None
+@pytest.mark.parametrize(
+    ("number", "cost", "corrected"),
+    [(2, -3003, True), (3, None, True), (4, None, False)],
+    ids=["one too few", "as many as are ranked", "one too many"],
+)
+def test_pods_of_very_many_get_none(
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    cost: int | None,
+    corrected: bool,
+) -> None:
+    monkeypatch.setattr(scale_down, "MOST_REPLICAS", 3)
+    costs = (-1001, -2002, None, None)
+    pods = [spread(f"p{each}").on("a0") for each in range(number)]
+    found = [
+        made if cost is None else costing(made, cost)
+        for made, cost in zip(pods, costs, strict=False)
+    ]
+    state = state_with(*found)
+    assert cost_on(state, spread("last"), "a0") == cost
+    state.upsert_pod(read(costing(spread("p0"), -9000).on("a0")))
     assert state.replicas is not None
-    assert corrections(state, state.replicas.of(next(iter(state.replicas)))) == []
+    (owner,) = state.replicas
+    assert bool(corrections(state, state.replicas.of(owner))) is corrected
+
+
+def test_a_pod_that_is_asked_about_again_does_not_hold_a_rank_against_itself() -> None:
+    state = state_with()
+    state.reserve(with_cost(state, read(spread("p")), "a0"), "a0", 10.0)
+    assert cost_on(state, spread("p"), "a1") == -1001
+
+
+def test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order() -> None:
+    state = ClusterState(annotations=None, deletion_costs=True)
+    state.upsert_node(model_node(NODES["a0"]))
+    raw = annotated(
+        pod("p").labels(app="web").owned_by("ReplicaSet/web-1").on("a0"),
+        {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}},
+    )
+    state.upsert_pod(read(Pod(raw)))
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    assert corrections(state, state.replicas.of(owner)) == []
 
 
 def test_where_nobody_asks_for_costs_there_are_none() -> None:
@@ -241,6 +283,26 @@ def test_those_that_are_not_alone_on_their_host_get_the_higher_ranks() -> None:
     assert corrected(*pods) == {"p0": -1001, "p2": -2001, "p1": -3002}
 
 
+def test_a_rank_on_a_host_that_a_pod_in_order_has_is_given_to_no_other() -> None:
+    assert corrected(costing(spread("p0"), -1001).on("a0"), spread("p1").on("a0")) == {"p1": -2002}
+
+
+def test_where_first_and_second_rank_disagree_the_order_on_the_host_stays() -> None:
+    pods = [costing(spread("p0"), -4002).on("a0"), costing(spread("p1"), -5001).on("a0")]
+    assert corrected(*pods) == {"p1": -1001, "p0": -2002}
+
+
+def test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone() -> None:
+    state = state_with()
+    first = read(spread("p").on("a0"))
+    for number in range(1, STEP):
+        given = DeletionCost(Ranks(number, number).cost, given=True)
+        made = structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}")
+        state.upsert_pod(made.with_status(deletion_cost=given))
+    cost = cost_on(state, spread("last"), "a0")
+    assert (cost, Ranks.of(cost).first) == (-1_000_999, STEP)
+
+
 def test_what_its_user_has_written_is_left_alone() -> None:
     own = costing(spread("own"), -1001, given=False).on("a0")
     assert corrected(own, costing(spread("p0"), -2001).on("a1")) == {"p0": -1001}
@@ -256,6 +318,16 @@ def test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank() -> None:
     changed = corrections(state, state.replicas.of(owner))
     assert [each.pod.key for each in changed] == ["default/late"]
     assert changed[0].cost == -3001
+
+
+def test_a_pod_that_is_not_known_to_be_bound_gets_no_other_rank() -> None:
+    state = state_with(costing(spread("bound"), -1001).on("a0"), spread("asked"))
+    asked = read(spread("asked")).with_status(deletion_cost=DeletionCost(-9001, given=True))
+    state.reserve(asked, "a1", 10.0)
+    assert state.replicas is not None
+    (owner,) = state.replicas
+    assert len(state.replicas.of(owner)) == 2
+    assert corrections(state, state.replicas.of(owner)) == []
 
 
 def scaled_down(placed: dict[str, tuple[str, int]], number: int) -> Counter[str]:
@@ -327,6 +399,51 @@ def test_corrections_make_that_so_again(
     before = Counter(name[0] for name, _ in costs.values())
     for number in range(len(costs)):
         assert is_even(scaled_down(costs, number), before), number
+
+
+places = st.one_of(st.none(), st.sampled_from(ZONES))
+
+
+@given(
+    st.lists(st.tuples(names, st.booleans()), min_size=1, max_size=24),
+    st.lists(st.tuples(names, places, st.booleans()), max_size=6),
+)
+def test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_of_order(
+    placed: Sequence[tuple[str, bool]], moves: Sequence[tuple[str, str | None, bool]]
+) -> None:
+    state = state_with()
+    assert state.replicas is not None
+    for number, (name, other) in enumerate(placed):
+        raw = spread(f"p{number}").owned_by("ReplicaSet/other" if other else "ReplicaSet/web-1")
+        state.upsert_pod(structs.replace(with_cost(state, read(raw), name), node=name))
+    settle(state)
+    for name, zone, gone in moves:
+        if gone:
+            state.remove_node(name)
+        labels = {HOST: name} if zone is None else {HOST: name, ZONE: zone}
+        state.upsert_node(model_node(node(name, labels)))
+    settle(state)
+    labels_of = state.nodes.labels
+    for owner in state.replicas:
+        costs = {
+            key: (labels_of(name).get(ZONE, name), cost)
+            for key, (name, cost) in costs_in(state).items()
+            if state.pods[key].controller == owner
+        }
+        before = Counter(zone for zone, _ in costs.values() if zone in ZONES)
+        if before.total() == len(costs):
+            for number in range(len(costs)):
+                assert is_even(scaled_down(costs, number), before), number
+
+
+def settle(state: ClusterState) -> None:
+    """Put the pods of the controllers that are noted in order, after which no others are out."""
+    assert state.replicas is not None
+    for owner in list(state.replicas.take_changed()):
+        for change in corrections(state, state.replicas.of(owner)):
+            carry_out(state, change)
+    for owner in state.replicas:
+        assert corrections(state, state.replicas.of(owner)) == []
 
 
 def carry_out(state: ClusterState, change: Correction) -> None:

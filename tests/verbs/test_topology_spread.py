@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.node_room import NodeResourcesFit
-from extender.verbs.topology_spread import PodTopologySpread
+from extender.verbs.topology_spread import MOST_CONSTRAINTS, PodTopologySpread
 from extender.verbs.victims import candidates
+from extender.wire.objects import PodReader
+from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,
     ZONE,
@@ -21,6 +24,7 @@ from tests.builders import (
     Pod,
     model_pod,
     node,
+    node_term,
     pod,
     requirement,
     selector,
@@ -133,6 +137,76 @@ def test_a_node_without_one_of_the_labels_counts_for_none() -> None:
     assert refused(both, *placed, nodes=[*NODES, BARE]) == {"a1": FULL, "a2": FULL, "bare": LABEL}
 
 
+def elsewhere(name: str, on: str) -> Pod:
+    """Build a web pod of another namespace."""
+    return pod(name, "other").labels(app="web").on(on)
+
+
+DB = pod("db").labels(app="db").on("a1")
+
+
+@pytest.mark.parametrize(
+    ("placed", "gone", "expected"),
+    [
+        pytest.param(IN_A, IN_A, {}, id="one that is gone counts once less"),
+        pytest.param(
+            [*IN_A, elsewhere("o", "a1")],
+            [elsewhere("o", "a1")],
+            FULL_A,
+            id="gone from another namespace: none less",
+        ),
+        pytest.param(
+            [elsewhere("o", "a1")], [elsewhere("o", "a1")], {}, id="nor is it added before"
+        ),
+        pytest.param([*IN_A, DB], [DB], FULL_A, id="gone that does not match: none less"),
+        pytest.param([DB], [DB], {}, id="nor is that added before"),
+        pytest.param(
+            [*IN_A, elsewhere("o", "a1").being_deleted()],
+            [],
+            FULL_A,
+            id="on its way out in another namespace: none less",
+        ),
+        pytest.param(
+            [*IN_A, DB.being_deleted()], [], FULL_A, id="on its way out, not matching: none less"
+        ),
+    ],
+)
+def test_pods_that_go_are_taken_off_where_they_were_counted(
+    placed: list[Pod], gone: list[Pod], expected: dict[str, Reason]
+) -> None:
+    incoming = new(spread())
+    state = state_of(NODES, [], [*placed, incoming])
+    named = [state.pods[model_pod(each).key] for each in gone]
+    asked = state.nodes.asked(list(state.nodes))
+    verdicts = judge(state, model_pod(incoming), asked, [PodTopologySpread()], gone=named)
+    assert {name: reason for reason, names in verdicts.refused for name in names} == expected
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        pytest.param(elsewhere("held", "a1"), {}, id="of another namespace"),
+        pytest.param(pod("held").labels(app="db"), {}, id="that does not match"),
+        pytest.param(web("held"), {"b1": FULL}, id="that counts"),
+    ],
+)
+def test_which_nominated_pods_count_on_their_node(held: Pod, expected: dict[str, Reason]) -> None:
+    waiting = Pod({**held, "spec": {**held["spec"], "nodeName": ""}}).priority(1).nominated("b1")
+    assert refused(new(spread()), waiting) == expected
+
+
+def test_a_domain_that_a_nominated_pod_adds_to_has_not_fewer_any_more() -> None:
+    held = web("held").priority(1).nominated("b1")
+    assert refused(new(spread()), *IN_A, held) == FULL_A
+
+
+@pytest.mark.parametrize(("number", "expected"), [(MOST_CONSTRAINTS, FULL_A), (17, {})])
+def test_more_constraints_than_are_looked_at_refuse_nothing(
+    number: int, expected: dict[str, Reason]
+) -> None:
+    assert refused(new(*[spread()] * number), *IN_A) == expected
+
+
 TAINTED = node(
     "c1", {HOST: "c1", ZONE: "c"}, ROOM, [{"key": "k", "value": "v", "effect": "NoSchedule"}]
 )
@@ -166,6 +240,13 @@ def test_which_nodes_are_part_of_domains(
     assert refused(incoming, *placed, nodes=[*NODES, TAINTED]) == expected
 
 
+def test_nodes_count_by_the_affinity_of_the_spec_though_an_annotation_replaces_it() -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement(ZONE, "Exists")]}]}
+    asking = Pod(new(spread())).requires_nodes(node_term(requirement(ZONE, "In", "a")))
+    replaced = annotated(asking, {"nodeAffinity": {REQUIRED: terms}}, "Replace")
+    assert refused(replaced, *IN_A) == {}
+
+
 def test_a_nominated_pod_counts_on_its_node() -> None:
     held = web("held").priority(1).nominated("a1")
     assert refused(new(spread()), held) == {"a1": FULL}
@@ -193,6 +274,13 @@ def test_what_is_said_of_a_domain_with_too_many() -> None:
     )
     [miss] = found.near_misses
     assert str(miss) == "2 nodes in zone a with 2 fewer of these pods in a"
+
+
+def test_a_placed_pod_on_its_way_out_is_not_taken_off_twice_for_its_own_constraint() -> None:
+    going = Pod(new(spread())).on("a1").being_deleted()
+    asked = PodReader(requirements=True).read(json.dumps(going).encode())
+    question = Question(asked, ["a1", "a2", "b1"], [PodTopologySpread()])
+    assert at_once(explaining(state_of(NODES, [], [going]), question)).groups == []
 
 
 def test_as_few_pods_as_possible_are_evicted_for_even_spread() -> None:

@@ -14,6 +14,7 @@ from affinityctl.whatif.placing import daemons, fill, place
 from affinityctl.whatif.rolling import scale
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.keys import Key
+from extender.model.node_resources import CORDONED
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.model.workload import MARKS
@@ -68,9 +69,11 @@ def test_a_drained_pod_without_another_node_waits() -> None:
 
 def test_pods_of_daemon_sets_stay_on_a_drained_node_and_bare_ones_are_lost() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), pod("bare").on("a1")]
-    scheduler = scheduler_of(NODES, [], there)
+    static = pod("static").owned_by("Node/a1").on("a1")
+    scheduler = scheduler_of(NODES, [], [*there, static])
     step = at_once(drain(scheduler, ["a1"]))
-    assert where(scheduler) == {"agent": "a1"}
+    assert where(scheduler) == {"agent": "a1", "static": "a1"}
+    assert scheduler.state.node_resources.allocatable("a1").taints == (CORDONED,)
     assert [(each.pod, each.after) for each in step.removed] == [("default/bare", After.GONE)]
 
 
@@ -95,6 +98,30 @@ def test_a_budget_blocks_a_drain_while_an_evicted_pod_waits() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "removed", "blocked"),
+    [
+        pytest.param(
+            web("w0").on("a1").being_deleted(), ["w0", "w1"], [], id="a pod on its way out"
+        ),
+        pytest.param(web("w0").on("a1").phase("Failed"), ["w1"], [], id="an ended pod"),
+        pytest.param(web("w0", "DaemonSet/w").on("a1"), ["w1"], [], id="a pod that stays"),
+        pytest.param(web("w0").on("a1"), ["w0", "w1"], [], id="none whose successor has a node"),
+        pytest.param(
+            pod("w0").labels(app="web").on("a1"), ["w0"], ["w1"], id="but one that is gone for good"
+        ),
+    ],
+)
+def test_what_uses_up_the_budget_of_a_drain(
+    before: Pod, removed: list[str], blocked: list[str]
+) -> None:
+    scheduler = scheduler_of(NODES, [], [before, web("w1").on("a1")])
+    scheduler.state.upsert_budget(read_budget(json.dumps(budget("b", WEB, 1)).encode()))
+    step = at_once(drain(scheduler, ["a1"]))
+    assert [each.pod for each in step.removed] == [f"default/{name}" for name in removed]
+    assert [each.pod for each in step.blocked] == [f"default/{name}" for name in blocked]
+
+
 def test_a_lost_zone_takes_its_nodes_and_their_daemons_along() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), web("w").on("a2")]
     scheduler = scheduler_of(NODES, [], there)
@@ -116,6 +143,21 @@ def test_new_nodes_are_like_the_old_one_with_its_daemons() -> None:
     assert [each.node for each in step.placed] == ["b1-1", "b1-2"]
     assert [each.key for each in scheduler.waiting] == ["default/big"], "a daemon takes the room"
     assert step.waiting == []
+
+
+def test_new_nodes_have_names_that_no_node_has() -> None:
+    scheduler = scheduler_of([*NODES, node("b1-1", {}, ROOM)], [], [])
+    at_once(add_nodes(scheduler, 2, "b1"))
+    assert scheduler.state.nodes.keys() == {"a1", "a2", "b1", "b1-1", "b1-2", "b1-3"}
+    assert not scheduler.state.nodes.labels("b1-1")
+
+
+def test_new_nodes_like_a_cordoned_one_take_pods() -> None:
+    cordoned = node("c1", {HOST: "c1"}, ROOM, [{"key": CORDONED.key, "effect": CORDONED.effect}])
+    cordoned["spec"]["unschedulable"] = True
+    scheduler = scheduler_of([cordoned], [], [web("w")])
+    at_once(add_nodes(scheduler, 1, "c1"))
+    assert where(scheduler) == {"w": "c1-1"}
 
 
 def applied(kind: str, template: Pod, **spec: Any) -> Any:
@@ -148,6 +190,14 @@ def test_there_is_an_end_to_until_full() -> None:
     scheduler = scheduler_of(NODES, [], [])
     step = at_once(fill(scheduler, "it", applied("Deployment", pod("t")).make, most=2))
     assert (len(step.placed), step.notes) == (2, ["stopped after 2 pods: more would fit"])
+
+
+def test_what_is_left_of_pods_without_rules_is_told_by_zone() -> None:
+    scheduler = scheduler_of(NODES, [], [web("w0").on("a1"), web("w1").on("b1")])
+    old = members(scheduler)
+    step = at_once(scale(scheduler, "it", old, 1, as_applied(_identity(), old[0], 2).make))
+    assert step.scaled is not None
+    assert step.scaled.left == {ZONE: {"a": 0, "b": 1}}
 
 
 def members(scheduler: Scheduler) -> list[ModelPod]:

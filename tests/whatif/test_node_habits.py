@@ -78,6 +78,25 @@ def test_each_is_tried_as_if_the_others_had_not_been() -> None:
     assert at_once(lose(scheduler, found["b"], "b")).waiting == again[1].waiting
 
 
+def test_a_budget_that_one_trial_uses_up_is_whole_in_the_next() -> None:
+    there = [pod("bare").labels(app="web").on("a1"), web("w").on("b1")]
+    scheduler = limited(scheduler_of(NODES, [], there), 1)
+    found = {"a1": ["a1"], "b1": ["b1"]}
+    step = at_once(try_each(scheduler, Step("each"), found, drain, Allowances(scheduler)))
+    trials = [([*each.gone], [*each.blocked]) for each in step.trials or ()]
+    assert trials == [(["default/bare"], []), ([], [])]
+
+
+def test_a_victim_that_finds_another_node_has_not_moved_with_the_node_that_goes() -> None:
+    one = ROOM | {"pods": "1"}
+    small = [node(name, {HOST: name, "disk": "ssd"}, one) for name in ("a1", "b1")]
+    important = web("vip").priority(9).selects(disk="ssd").on("a1")
+    there = [important, web("low").on("b1")]
+    scheduler = scheduler_of([*small, node("c1", {HOST: "c1"}, one)], [], there)
+    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose, Allowances(scheduler)))
+    assert [(each.moved, [*each.waiting]) for each in step.trials or ()] == [(1, [])]
+
+
 def test_a_pod_that_is_being_deleted_is_nobodys_loss() -> None:
     leaving = [web("w0").on("a1"), pod("bare").on("a1")]
     for each in leaving:

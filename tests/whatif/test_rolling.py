@@ -39,7 +39,7 @@ def replicas(made: Pod, on: Sequence[str], owner: str = "ReplicaSet/web-old") ->
     pods = []
     for number, name in enumerate(on):
         each = Pod(old | {"metadata": old["metadata"] | {"name": f"web-{number}"}})
-        pods.append(each.uid(f"u{number}").on(name))
+        pods.append(each.uid(f"u{number}").on(name) if name else each.uid(f"u{number}"))
     return pods
 
 
@@ -104,6 +104,60 @@ def test_it_says_who_waits_for_whom() -> None:
     )
     assert update.waits == ["default/web-new-1"]
     assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "gone"),
+    [(1, ["web-2"]), (2, ["web-2", "web-3"]), (3, ["web-2", "web-3", "web-0"])],
+)
+def test_old_pods_that_wait_go_first_and_do_not_count_as_available(
+    unavailable: int, gone: list[str]
+) -> None:
+    made = template(apart=False)
+    old = replicas(made, ["n0", "n1", "", ""])
+    scheduler = scheduler_of(nodes(2, ROOM | {"pods": "1"}), [], old)
+    limits = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": unavailable}}
+    update = updated(scheduler, "Deployment", made, replicas=4, strategy=limits)
+    assert [each.pod.partition("/")[2] for each in update.steps[0].removed] == gone
+    running = {"default/web-0", "default/web-1"} - {f"default/{name}" for name in gone}
+    assert {*update.kept} <= running, "old pods that wait keep no other from a node"
+
+
+def test_of_old_pods_the_one_that_shares_its_node_with_a_new_one_goes_first() -> None:
+    made = template(apart=False)
+    (small,), (_, large) = nodes(1, ROOM | {"pods": "1"}), nodes(2)
+    scheduler = scheduler_of([small, large], [], replicas(made, ["n0", "n1"]))
+    update = updated(scheduler, "Deployment", made, replicas=2, strategy=SURGE)
+    assert [each.pod for step in update.steps for each in step.removed] == [
+        "default/web-1",
+        "default/web-0",
+    ]
+
+
+def test_only_the_old_pods_are_named_that_keep_the_new_one_away() -> None:
+    tiny = node("n2", {}, ROOM | {"cpu": "200m"})
+    old = replicas(template(apart=False), ["n0", "n1", "n2"])
+    scheduler = scheduler_of([*nodes(2), tiny], [], old)
+    made = template().requests(cpu="1")
+    update = updated(scheduler, "Deployment", made, replicas=3, strategy=SURGE)
+    assert update.kept == ["default/web-0", "default/web-1"]
+
+
+def test_all_old_pods_are_gone_before_a_recreated_one_comes() -> None:
+    old = replicas(template(), ["n0", "n1", "n2"])
+    scheduler = scheduler_of(nodes(3), [], old)
+    strategy = {"type": "Recreate"}
+    update = updated(scheduler, "Deployment", template(), replicas=2, strategy=strategy)
+    assert [(len(each.removed), len(each.created)) for each in update.steps] == [(3, 0), (0, 2)]
+
+
+def test_a_daemon_set_with_room_surges_on_every_node() -> None:
+    made = template(apart=False)
+    scheduler = scheduler_of(nodes(3), [], replicas(made, ["n0", "n1", "n2"], "DaemonSet/web"))
+    strategy = {"rollingUpdate": {"maxSurge": 1}}
+    update = updated(scheduler, "DaemonSet", made, updateStrategy=strategy)
+    assert [len(each.removed) for each in update.steps] == [0, 1, 0, 1, 0, 1]
+    assert update.stuck is None
 
 
 def test_a_stateful_set_stops_at_the_first_pod_that_finds_no_node() -> None:

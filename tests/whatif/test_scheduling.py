@@ -10,14 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.outcome import bottleneck, explain, pending
+from affinityctl.whatif.outcome import (
+    After,
+    Removal,
+    Simulation,
+    Step,
+    bottleneck,
+    explain,
+    pending,
+)
 from affinityctl.whatif.scheduling import Placement, Scheduler
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.verdict import Verdict
 from extender.verbs.explaining.waiting import Bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
 from tests.node_oracle import node_refusals
-from tests.whatif.cases import ROOM, Json, asking, scheduler_of, with_room
+from tests.whatif.cases import ROOM, TAINT, Json, asking, scheduler_of, with_room
 
 AMOUNTS = {"100m": 100, "600m": 600, "1500m": 1500, "2": 2000, "1Gi": 1}
 
@@ -163,6 +174,49 @@ def test_the_emptier_node_is_taken() -> None:
     assert placed.node == "empty"
 
 
+def _taken(nodes: Sequence[Json], there: Sequence[Json], new: Json) -> set[str | None]:
+    """Return the nodes that a pod takes, whatever the seed."""
+    seeds = range(12)
+    return {_placements(scheduler_of(nodes, [], [*there, new], seed))[0].node for seed in seeds}
+
+
+def test_a_pod_that_requests_nothing_takes_some_room_all_the_same() -> None:
+    large = node("large", {HOST: "large"}, ROOM | {"cpu": "9"})
+    small = node("small", {HOST: "small"}, ROOM)
+    assert _taken([large, small], [], pod("p")) == {"large"}
+    there = pod("there").requests(cpu="0", memory="0").on("large")
+    empty = node("empty", {HOST: "empty"}, ROOM | {"cpu": "9"})
+    assert _taken([large, empty], [there], pod("p")) == {"empty"}
+
+
+def test_a_pod_goes_where_it_evens_out_cpu_and_memory() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("of-cpu", "of-memory")]
+    there = [
+        pod("a").requests(cpu="1", memory="1").on("of-cpu"),
+        pod("b").requests(cpu="1m", memory="2Gi").on("of-memory"),
+    ]
+    assert _taken(nodes, there, pod("p").requests(cpu="100m", memory="2Gi")) == {"of-cpu"}
+
+
+def test_a_node_of_which_nothing_is_known_has_each_port_once() -> None:
+    there = pod("there").host_port(80).on("n")
+    nodes = [node("n", {HOST: "n"})]
+    assert _placements(scheduler_of(nodes, [], [there, pod("p").host_port(80)])) == []
+    assert _placements(scheduler_of(nodes, [], [there, pod("p").host_port(81)])) != []
+
+
+def test_a_nominated_pod_that_waits_for_company_keeps_its_room() -> None:
+    held = pod("held").priority(5).requests(cpu="2").nominated("n")
+    near = held.affinity(term(HOST, selector(app="db")))
+    lesser = pod("p").requests(cpu="1")
+    assert _placements(scheduler_of([node("n", {HOST: "n"}, ROOM)], [], [near, lesser])) == []
+
+
+def test_a_pod_that_goes_before_it_has_a_node_gets_none() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    assert _placements(scheduler_of(nodes, [], [pod("p").being_deleted()])) == []
+
+
 def test_a_preference_for_company_outweighs_room() -> None:
     nodes = [node(name, {HOST: name}, ROOM) for name in ("full", "empty")]
     there = pod("there").labels(app="web").requests(cpu="500m").on("full")
@@ -262,6 +316,45 @@ def test_a_more_important_pod_evicts_others_which_wait_then() -> None:
         ("default/lesser", "default/p")
     ]
     assert [each.key for each in scheduler.waiting] == ["default/lesser"]
+
+
+def test_a_pod_that_differs_in_what_it_tolerates_alone_is_looked_at_for_itself() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM, [TAINT])]
+    tolerating = pod("q")
+    tolerating["spec"]["tolerations"] = [{"key": TAINT["key"], "operator": "Exists"}]
+    placed = _placements(scheduler_of(nodes, [], [pod("p"), tolerating]))
+    assert [each.pod for each in placed] == ["default/q"]
+
+
+def test_room_that_victims_leave_is_for_pods_that_were_looked_at_before() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    modest = pod("modest").priority(9).never_preempts().requests(cpu="1")
+    there = [pod("lesser").requests(cpu="2").on("n"), modest]
+    scheduler = scheduler_of(nodes, [], [*there, pod("p").priority(5).requests(cpu="1")])
+    assert [each.pod for each in _placements(scheduler)] == ["default/p", "default/modest"]
+
+
+def test_those_of_most_pods_are_told_first() -> None:
+    large = [pod(name).requests(cpu="9") for name in ("b", "c")]
+    scheduler = scheduler_of(
+        [node("n", {HOST: "n"}, ROOM)], [], [pod("a").requests(cpu="8"), *large]
+    )
+    found = pending(scheduler.state, scheduler.waiting)
+    assert [each.pods for each in found] == [["default/b", "default/c"], ["default/a"]]
+
+
+def test_a_taint_is_no_replica_that_could_be_gone() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM, [TAINT])]
+    scheduler = scheduler_of(nodes, [], [pod("p").owned_by("ReplicaSet/web")])
+    [found] = pending(scheduler.state, scheduler.waiting)
+    assert (len(found.nearest), found.is_full_of_replicas) == (1, False)
+
+
+def test_what_was_so_before_the_changes_does_not_count_against_them() -> None:
+    lost = Removal(Key("default/p"), "n", After.GONE)
+    steps = [Step("before", removed=[lost]), Step("change")]
+    verdicts = [Simulation(ClusterState(), 0, steps, (), begun).verdict for begun in (0, 1)]
+    assert verdicts == [Verdict.REFUSED, Verdict.FITS]
 
 
 def test_a_pod_that_never_preempts_waits() -> None:

@@ -81,6 +81,39 @@ def everywhere(event: str) -> dict[str, list[str]]:
     return {"a": [event], "b": [event]}
 
 
+OF_CLASSES = [
+    volume("silver", IN_X, volumeAttributesClassName="silver"),
+    volume("gold", IN_Y, volumeAttributesClassName="gold"),
+]
+
+
+def with_metadata(raw: Json, **more: Any) -> Json:
+    """Add to the metadata of an object."""
+    return {**raw, "metadata": raw["metadata"] | more}
+
+
+def tracking(**spec: Any) -> Json:
+    """Build a driver that says where it has room."""
+    made = {"storageCapacity": True} | spec
+    return {"kind": "CSIDriver", "metadata": {"name": DRIVER}, "spec": made}
+
+
+def capacity(**more: Any) -> Json:
+    """Build what a driver says of the room that it has somewhere."""
+    made = {"storageClassName": "wait", "capacity": "1Gi"} | more
+    metadata = {"name": "c", "namespace": "default"}
+    return {"kind": "CSIStorageCapacity", "metadata": metadata, **made}
+
+
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+FREE_SPACE = Reason.STORAGE.value
+ONLY_Y = storage_class(
+    "wait", allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE, "values": ["y"]}]}]
+)
+IN_TREE: dict[str, Any] = {"gcePersistentDisk": {"pdName": "foo"}}
+EPHEMERAL = with_volumes({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+OF_NEW = [{"kind": "Pod", "name": "new", "uid": "default-new", "controller": True}]
+BOUND_EPHEMERAL = with_metadata(bound("new-v0", "v"), ownerReferences=OF_NEW)
 LOST = {**bound("data", "v"), "status": {"phase": "Lost"}}
 BINDING = [
     case("a pod without claims fits everywhere", [], pod("new"), {}),
@@ -163,6 +196,30 @@ BINDING = [
         {"b": [NONE]},
     ),
     case(
+        "the smaller claim chooses first, as there may be less for it to choose from",
+        [
+            claim("large", size="3Gi"),
+            claim("small", selector={"matchLabels": {"disk": "fast"}}),
+            BY_HAND,
+            volume("five", labels={"disk": "fast"}),
+            volume("six", size="6Gi"),
+        ],
+        using("large", "small"),
+        {},
+    ),
+    case(
+        "a volume of another attributes class will not do",
+        [claim("data", volumeAttributesClassName="gold"), BY_HAND, *OF_CLASSES],
+        using("data"),
+        {"a": [NONE]},
+    ),
+    case(
+        "nor one of any for a claim of none",
+        [claim("data"), BY_HAND, *OF_CLASSES],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
         "a volume that is bound beforehand is taken where it is",
         [
             claim("data"),
@@ -204,26 +261,181 @@ BINDING = [
         [
             claim("data"),
             WAIT,
-            {
-                "kind": "CSIDriver",
-                "metadata": {"name": DRIVER},
-                "spec": {"storageCapacity": True},
-            },
-            {
-                "kind": "CSIStorageCapacity",
-                "metadata": {"name": "c", "namespace": "default"},
-                "storageClassName": "wait",
-                "capacity": "1Gi",
-                "nodeTopology": {"matchLabels": {ZONE: "x"}},
-            },
+            tracking(),
+            capacity(nodeTopology={"matchLabels": {ZONE: "x"}}),
         ],
         using("data"),
         {"b": [Reason.STORAGE.value]},
     ),
 ]
 
+SUITING = [
+    case("a volume of just its size", [claim("data", size="5Gi"), volume("v")], using("data"), {}),
+    case(
+        "none that is a byte too small",
+        [claim("data", size=str((5 << 30) + 1)), volume("v")],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "no block device for a file system",
+        [claim("data"), volume("v", volumeMode="Block")],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "a block device for a block device",
+        [claim("data", volumeMode="Block"), volume("v", volumeMode="Block")],
+        using("data"),
+        {},
+    ),
+    case(
+        "none that is being deleted",
+        [claim("data"), with_metadata(volume("v"), **GOING)],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "none that a claim had which is gone",
+        [claim("data"), {**volume("v"), "status": {"phase": "Released"}}],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "none that the claim's selector does not match",
+        [claim("data", selector={"matchLabels": {"disk": "fast"}}), volume("v")],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "none that lacks a mode of access",
+        [
+            claim("data", accessModes=["ReadWriteOnce", "ReadWriteMany"]),
+            volume("v", accessModes=["ReadWriteOnce"]),
+        ],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "one with further modes of access",
+        [
+            claim("data", accessModes=["ReadWriteOnce"]),
+            volume("v", accessModes=["ReadWriteOnce", "ReadWriteMany"]),
+        ],
+        using("data"),
+        {},
+    ),
+    case(
+        "its own where that is, and no other",
+        [
+            claim("data"),
+            volume("v", IN_Y, claimRef={"namespace": "default", "name": "data"}),
+            volume("w"),
+        ],
+        using("data"),
+        {"a": [NONE]},
+    ),
+    case(
+        "none that a former claim of its name has",
+        [
+            claim("data"),
+            volume("v", claimRef={"namespace": "default", "name": "data", "uid": "former"}),
+        ],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "one that is in one place or in another",
+        [claim("data"), volume("v", IN_X, IN_Y)],
+        using("data"),
+        {},
+    ),
+    case(
+        "the smallest, though a larger one is everywhere",
+        [
+            claim("small"),
+            claim("large", size="8Gi"),
+            volume("two", IN_X, size="2Gi"),
+            volume("nine", size="9Gi"),
+        ],
+        using("small", "large"),
+        {"b": [NONE]},
+    ),
+]
 
-@pytest.mark.parametrize(("objects", "asked", "expected"), BINDING)
+
+@pytest.mark.parametrize(("objects", "asked", "expected"), SUITING)
+def test_which_volume_made_by_hand_suits_a_claim(
+    objects: list[Json], asked: Json, expected: dict[str, list[str]]
+) -> None:
+    assert refusals(state_of(*objects, BY_HAND), asked) == expected
+
+
+MAKING = [
+    case(
+        "a class that allows a place without labels allows none",
+        [claim("data"), storage_class("wait", allowedTopologies=[{}])],
+        using("data"),
+        everywhere(NONE),
+    ),
+    case(
+        "where its driver says nothing of room there is room",
+        [claim("data"), WAIT, tracking(storageCapacity=False)],
+        using("data"),
+        {},
+    ),
+    case(
+        "room of another class is none",
+        [claim("data"), WAIT, tracking(), capacity(storageClassName="other", nodeTopology={})],
+        using("data"),
+        everywhere(FREE_SPACE),
+    ),
+    case(
+        "room that is nowhere is none",
+        [claim("data"), WAIT, tracking(), capacity()],
+        using("data"),
+        everywhere(FREE_SPACE),
+    ),
+    case(
+        "where it cannot be made nothing is said of room",
+        [claim("data"), ONLY_Y, tracking()],
+        using("data"),
+        {"a": [NONE], "b": [FREE_SPACE]},
+    ),
+    case(
+        "the node affinity of an in-tree volume is its driver's to read",
+        [bound("data", "v"), volume("v", IN_Y, **IN_TREE)],
+        using("data"),
+        {},
+    ),
+    case(
+        "its zone is read all the same",
+        [bound("data", "v"), volume("v", IN_Y, labels={ZONE: "y"}, **IN_TREE)],
+        using("data"),
+        {"a": ["node(s) had no available volume zone"]},
+    ),
+    case(
+        "but not the zone of a volume that a pod has for itself",
+        [BOUND_EPHEMERAL, volume("v", labels={ZONE: "y"})],
+        EPHEMERAL,
+        {},
+    ),
+    case(
+        "whose volume does not exist fits nowhere",
+        [BOUND_EPHEMERAL],
+        EPHEMERAL,
+        everywhere(Reason.VOLUME_GONE.value),
+    ),
+    case(
+        "a claim that is being deleted refuses all nodes",
+        [with_metadata(bound("data", "v"), **GOING), volume("v")],
+        using("data"),
+        everywhere('persistentvolumeclaim "data" is being deleted'),
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "asked", "expected"), [*BINDING, *MAKING])
 def test_volume_binding(objects: list[Json], asked: Json, expected: dict[str, list[str]]) -> None:
     assert refusals(state_of(*objects), asked) == expected
 
@@ -289,6 +501,24 @@ RBD = {"monitors": ["a", "b"], "pool": "bar", "image": "foo"}
         pytest.param(
             {"rbd": RBD}, {"rbd": RBD | {"monitors": ["c"]}}, True, id="no monitor shared"
         ),
+        pytest.param(
+            {"gcePersistentDisk": GCE},
+            {"gcePersistentDisk": GCE | READ_ONLY},
+            False,
+            id="the other one writes",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": GCE | READ_ONLY},
+            {"gcePersistentDisk": GCE},
+            False,
+            id="the new one writes",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "foo"}},
+            {"awsElasticBlockStore": {"volumeID": "foo"}},
+            True,
+            id="the same name of another kind",
+        ),
         pytest.param({"emptyDir": {}}, {"emptyDir": {}}, True, id="volumes without restrictions"),
     ],
 )
@@ -339,6 +569,13 @@ def csi(name: str) -> Json:
     return volume(name, csi={"driver": DRIVER, "volumeHandle": name})
 
 
+def attached(name: str) -> Json:
+    """Build what says that a volume is attached to node a."""
+    source = {"persistentVolumeName": name}
+    spec = {"nodeName": "a", "attacher": DRIVER, "source": source}
+    return {"kind": "VolumeAttachment", "metadata": {"name": f"of-{name}"}, "spec": spec}
+
+
 COUNT = Reason.VOLUME_COUNT.value
 ATTACHED = [bound("one", "v1"), csi("v1"), bound("two", "v2"), csi("v2"), WAIT]
 
@@ -358,25 +595,32 @@ ATTACHED = [bound("one", "v1"), csi("v1"), bound("two", "v2"), csi("v2"), WAIT]
             [
                 limited("a", 2),
                 csi("v3"),
-                {
-                    "kind": "VolumeAttachment",
-                    "metadata": {"name": "left"},
-                    "spec": {
-                        "nodeName": "a",
-                        "attacher": DRIVER,
-                        "source": {"persistentVolumeName": "v3"},
-                    },
-                },
+                attached("v3"),
             ],
             using("two"),
             False,
             id="one that is attached still, though its pod has gone",
+        ),
+        pytest.param(
+            [limited("a", 2), attached("v1")],
+            using("two"),
+            True,
+            id="one that is used and attached counts once",
         ),
     ],
 )
 def test_node_volume_limits(objects: list[Json], asked: Json, fits: bool) -> None:
     state = state_of(*ATTACHED, using("one", name="old").on("a"), *objects)
     assert refusals(state, asked) == ({} if fits else {"a": [COUNT]})
+
+
+def test_a_disk_without_a_claim_counts_against_the_limit_of_its_driver() -> None:
+    driver = {"name": "pd.csi.storage.gke.io", "nodeID": "a", "allocatable": {"count": 1}}
+    has = {"kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [driver]}}
+    old = with_volumes({"gcePersistentDisk": {"pdName": "old"}}, name="old").on("a")
+    asked = with_volumes({"gcePersistentDisk": {"pdName": "new"}})
+    assert refusals(state_of(has, old), asked) == {"a": [COUNT]}
+    assert refusals(state_of(has, old), {**old, "metadata": asked["metadata"]})["a"] == [CONFLICT]
 
 
 def test_a_volume_of_a_nominated_pod_is_no_new_one_where_that_counts_first() -> None:

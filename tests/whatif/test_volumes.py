@@ -9,20 +9,23 @@ import pytest
 
 from affinityctl.applied import SimulationReader, read_applied
 from affinityctl.volumes.ledger import ledger_of
-from affinityctl.whatif.nodes import drain, lose
-from affinityctl.whatif.outcome import pending
+from affinityctl.whatif.nodes import Allowances, drain, lose
+from affinityctl.whatif.outcome import Step, pending
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.trials import try_each
 from extender.model.stepping import at_once
 from tests.builders import HOST, ZONE, Json, Pod, node, workload
 from tests.volumes import (
     AT_ONCE,
     BY_HAND,
     IN_X,
+    IN_Y,
     WAIT,
     bound,
     claim,
     limited,
     put,
+    storage_class,
     using,
     volume,
     with_volumes,
@@ -75,6 +78,12 @@ def placed(scheduler: Scheduler, *pods: Json) -> list[str | None]:
         key = read(raw).key
         found.append(scheduler.state.pods[key].node)
     return found
+
+
+def in_zone_of(name: str | None) -> list[str]:
+    """Return the nodes of a node's zone."""
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in NODES}
+    return [each for each in labels if labels[each][ZONE] == labels[str(name)][ZONE]]
 
 
 def settle(scheduler: Scheduler) -> None:
@@ -147,6 +156,13 @@ def test_what_an_unbound_claim_waits_for(asked: Json, there: tuple[Json, ...], s
     assert why(scheduler) == [f"volume: claim {said}"]
 
 
+def test_a_pod_that_differs_in_its_claim_alone_is_looked_at_for_itself() -> None:
+    taken = volume("v", IN_Y, claimRef={"namespace": "default", "name": "one"})
+    scheduler = cluster(claim("none"), bound("one", "v"), BY_HAND, taken)
+    pods = (using("none", name="p1"), using("one", name="p2"))
+    assert placed(scheduler, *pods) == [None, "y1"]
+
+
 def test_a_claim_for_one_pod_alone_is_taken_by_the_first() -> None:
     scheduler = cluster(bound("data", "v", accessModes=["ReadWriteOncePod"]), volume("v"))
     first, second = placed(scheduler, using("data", name="p1"), using("data", name="p2"))
@@ -178,14 +194,69 @@ def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
     assert all(each.bound and each.storage_class == "wait" for each in made.values())
 
 
+@pytest.mark.parametrize(("named", "expected"), [(None, "wait"), ("", ""), ("fast", "fast")])
+def test_a_claim_that_names_no_class_is_of_the_one_by_default(
+    named: str | None, expected: str
+) -> None:
+    spec = {} if named is None else {"storageClassName": named}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(storage_class("fast"), storage_class("slow"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    (made,) = ledger_of(scheduler.state).claims.values()
+    assert made.storage_class == expected
+
+
+def test_a_volume_is_made_where_its_class_allows_it_if_the_driver_says_nothing() -> None:
+    only_y = [{"matchLabelExpressions": [{"key": ZONE, "values": ["y"]}]}]
+    scheduler = cluster(claim("data", "placed"), storage_class("placed", allowedTopologies=only_y))
+    assert placed(scheduler, using("data").owned_by("ReplicaSet/web")) == ["y1"]
+    at_once(lose(scheduler, ["y1"], "zone=y"))
+    assert why(scheduler) == ["volume: claim data is bound to a volume in zone y"]
+
+
 def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
     template = {"spec": {"storageClassName": "wait"}}
     own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
     scheduler = cluster(*drivers("x1", "x2", "y1"))
-    placed(scheduler, own)
-    at_once(lose(scheduler, ["x1", "x2"], "zone=x"))
+    [first] = placed(scheduler, own)
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
     settle(scheduler)
-    assert scheduler.state.pods["default/new"].node == "y1"
+    [second] = {each.node for each in scheduler.state.pods.values()}
+    assert {str(first)[0], str(second)[0]} == {"x", "y"}
+
+
+def test_a_trial_takes_back_what_became_of_claims() -> None:
+    template = {"spec": {"storageClassName": "wait"}}
+    own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, own)
+    ledger = ledger_of(scheduler.state)
+    claims, volumes = dict(ledger.claims), dict(ledger.volumes)
+    found = {"its zone": in_zone_of(first)}
+    at_once(try_each(scheduler, Step("each"), found, lose, Allowances(scheduler)))
+    assert (ledger.claims, ledger.volumes) == (claims, volumes)
+
+
+def test_the_claim_of_a_stateful_set_stays_when_its_pod_goes() -> None:
+    templates = [{"metadata": {"name": "data"}, "spec": {}}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    settle(scheduler)
+    [first] = {each.node for each in scheduler.state.pods.values()}
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
+    assert [each.key for each in scheduler.waiting] == ["default/db-0"]
+
+
+@pytest.mark.parametrize(("asked", "known"), [(claim("data"), True), (bound("data", "v"), False)])
+def test_where_no_claim_of_the_files_has_a_volume_there_is_none(asked: Json, known: bool) -> None:
+    scheduler = scheduler_of(NODES, [], ())
+    put(scheduler.state, [asked], kinds=())
+    ledger_of(scheduler.state).files_read({"PersistentVolumeClaim"})
+    assert ledger_of(scheduler.state).knows_volumes is known
 
 
 def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:

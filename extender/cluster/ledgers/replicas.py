@@ -41,7 +41,10 @@ class Replicas:
         return self._of.get(controller, {})
 
     def count(self, pod: Pod, node: str, amount: int) -> None:
-        """Count a pod that is placed (1), or is not as it was any more (-1)."""
+        """Count a pod that is placed (1), or is not as it was any more (-1).
+
+        0 changes no count: the pod's node is in other domains now.
+        """
         replica, controller = replica_of(pod, node), pod.controller
         if replica is not None and controller is not None:
             replicas = self._of.setdefault(controller, {})
@@ -51,13 +54,14 @@ class Replicas:
                 del self._of[controller], self._changed[controller]
 
     def take_changed(self) -> Iterator[Controller]:
-        """Take the controllers whose pods have changed since they were taken last."""
+        """Take the controllers whose pods or domains have changed since they were taken last."""
         while self._changed:
             yield self._changed.popitem()[0]
 
-    def note_all(self) -> None:
-        """Take the pods of every controller for changed."""
-        self._changed = dict.fromkeys(self._of)
+    def note_all(self, namespace: str | None = None) -> None:
+        """Take the pods of every controller (of a namespace) for changed; O(controllers)."""
+        every = (each for each in self._of if namespace in {None, each.namespace})
+        self._changed.update(dict.fromkeys(every))
 
 
 def replica_of(pod: Pod, node: str) -> Replica | None:
