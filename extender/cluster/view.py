@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from extender.cluster.counts.annotation_scope import AnnotationScope
+from extender.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.domain_limits import DomainLimit
-from extender.cluster.counts.existing_term import is_annotated, rules_by_source
+from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.matching_pods import PlacedClass
@@ -34,7 +34,6 @@ from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.replicas import Replicas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.cluster.ledgers.successors import SuccessorLedger, Successors
-from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
@@ -228,10 +227,7 @@ class ClusterView:
         if owner.of_annotations:
             return None
         keys: set[str] = set()
-        replaced = owner.annotated is not None and owner.annotated.written.replaces
         for rules, source in rules_by_source(owner):
-            if replaced and not is_annotated(source):
-                continue
             large = self.existing_terms.find_large(rules, source)
             if large is None and rules.required_anti:
                 return None
@@ -271,13 +267,10 @@ class ClusterView:
 
     def class_for_others(self, pod_class: PodClass, namespace: str) -> PodClass:
         """Return a class with those rules that are something to pods of a namespace."""
-        if pod_class.annotated is None and pod_class.standing is Standing.WHOLE:
+        if pod_class.annotated is None:
             return pod_class
-        sources = (source for _, source in rules_by_source(pod_class))
-        of_spec, *by_annotation = (self.annotations.counts(each, namespace) for each in sources)
-        if any(by_annotation):
-            return pod_class
-        return pod_class.of_spec if of_spec else pod_class.without_rules
+        scope = Scope(pod_class.namespace, pod_class.later)
+        return pod_class if self.annotations.counts(scope, namespace) else pod_class.of_spec
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""

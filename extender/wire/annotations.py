@@ -16,7 +16,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.annotation_rules import REPLACES, WrittenAnnotation
+from extender.model.annotation_rules import WrittenAnnotation
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.lru_cache import LruCache
 from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
@@ -50,14 +50,15 @@ from extender.wire.manifests import (
 from extender.wire.node_terms import Fault, read_preferred, read_required
 from extender.wire.validation import is_label_key
 
-REPLACE: Final = "Replace"
-"""The only policy that there is a name for: without one, rules are added."""
-
 AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 EXCLUSIVE_PATH: Final = f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
 REVISIONS_PATH: Final = f"metadata.annotations[{REVISIONS_ANNOTATION}]"
 
+POLICY_REMOVED: Final = (
+    "no longer read: rules in annotations are added to those of the spec. Take the rules that "
+    "should not count out of spec.affinity, and remove this annotation"
+)
 _EXCLUSIVE: Final = re.compile(r"\s*(\S{1,317}) by (\S{1,317})\s*")
 _TEXT = msgspec.json.Decoder(str)
 _AFFINITY = msgspec.json.Decoder(StrictAffinity)
@@ -70,8 +71,6 @@ class Annotation:
     pods: WrittenAnnotation | None = None
     """Rules about other pods; None where there are none, and the spec's count as if alone."""
     nodes: AnnotatedNodeRules = NO_ANNOTATED_RULES
-    replaces: bool = False
-    """Whether rules of the spec do not count."""
     fault: Fault | None = None
     """The broken field, and what is wrong with it; then nothing is said of rules."""
     key: bytes = b""
@@ -92,8 +91,7 @@ class Annotation:
         if self.pods is None:
             return ""
         named = {key: labels[key] for key in sorted(self.pods.named_labels & labels.keys())}
-        digest = sha256(self.key + msgspec.json.encode(named)).hexdigest()
-        return f"{REPLACES}{digest}" if self.pods.replaces else digest
+        return sha256(self.key + msgspec.json.encode(named)).hexdigest()
 
 
 NO_ANNOTATION: Final = Annotation()
@@ -129,11 +127,8 @@ class AnnotationReader:
         return known
 
     def _read(self, namespace: str, found: PodAnnotations) -> Annotation:
-        replaces = found.policy is not NULL
-        if replaces and decode(_TEXT, found.policy, POLICY_PATH) != REPLACE:
-            raise ObjectError(POLICY_PATH, f"not a policy; there is {REPLACE} alone")
-        if replaces and found.affinity is NULL:
-            raise ObjectError(POLICY_PATH, f"there is no annotation {AFFINITY_ANNOTATION}")
+        if found.policy is not NULL:
+            raise ObjectError(POLICY_PATH, POLICY_REMOVED)
         manifest = StrictAffinity()
         if found.affinity is not NULL:
             manifest = _decoded(decode(_TEXT, found.affinity, AFFINITY_PATH).encode())
@@ -148,13 +143,11 @@ class AnnotationReader:
         pods = WrittenAnnotation(
             read_affinity(manifest, namespace).plus(exclusive),
             read_affinity(during_execution, namespace),
-            replaces,
         )
         says_nothing = pods == WrittenAnnotation()
         return Annotation(
             None if says_nothing else pods,
             _node_rules(manifest.nodeAffinity),
-            replaces,
             key=b"" if says_nothing else b"".join(found.rules),
             label=label,
             own_revisions=own,

@@ -229,7 +229,7 @@ class PodReader:
     ) -> NodeAffinity | None:
         """Return which nodes a pod asks for; in its `spec`, only where somebody asks for that."""
         asks = (affinity, node_selector) if spec else ANY_NODE
-        return self._node_affinity.read(*asks, annotation.nodes, replaces=annotation.replaces)
+        return self._node_affinity.read(*asks, annotation.nodes)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
         known = self._classes.find(key) or self._classes.find_large(key)

@@ -121,7 +121,6 @@ FULL = {
 async def test_what_the_extender_reads_is_let_in(api: Api, value: str) -> None:
     assert _broken(value) is None
     assert await _says(api, {AFFINITY_ANNOTATION: value}) is None
-    assert await _says(api, {AFFINITY_ANNOTATION: value, POLICY_ANNOTATION: "Replace"}) is None
 
 
 async def test_the_rules_of_all_conformance_cases_are_let_in(api: Api) -> None:
@@ -177,18 +176,11 @@ async def test_what_cel_can_tell_is_refused_at_create(api: Api, value: Any) -> N
     assert f"metadata.annotations[{AFFINITY_ANNOTATION}]" in says
 
 
-@pytest.mark.parametrize(
-    "annotations",
-    [
-        pytest.param({AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: "Add"}, id="another policy"),
-        pytest.param({AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: ""}, id="an empty policy"),
-        pytest.param({POLICY_ANNOTATION: "Replace"}, id="a policy for nothing"),
-    ],
-)
-async def test_policies_are_checked(api: Api, annotations: dict[str, str]) -> None:
-    says = await _says(api, annotations)
+@pytest.mark.parametrize("value", ["Replace", ""])
+async def test_a_policy_is_refused_as_filter_does(api: Api, value: str) -> None:
+    says = await _says(api, {AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: value})
     assert says is not None
-    assert f"metadata.annotations[{POLICY_ANNOTATION}]" in says
+    assert f"metadata.annotations[{POLICY_ANNOTATION}]: no longer read" in says
 
 
 @pytest.mark.parametrize(("value", "sound"), [("job by rack", True), ("job", False), ("", False)])

@@ -11,6 +11,7 @@ from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.pod_affinity import PodSelector, Term
 from extender.model.workload import REVISION, REVISIONS, WORKLOAD
+from extender.wire.annotations import POLICY_REMOVED
 from extender.wire.limits import OF_ANNOTATIONS as MOST
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
@@ -163,36 +164,6 @@ def test_a_limit_in_a_spec_means_nothing() -> None:
     raw = pod("new").anti_affinity(term(ZONE, WEB, maxMatchingPods=2))
     (found,) = model_pod(raw).pod_class.affinity.required_anti
     assert found == meant(ZONE, "web")
-
-
-def test_rules_are_replaced() -> None:
-    found = model_pod(annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}}, "Replace"))
-    assert found.pod_class.affinity.required == ()
-    assert found.pod_class.affinity.required_anti == (meant(HOST, "web"),)
-
-
-def test_an_empty_affinity_replaces_all_rules_but_the_node_selector() -> None:
-    own = OWN.requires_nodes(SSD).selects(pool="a")
-    found = model_pod(annotated(own, {}, "Replace"))
-    assert len(found.pod_class.affinity) == 0
-    assert found.node_affinity is not None
-    (rule,) = found.node_affinity.required_rules
-    assert rule.judge("n", {"pool": "a"})
-
-
-def test_node_affinity_that_is_replaced_is_known_though_it_does_not_count() -> None:
-    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
-    own = OWN.requires_nodes(SSD)
-    replaced, added = (
-        model_pod(annotated(own, rules, policy)).node_affinity for policy in ("Replace", None)
-    )
-    assert replaced is not None
-    assert added is not None
-    assert replaced.required is None
-    assert replaced.replaced == added.required
-    assert added.replaced is None
-    assert len([*replaced.required_rules]) == 1
-    assert len([*replaced.rules_of_anybody]) == len([*added.rules_of_anybody]) == 2
 
 
 def test_node_affinity_is_added_as_one_more_requirement() -> None:
@@ -414,22 +385,12 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
     assert read.pod_class == model_pod(OWN).pod_class
 
 
-@pytest.mark.parametrize(
-    ("raw", "path", "what"),
-    [
-        pytest.param(annotated(OWN, {}, "Add"), POLICY_AT, "Replace", id="another policy"),
-        pytest.param(annotated(OWN, {}, ""), POLICY_AT, "Replace", id="an empty policy"),
-        pytest.param(
-            OWN.annotated(POLICY_ANNOTATION, "Replace"), POLICY_AT, AFFINITY_ANNOTATION,
-            id="a policy for nothing",
-        ),
-    ],
-)  # fmt: skip
-def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
-    read = model_pod(raw)
-    assert read.spec.broken_annotation is not None
-    assert read.spec.broken_annotation[0] == path
-    assert what in read.spec.broken_annotation[1]
+@pytest.mark.parametrize("value", ["Replace", "Add", ""])
+def test_a_policy_is_refused_in_words_that_say_what_to_write(value: str) -> None:
+    read = model_pod(Pod(annotated(OWN, {})).annotated(POLICY_ANNOTATION, value))
+    assert read.spec.broken_annotation == (POLICY_AT, POLICY_REMOVED)
+    # A placed pod counts with the rules of its spec.
+    assert read.pod_class == model_pod(OWN).pod_class
 
 
 @pytest.mark.parametrize(
@@ -455,7 +416,7 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
     for reads in (reader, reader.another()):
         broken: dict[str, Any] = {"podAntiAffinity": []}
         for value in (rules, broken):
-            read = reads.read(json.dumps(annotated(OWN, value, "Replace")).encode())
+            read = reads.read(json.dumps(annotated(OWN, value)).encode())
             assert read.spec.unannotated is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())
             assert (read.pod_class.annotated, read.spec.broken_annotation) == (None, None)

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
 from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
@@ -123,7 +122,7 @@ def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note
             f"the rules in its annotations are ignored: annotations.namespaceSelector of the "
             f"configuration does not select the namespace {namespace}",
         )
-    elif pod.node is not None and pod.pod_class.standing in {Standing.SPEC, Standing.NOTHING}:
+    elif pod.node is not None and pod.pod_class.later:
         yield Note(
             "annotationLater",
             "its annotation is not the one that it was placed by, as far as is on record, so the "
