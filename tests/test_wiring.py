@@ -76,6 +76,6 @@ def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
         "annotations": {"namespaceSelector": selector},
     }
     loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
-    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector())]}}
+    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, {})]}}
     read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), rules)).encode())
     assert (read.pod_class.annotated is None) is (selector is None)

@@ -8,7 +8,6 @@ from typing import Final, Protocol
 
 from extender.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
@@ -37,7 +36,7 @@ from extender.cluster.ledgers.successors import SuccessorLedger, Successors
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import LimitedTerm, PodSelector, Term
+from extender.model.pod_affinity import PodSelector, Term
 from extender.model.stepping import within
 
 MOST_PREFILTER_STATES = 4096
@@ -45,8 +44,6 @@ MOST_PREFILTER_STATES = 4096
 MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
-MOST_WAITING_CLASSES = 500
-"""Of a namespace, up to which its waiting pods are counted for a percentage."""
 MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
@@ -308,49 +305,6 @@ class ClusterView:
     def matched(self, term: Term) -> DomainTable:
         """Return where the pods are that a term matches, counted at once when that is new."""
         return self._counters.matching(*matched_by(term))
-
-    def limits(self, prefilter: PreFilterState, pod: Pod) -> Sequence[DomainLimit]:
-        """Return the limits about a pod, percentages as numbers; it is left out of the counts."""
-        for each in prefilter.limits:
-            if each.term.limit.percent:
-                each.allow(self.allowed(each.term, pod))
-        return prefilter.limits
-
-    def allowed(self, term: LimitedTerm, asking: Pod | None = None) -> int:
-        """Return how many pods may match a term in a domain.
-
-        A percentage is of those that match, placed or waiting, and of the pod that is asked about,
-        which is left out of the counts. O(classes that wait), up to MOST_WAITING_CLASSES.
-        """
-        limit = term.limit
-        return limit.of(self._matching(term, asking)) if limit.percent else limit.most
-
-    def _matching(self, term: Term, asking: Pod | None) -> int:
-        matched = self._counters.completed(*matched_by(term))
-        # It speaks of the pods of its owner's namespace alone.
-        (namespace,) = term.pods.namespaces
-        classes = self._pods_by_node.waiting_classes.get(namespace, {})
-        some = classes if len(classes) <= MOST_WAITING_CLASSES else ()
-        waiting = sum(classes[each] for each in some if self.is_about(term, each))
-        counted: set[str] = set()
-        for each in self.reservations:
-            pod = each.pod
-            if asking is not None and pod.uid == asking.uid:
-                continue
-            if pod.uid not in counted:
-                # Those that are being bound are in both.
-                known = self.pod(pod.key, pod.uid) if some else None
-                if known is not None and known.node is None:
-                    waiting -= self.is_about(term, known.pod_class)
-            elif pod not in self.left_out:
-                # On one more node, and still one pod.
-                waiting -= self.is_about(term, pod.pod_class)
-            counted.add(pod.uid)
-        if asking is not None:
-            known = self.pod(asking.key, asking.uid)
-            if known is None or known.node is not None:
-                waiting += self.is_about(term, asking.pod_class)
-        return matched.add_up() + waiting
 
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
         """Return where the pods of some sets are.

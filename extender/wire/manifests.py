@@ -48,7 +48,7 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
     mismatchLabelKeys: tuple[str, ...] | None = None
 
     @property
-    def most(self) -> int | str | None:
+    def most(self) -> int | None:
         """Return its `maxMatchingPods`, which only a term in an annotation may have."""
         return None
 

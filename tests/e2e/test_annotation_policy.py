@@ -98,7 +98,7 @@ FULL = {
     "podAntiAffinity": {
         REQUIRED: None,
         DURING: [term(HOST, WEB, matchLabelKeys=["v"], maxMatchingPods=2)],
-        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods="40%")}],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=None)}],
     },
 }
 
@@ -154,6 +154,15 @@ def _broken(value: str) -> Any:
         pytest.param(anti(term(ZONE, WEB, topologykey="x")), id="an unknown field"),
         pytest.param(anti(term("", WEB)), id="an empty topology key"),
         pytest.param(anti(term(ZONE, WEB, maxMatchingPods="2")), id="a string for a limit"),
+        pytest.param(anti(term(ZONE, WEB, maxMatchingPods="40%")), id="a percentage"),
+        pytest.param(
+            {
+                "podAntiAffinity": {
+                    PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=2)}]
+                }
+            },
+            id="a limit on a preferred term",
+        ),
         pytest.param(anti(term(ZONE, WEB, maxMatchingPods=-1)), id="a limit below 0"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "in", "b")))), id="in"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "Gt", "1")))), id="Gt of a pod"),

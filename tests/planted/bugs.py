@@ -446,13 +446,6 @@ BUGS = (
         "cluster/test_revisions.py::test_where_the_scheduler_enforces_specs_their_rules_are_as_it_knows_them",
     ),
     Bug(
-        "waiting pods are not counted for a percentage",
-        "cluster.view",
-        "return matched.add_up() + waiting",
-        "return matched.add_up() + (asking is not None)",
-        "verbs/test_max_matching_pods.py::test_nodes_are_refused",
-    ),
-    Bug(
         "a cost that somebody has written meanwhile is written over",
         "kube.deletion_costs",
         "if known != (None if before is None else DeletionCost(before, given=True)):",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_term import Role, by_role, is_annotated, rules_by_source
+from extender.cluster.counts.existing_term import Role, by_role, rules_by_source
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
@@ -152,7 +152,7 @@ def _carries(rule: Rule, other: Pod) -> bool:
     named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
     sources = rules_by_source(other.pod_class)
     carried = (each for source in sources for each, _ in by_role(*source))
-    return any((term, role, is_annotated(source)) in named for term, role, source in carried)
+    return any((term, role, source is not None) in named for term, role, source in carried)
 
 
 def _about(state: ClusterState, rule: Rule, other: Pod) -> bool:

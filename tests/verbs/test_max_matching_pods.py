@@ -10,7 +10,7 @@ from extender.cluster.audits.violations import Violation, patrol, witnesses
 from extender.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.model.pod_affinity import LimitedTerm
 from extender.verbs.preempting import Victims
-from tests.annotating import PREFERRED, REQUIRED, annotated
+from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences
 from tests.builders import (
     HOST,
@@ -27,8 +27,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.oracle import IN_TREE_DEFAULTS
-from tests.verbs.judging import actual_refusals, actual_scores, chosen_of
+from tests.verbs.judging import actual_refusals, chosen_of
 
 NODES = [
     node("a", {HOST: "a", ZONE: "x"}, {"pods": "9", "cpu": "9"}),
@@ -47,15 +46,9 @@ def web(name: str, on: str = "") -> Pod:
     return made.on(on) if on else made
 
 
-def limited(
-    raw: Json, most: int | str, key: str = ZONE, strength: str = REQUIRED, **fields: Any
-) -> Json:
+def limited(raw: Json, most: int, key: str = ZONE, **fields: Any) -> Json:
     one = term(key, WEB, maxMatchingPods=most, **fields)
-    if strength == PREFERRED:
-        return annotated(
-            raw, {"podAntiAffinity": {strength: [{"weight": 10, "podAffinityTerm": one}]}}
-        )
-    return annotated(raw, {"podAntiAffinity": {strength: [one]}})
+    return annotated(raw, {"podAntiAffinity": {REQUIRED: [one]}})
 
 
 DB = pod("db").labels(app="db")
@@ -108,21 +101,6 @@ DB = pod("db").labels(app="db")
             id="symmetric: none beside a placed owner",
         ),
         pytest.param(DB, [limited(web("1", "a"), 1)], {}, id="who does not match is free"),
-        pytest.param(
-            limited(web("new"), "30%"),
-            [web("1", "a"), web("2", "c"), web("3", "c")],
-            {"c": OWN},
-            id="30 % of four are two",
-        ),
-        pytest.param(
-            limited(web("new"), "30%"),
-            [web("1", "a"), web("2", "c"), web("3", "c"), *(web(f"w{at}") for at in range(4))],
-            {},
-            id="waiting pods are among those of which it is a percentage",
-        ),
-        pytest.param(
-            limited(web("new"), "1%"), [web("1", "c")], {"c": OWN}, id="one is always allowed"
-        ),
         pytest.param(
             limited(web("new"), 2, HOST),
             [web("1", "a"), web("2", "a"), web("3", "b")],
@@ -183,35 +161,6 @@ def test_random_questions_are_answered_as_by_the_oracle(seed: int) -> None:
     assert [each for at in range(seed, seed + 50) for each in differences(at) if each] == []
 
 
-@pytest.mark.parametrize(
-    ("incoming", "placed", "expected"),
-    [
-        pytest.param(
-            limited(web("new"), 2, strength=PREFERRED),
-            [web("1", "a")],
-            {},
-            id="below the limit, nothing is avoided",
-        ),
-        pytest.param(
-            limited(web("new"), 2, strength=PREFERRED),
-            [web("1", "a"), web("2", "b")],
-            {"c": 100, "d": 100},
-            id="once it would be exceeded, the zone is",
-        ),
-        pytest.param(
-            web("new"),
-            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b")],
-            {"c": 100, "d": 100},
-            id="symmetric",
-        ),
-    ],
-)
-def test_nodes_are_avoided(incoming: Json, placed: list[Json], expected: dict[str, int]) -> None:
-    state = state_of(NODES, [], placed)
-    assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == {}
-    assert actual_scores(state, incoming, NAMES, IN_TREE_DEFAULTS) == expected
-
-
 def test_the_least_important_pods_are_victims_and_no_more_than_have_to_go() -> None:
     there = [web(str(number), "a").priority(number) for number in range(1, 5)]
     state = state_of(NODES, [], there)
@@ -239,11 +188,6 @@ def test_nobody_is_a_victim_where_the_others_are_too_many() -> None:
             False,
             id="too many where no owner is",
         ),
-        pytest.param(
-            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b"), web("3", "b")],
-            False,
-            id="preferred only",
-        ),
     ],
 )
 def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: bool) -> None:
@@ -253,22 +197,6 @@ def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: 
         [("x", True)] if broken else []
     )
     assert all(witnesses(state, each) is not None for each in found)
-
-
-def test_who_comes_to_wait_is_a_change_to_whom_a_percentage_limits() -> None:
-    limited_web = limited(web("new"), "30%")
-    state = state_of(NODES, [], [web("1", "a"), web("2", "c"), web("3", "c"), limited_web])
-    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {"c": OWN}
-    seen = [state.version]
-    for number in range(4):
-        state.upsert_pod(model_pod(limited(web(f"w{number}"), "30%")))
-        seen.append(state.version)
-    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {}
-    state.remove_pod("default/w0", "default-w0")
-    assert len({*seen, state.version}) == 6
-    state.upsert_pod(model_pod(limited(web("w1"), "30%")))
-    state.upsert_pod(model_pod(pod("other")))
-    assert state.version == seen[-1] + 1, "nothing has changed for anybody"
 
 
 def test_where_none_is_allowed_a_domain_that_is_new_takes_none_either() -> None:
@@ -291,11 +219,3 @@ def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
     incoming = model_pod(web("new").priority(9))
     chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
     assert chosen == {"a": Victims(["default-db"], 0)}
-
-
-def test_a_pod_that_may_turn_up_on_two_nodes_is_one_of_those_that_a_percentage_is_of() -> None:
-    state = state_of(NODES, [], [web("1")])
-    for name in ("a", "c"):
-        state.reserve(model_pod(web("1")), name, 1.0)
-    expected = {"a": OWN, "b": OWN, "c": OWN}
-    assert actual_refusals(state, limited(web("new"), "50%"), NAMES, plugins=LIMITS) == expected

@@ -76,16 +76,13 @@ def test_limits_are_kept_apart() -> None:
                 term(ZONE, WEB, maxMatchingPods=2, matchLabelKeys=["version"]),
             ],
             DURING: [term(ZONE, WEB, maxMatchingPods=0)],
-            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, DB, maxMatchingPods="30%")}],
         },
     }
     found = model_pod(annotated(OWN, rules)).pod_class
     assert found.affinity.required_anti == (meant(HOST, "web"),)
-    assert found.affinity.preferred == ()
-    assert [*map(str, (each.limit for each in found.affinity.limits))] == ["2", "30%", "0"]
-    assert [each.limit.weight for each in found.affinity.limits] == [0, -7, 0]
+    assert [each.most for each in found.affinity.limits] == [2, 0]
     assert found.affinity.limits[0].pods.selector.requires("version", Operator.IN)
-    assert [each.limit.most for each in found.during_execution.limits] == [0]
+    assert [each.most for each in found.during_execution.limits] == [0]
     assert found.of_spec.affinity.limits == ()
 
 
@@ -217,8 +214,6 @@ def test_quotas_see_terms_of_annotations() -> None:
     rules = anti(term(ZONE, WEB, namespaces=["b"]))
     assert model_pod(OWN).spec.charge is None
     assert model_pod(annotated(OWN, rules)).spec.charge is not None
-    crossing = OWN.affinity(term(ZONE, DB, namespaces=["b"]))
-    assert model_pod(annotated(crossing, {}, "Replace")).spec.charge is not None
 
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
@@ -310,21 +305,25 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             id="a limit below 0",
         ),
         pytest.param(
-            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods", "regex",
-            id="a limit that is no number",
+            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods",
+            "not a number", id="a limit that is no number",
         ),
         pytest.param(
             anti(term(ZONE, selector(), maxMatchingPods=2, namespaceSelector={})),
             f"{FIRST}.maxMatchingPods", "matchLabels", id="a limit about everybody",
         ),
         pytest.param(
-            anti(term(ZONE, WEB, maxMatchingPods="20%", namespaceSelector={})),
-            f"{FIRST}.maxMatchingPods", "own namespace", id="a percentage of other namespaces",
+            anti(term(ZONE, WEB, maxMatchingPods="20%")), f"{FIRST}.maxMatchingPods",
+            "percentages are no longer read. Write how many pods may match",
+            id="a percentage",
         ),
         pytest.param(
-            anti(**{DURING: [term(ZONE, WEB, maxMatchingPods="20%")]}),
-            f"{AT}.podAntiAffinity.{DURING}[0].maxMatchingPods", "during execution",
-            id="a percentage during execution",
+            anti(**{PREFERRED: [
+                {"weight": 1, "podAffinityTerm": term(ZONE, WEB, maxMatchingPods=2)}
+            ]}),
+            f"{AT}.podAntiAffinity.{PREFERRED}[0].podAffinityTerm.maxMatchingPods",
+            f"no longer read on preferred terms: move the term to {REQUIRED}",
+            id="a limit on a preferred term",
         ),
         pytest.param(
             {"podAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}},

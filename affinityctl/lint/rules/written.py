@@ -181,8 +181,8 @@ def _for_spec(template: Template) -> Iterator[Spot]:
     terms += sum(rule is not None for rule in (nodes.required, nodes.preferred))
     if terms:
         yield Spot(path, f"{plural(terms, 'rule')} that a spec can have")
-    for written, limit in rules.limits:
-        if str(limit) == "1" and template.matches_itself(written.merged(template.revision(NEW))):
+    for written, most in rules.limits:
+        if most == 1 and template.matches_itself(written.merged(template.revision(NEW))):
             yield Spot(path, "maxMatchingPods: 1 about the pod itself is plain anti-affinity")
 
 

@@ -21,7 +21,7 @@ class Role(Enum):
     REQUIRED_ANTI = "requiredAnti"
     PREFERRED = "preferred"
     LIMIT = "limit"
-    """Anti-affinity with `maxMatchingPods`; the table counts carriers, whatever the weight."""
+    """Anti-affinity with `maxMatchingPods`; the table counts carriers."""
 
 
 Named: TypeAlias = tuple[Term, Role, Source]
