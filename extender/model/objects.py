@@ -262,6 +262,8 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     broken_annotation: tuple[str, str] | None = None
     """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
     pod is not placed; one that is there already counts with the rules of its spec alone."""
+    exclusive: str | None = None
+    """What its annotation affinity-extender.io/exclusive says, which is no rule."""
     unannotated: Unannotated | None = None
     """What counts where rules in annotations do not; None for a pod that has none."""
 

@@ -93,7 +93,7 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
                 yield NodeAffinityRule(enforced, state, self.added.required)
             rules = own.required_rules
         for rule in rules:
-            annotated = self.of_annotations or rule is not own.required
+            annotated = self.of_annotations or rule != own.required
             yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated)
 
     def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:

@@ -16,7 +16,6 @@ import yaml
 
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
-    EXCLUSIVE_ANNOTATION,
     POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
@@ -190,13 +189,6 @@ async def test_a_policy_is_refused_as_filter_does(api: Api, value: str) -> None:
     says = await _says(api, {AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: value})
     assert says is not None
     assert f"metadata.annotations[{POLICY_ANNOTATION}]: no longer read" in says
-
-
-@pytest.mark.parametrize(("value", "sound"), [("job by rack", True), ("job", False), ("", False)])
-async def test_exclusive_domains_are_checked(api: Api, value: str, *, sound: bool) -> None:
-    says = await _says(api, {EXCLUSIVE_ANNOTATION: value})
-    assert (says is None) is sound
-    assert sound or f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]" in str(says)
 
 
 @pytest.mark.parametrize(("value", "sound"), [("Own", True), ("own", False), ("", False)])

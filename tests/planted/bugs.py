@@ -411,13 +411,6 @@ BUGS = (
         "verbs/test_max_matching_pods.py::test_the_least_important_pods_are_victims_and_no_more_than_have_to_go",
     ),
     Bug(
-        "an exclusive domain is open to others",
-        "wire.annotations",
-        "WrittenTerm(term, (), (label,))",
-        "WrittenTerm(term, (label,))",
-        "wire/test_annotations.py::test_an_exclusive_domain_is_two_terms_over_all_namespaces",
-    ),
-    Bug(
         "revisions are told apart for the pod with the annotation alone",
         "model.workload",
         "(self.own or REVISIONS in labels)",

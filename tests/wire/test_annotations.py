@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.model.exclusive import MOST_LETTERS
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.pod_affinity import PodSelector, Term
@@ -20,7 +21,7 @@ from extender.wire.manifests import (
     REVISIONS_ANNOTATION,
 )
 from extender.wire.objects import PodReader
-from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
+from tests.annotating import DURING, PREFERRED, REQUIRED, annotated, digest_of
 from tests.builders import (
     HOST,
     ZONE,
@@ -86,53 +87,19 @@ def test_limits_are_kept_apart() -> None:
     assert found.of_spec.affinity.limits == ()
 
 
-RACK = "rack"
-EXCLUSIVE_AT = f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
+def test_the_annotation_about_exclusive_domains_is_no_rule() -> None:
+    plain = pod("new").labels(job="7").affinity(term(ZONE, DB))
+    for value in ("job by rack", "job", "", "x" * 100_000):
+        found = model_pod(plain.annotated(EXCLUSIVE_ANNOTATION, value))
+        assert found.pod_class == model_pod(plain).pod_class
+        assert (found.spec.broken_annotation, found.spec.unannotated) == (None, None)
+        assert found.spec.exclusive == value[:MOST_LETTERS]
 
 
-def test_an_exclusive_domain_is_two_terms_over_all_namespaces() -> None:
-    raw = pod("new").labels(job="7").annotated(EXCLUSIVE_ANNOTATION, "job by rack")
-    found = model_pod(raw).pod_class
-    (near,), (away,) = found.affinity.required, found.affinity.required_anti
-    assert (near.topology_key, away.topology_key) == (RACK, RACK)
-    for labels, alike, other in (
-        ({"job": "7"}, True, False),
-        ({"job": "8"}, False, True),
-        ({}, False, False),
-    ):
-        assert near.pods.matches("elsewhere", {}, labels) is alike
-        assert away.pods.matches("elsewhere", {}, labels) is other
-    assert found.written.crosses_namespaces
-    assert (
-        found.digest
-        != model_pod(raw.annotated(EXCLUSIVE_ANNOTATION, "job by zone")).pod_class.digest
-    )
-
-
-def test_an_exclusive_domain_is_added_to_the_other_rules() -> None:
-    raw = annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
-    found = model_pod(Pod(raw).annotated(EXCLUSIVE_ANNOTATION, " app by rack ")).pod_class.affinity
-    assert [each.topology_key for each in found.required] == [ZONE, RACK]
-    assert [each.topology_key for each in found.required_anti] == [HOST, RACK]
-
-
-@pytest.mark.parametrize(
-    ("value", "what"),
-    [
-        pytest.param("job", "'<label key> by <topology key>'", id="no topology key"),
-        pytest.param("job by", "'<label key> by <topology key>'", id="nothing after by"),
-        pytest.param("", "'<label key> by <topology key>'", id="nothing"),
-        pytest.param("job by rack by row", "'<label key> by <topology key>'", id="two of them"),
-        pytest.param("j?b by rack", "'j?b' is not a label key", id="no label key"),
-        pytest.param("job by r?ck", "'r?ck' is not a label key", id="no topology key that may be"),
-        pytest.param("team by rack", "the pod has no label 'team'", id="a label that is not there"),
-    ],
-)
-def test_what_is_wrong_with_an_exclusive_domain_is_said(value: str, what: str) -> None:
-    raw = pod("new").labels(job="7").annotated(EXCLUSIVE_ANNOTATION, value)
-    path, says = model_pod(raw).spec.broken_annotation or ("", "")
-    assert path == EXCLUSIVE_AT
-    assert what in says
+def test_what_earlier_releases_have_put_on_record_goes_on_counting() -> None:
+    rules = anti(term(HOST, WEB, matchLabelKeys=["v"]))
+    written = annotated(pod("p").labels(app="web", v="7"), rules)
+    assert digest_of(written) == "ab6bb01e8cd74cf36188bfcc994ad951f50b2dd4c21adc8cdf004ad5cc49eb9b"
 
 
 def test_revisions_are_told_apart_where_one_says_own() -> None:
