@@ -254,6 +254,20 @@ def test_what_exceeds_a_quota_is_nothing_to_other_namespaces(*, limited: bool) -
     assert fits(state, JOB) == ("abc" if limited else "bc")
 
 
+@pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
+def test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone(
+    *, plugins: Any
+) -> None:
+    state = state_of(Pod(annotated(bare("held"), BATCH)).nominated("a").priority(9), limited=True)
+    own = pod("job", "tenant").labels(app="batch")
+    assert fits(state, own, plugins=plugins) == "bc"
+    assert fits(state, JOB, plugins=plugins) == "abc"
+    state.upsert_quota(
+        model_quota(quota("one", {"pods": "1"}, crossing(), namespace_name="tenant"))
+    )
+    assert fits(state, JOB, plugins=plugins) == "bc"
+
+
 def test_a_pod_beyond_the_quota_is_refused_though_the_api_server_does_not_see_it() -> None:
     state = state_of()
     state.upsert_quota(

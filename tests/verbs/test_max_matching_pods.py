@@ -10,6 +10,7 @@ from extender.cluster.audits.violations import Violation, patrol, witnesses
 from extender.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.model.pod_affinity import LimitedTerm
 from extender.verbs.preempting import Victims
+from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences
 from tests.builders import (
@@ -137,11 +138,130 @@ DB = pod("db").labels(app="db")
             {"c": THEIRS},
             id="a nominated pod brings its limit",
         ),
+        pytest.param(
+            limited(web("new"), 2),
+            [web("1").nominated("b").priority(9)],
+            {},
+            id="a nominated pod may be the first in its domain",
+        ),
+        pytest.param(
+            limited(web("new"), 1),
+            [web("1").nominated("b").priority(9)],
+            {"b": OWN},
+            id="and count there, as the only one",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "c"), 1), web("2").nominated("a").priority(9)],
+            {"c": THEIRS},
+            id="a placed pod's limit is nothing to where others are nominated",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1").nominated("d").priority(9), 1), web("2", "d")],
+            {},
+            id="a nominated pod brings no limit to a node without the key",
+        ),
+        pytest.param(
+            limited(web("new"), 3),
+            [limited(web("1", "a"), 1)],
+            {"a": THEIRS, "b": THEIRS},
+            id="a wider limit beside a placed pod's narrower one",
+        ),
+        pytest.param(
+            limited(web("new"), 1),
+            [limited(web("1", "a"), 3)],
+            {"a": OWN, "b": OWN},
+            id="a narrower limit beside a placed pod's wider one",
+        ),
+        pytest.param(
+            limited(web("new"), 5),
+            [
+                limited(web("1", "a"), 5),
+                limited(pod("db").labels(app="db").on("c"), 0),
+                limited(web("2", "a"), 2, HOST),
+            ],
+            {"a": THEIRS, "c": THEIRS},
+            id="limits of placed pods behind one that is the pod's own",
+        ),
+        pytest.param(
+            annotated(
+                web("new").labels(tier="x"),
+                {
+                    "podAntiAffinity": {
+                        REQUIRED: [
+                            term(ZONE, WEB, maxMatchingPods=1),
+                            term(ZONE, selector(tier="x"), maxMatchingPods=1),
+                        ]
+                    }
+                },
+            ),
+            [web("1", "a"), pod("x").labels(tier="x").on("c")],
+            {"a": OWN, "b": OWN, "c": OWN},
+            id="two limits of a pod over one key",
+        ),
+        pytest.param(
+            web("new").labels(tier="x"),
+            [
+                limited(web("1", "a"), 1),
+                annotated(
+                    pod("x").labels(tier="x").on("c"),
+                    {
+                        "podAntiAffinity": {
+                            REQUIRED: [term(ZONE, selector(tier="x"), maxMatchingPods=1)]
+                        }
+                    },
+                ),
+            ],
+            {"a": THEIRS, "b": THEIRS, "c": THEIRS},
+            id="limits of two placed pods over one key",
+        ),
     ],
 )
 def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
     state = state_of(NODES, [], placed)
     assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+
+
+TEAM: dict[str, Any] = {"namespaceSelector": selector(team="a")}
+
+
+@pytest.mark.parametrize(
+    ("incoming", "placed", "expected"),
+    [
+        pytest.param(
+            limited(web("new"), 1, **TEAM), [web("1", "c")], {"c": OWN}, id="it counts itself"
+        ),
+        pytest.param(
+            web("new"), [limited(web("1", "c"), 1, **TEAM)], {"c": THEIRS}, id="a placed pod's"
+        ),
+        pytest.param(
+            web("new"),
+            [web("1", "c"), limited(web("2").nominated("c").priority(9), 2, **TEAM)],
+            {"c": THEIRS},
+            id="a nominated pod's",
+        ),
+    ],
+)
+def test_limits_are_about_namespaces_by_their_labels(
+    incoming: Json, placed: list[Json], expected: dict[str, str]
+) -> None:
+    for labels, refused in (({"team": "a"}, expected), ({"team": "b"}, {}), ({}, {})):
+        state = state_of(NODES, [namespace("default", labels)], placed)
+        assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == refused
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_limit_is_counted_once_a_carrier(*, moves: bool) -> None:
+    owner = limited(web("1", "a"), 2)
+    state = state_of(NODES, [namespace("default")], [owner, limited(web("2", "b"), 2)])
+    if moves:
+        state.remove_pod("default/2", "default-2")
+        state.upsert_pod(model_pod(limited(web("3", "c"), 2)))
+    (found,) = state.existing_terms.alone
+    assert found.by_value() == ({"x": 1, "y": 1} if moves else {"x": 2})
+    assert state.existing_terms.limits == 1
+    assert mismatches(state) == []
 
 
 @pytest.mark.parametrize(("limits", "refused"), [(MOST_LIMITS, True), (MOST_LIMITS + 1, False)])

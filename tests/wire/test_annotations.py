@@ -386,3 +386,51 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
             assert read.spec.unannotated is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())
             assert (read.pod_class.annotated, read.spec.broken_annotation) == (None, None)
+
+
+ALONE = anti(term(ZONE, WEB))
+BARE = pod("p").labels({"app": "web", "pod-template-hash": "5d"}).affinity(term(ZONE, DB))
+SAME = BARE.owned_by("ReplicaSet/web-5d")
+LIKE = {
+    "no annotation": SAME,
+    "rules": Pod(annotated(SAME, ALONE)),
+    "the same rules, and own revisions": Pod(annotated(SAME, ALONE)).annotated(
+        REVISIONS_ANNOTATION, "Own"
+    ),
+    "own revisions alone": SAME.annotated(REVISIONS_ANNOTATION, "Own"),
+    "the same rules, and a removed policy": Pod(annotated(SAME, ALONE)).annotated(
+        POLICY_ANNOTATION, "Replace"
+    ),
+    "the same rules, and an exclusive domain": Pod(annotated(SAME, ALONE)).annotated(
+        EXCLUSIVE_ANNOTATION, "app by rack"
+    ),
+    "the same rules, and some about nodes": Pod(annotated(SAME, ALONE | nodes(ARM))),
+    "the same rules, and a limit": Pod(
+        annotated(SAME, anti(term(ZONE, WEB), term(ZONE, WEB, maxMatchingPods=1)))
+    ),
+    "the same rules during execution": Pod(annotated(SAME, anti(**{DURING: [term(ZONE, WEB)]}))),
+    "the same rules, and nodes in the spec": Pod(annotated(SAME.requires_nodes(SSD), ALONE)),
+    "the same rules, and a node selector": Pod(annotated(SAME.selects(pool="a"), ALONE)),
+    "the same rules, stored": Pod(annotated(SAME, ALONE)).stored_at("1"),
+    "the same rules of another owner": Pod(annotated(BARE.owned_by("ReplicaSet/db-5d"), ALONE)),
+    "the same rules in another namespace": Pod(
+        annotated({**SAME, "metadata": {**SAME["metadata"], "namespace": "other"}}, ALONE)
+    ),
+}
+
+
+@pytest.mark.parametrize("first", LIKE)
+def test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before(first: str) -> None:
+    def told(reader: PodReader, raw: Pod) -> object:
+        read = reader.read(json.dumps(raw).encode())
+        return read, read.pod_class, dict(read.pod_class.labels), read.pod_class.digest
+
+    seen: list[object] = []
+    for raw in LIKE.values():
+        reader = PodReader(node_affinity=True, owners=True, charges=True)
+        told(reader, LIKE[first])
+        alone = told(PodReader(node_affinity=True, owners=True, charges=True), raw)
+        assert told(reader, raw) == alone
+        seen.append(alone)
+    # All differ, so each pair could be taken for one another.
+    assert not any(one == other for at, one in enumerate(seen) for other in seen[:at])
