@@ -13,7 +13,6 @@ from typing import TypeAlias
 from extender.cluster.audits.ledgers import charges_of, use_of
 from extender.cluster.audits.recount import (
     Placements,
-    adds_up,
     counting_by_domain,
     counting_owners,
     weights_of,
@@ -71,13 +70,7 @@ def mismatches(state: ClusterState) -> list[TableName]:
     """
     counted, truth = live(state), recount(state)
     names = {**counted, **truth}
-    wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
-    placements = _placements(state)
-    kept = (each for each in state.matching_sets if each.total is not None)
-    weighed = ((each, weights_of(state, placements, each)) for each in kept)
-    return wrong + [
-        each.name for each, weights in weighed if not adds_up(each, placements, weights)
-    ]
+    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:
