@@ -59,8 +59,8 @@ def _never_first(template: Template) -> Iterator[Spot]:
     yield Spot(
         template.owner.list_of("podAffinity", REQUIRED),
         "all required affinity terms have to be met by one pod, the first one included: beside the "
-        f"term over {own.topology_key} that keeps the group together, {len(others)} asks for pods "
-        "that are not of the group",
+        f"term over {own.topology_key} that keeps the group together, another asks for pods that "
+        "are not of the group",
     )
 
 
