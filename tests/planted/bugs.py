@@ -418,6 +418,27 @@ BUGS = (
         "wire/test_annotations.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
     ),
     Bug(
+        "the same annotation in another namespace is about the first one",
+        "wire.annotations",
+        "key = (namespace, found.rules)",
+        'key = ("", found.rules)',
+        "wire/test_annotations.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
+    ),
+    Bug(
+        "pods with and without rules in an annotation are of one class",
+        "wire.objects",
+        "(namespace, labels, affinity, stored, made_by, annotation.key), annotation",
+        '(namespace, labels, affinity, stored, made_by, b""), annotation',
+        "wire/test_annotations.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
+    ),
+    Bug(
+        "rules about nodes in an annotation are not told from those of the spec alone",
+        "wire.node_affinity",
+        "key = (affinity, node_selector, annotated)",
+        "key = (affinity, node_selector)",
+        "wire/test_annotations.py::test_node_affinity_is_added_as_one_more_requirement",
+    ),
+    Bug(
         "a pod's wider limit hides a placed pod's narrower one of the same term",
         "verbs.max_matching_pods",
         "own.get(each.matched, each.room + 1) <= each.room:",
