@@ -199,7 +199,7 @@ class Objects:
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         elif kind == POLICIES.kind:
             name = decode(_NAMED, content).metadata.name
-            self.writes_exclusive |= name == EXCLUSIVE_POLICY
+            self.writes_exclusive |= name.endswith(EXCLUSIVE_POLICY)
         else:
             self.skipped[kind] += 1
 
@@ -311,7 +311,7 @@ POLICIES: Final = ListedResource(
 )
 """Not there before Kubernetes 1.36, and none is needed."""
 EXCLUSIVE_POLICY: Final = "affinity-extender-exclusive"
-"""Its name, in manifests/components/exclusive."""
+"""Its name, in manifests/components/exclusive; charts begin it with the name of the release."""
 
 
 class NamedManifest(msgspec.Struct):

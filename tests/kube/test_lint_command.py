@@ -83,6 +83,9 @@ EXCLUSIVE = workload("Job", "it", WEB.annotated("affinity-extender.io/exclusive"
     ("policies", "code"),
     [
         pytest.param([POLICY], 0, id="it is there"),
+        pytest.param(
+            [{"metadata": {"name": "x-affinity-extender-exclusive"}}], 0, id="of another release"
+        ),
         pytest.param([{"metadata": {"name": "another"}}], 1, id="it is not"),
         pytest.param(403, 1, id="policies may not be listed"),
         pytest.param(None, 1, id="before Kubernetes 1.36"),
