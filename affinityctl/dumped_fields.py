@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct
 
 from affinityctl.default_spread.selectors import SelectingManifest
 from affinityctl.lint.budgets import LintedBudget
+from affinityctl.lint.objects import POLICIES, NamedManifest
 from affinityctl.lint.reading import IGNORE, Manifest
 from affinityctl.volumes import manifests as volumes
 from affinityctl.volumes.pod_volumes import ClaimTemplate
@@ -74,6 +75,7 @@ READ_AS: Final[ReadAs] = {
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
     "Service": (SelectingManifest,),
+    POLICIES.kind: (NamedManifest,),
 }
 LISTED_AS: Final[ReadAs] = {
     **READ_AS,

@@ -29,6 +29,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    "MutatingAdmissionPolicy": frozenset(("admissionregistration.k8s.io",)),
     **dict.fromkeys(
         ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
         frozenset(("rbac.authorization.k8s.io",)),

@@ -6,9 +6,9 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.placement import RULES_AT_PLACEMENT
-from tests.builders import HOST, ZONE, Pod, model_pod, pod, selector, term
+from tests.builders import Pod, model_pod
 
 if TYPE_CHECKING:
     import random
@@ -20,35 +20,20 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Json = dict[str, Any]
 
-DECOY = dict(
-    pod("decoy")
-    .affinity(term("nowhere", selector(app="nobody")))
-    .anti_affinity(term(ZONE, selector()), term(HOST, selector(), namespaceSelector={}))
-    .prefers(100, term(ZONE, selector(), namespaceSelector={}))
-    .requires_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]})
-)["spec"]["affinity"]
-"""Would refuse every node."""
 
-
-def annotated(raw: Mapping[str, Any], affinity: Any, policy: str | None = None) -> Json:
+def annotated(raw: Mapping[str, Any], affinity: Any) -> Json:
     """Return a pod with such an affinity in its annotation."""
     changed = deepcopy(dict(raw))
     annotations = changed["metadata"].setdefault("annotations", {})
     annotations[AFFINITY_ANNOTATION] = json.dumps(affinity)
-    if policy is not None:
-        annotations[POLICY_ANNOTATION] = policy
     return changed
 
 
-def moved(raw: Mapping[str, Any], decoy: Json | None = None) -> Json:
-    """Move all into the annotation, with the policy Replace; leave a decoy in the spec."""
+def moved(raw: Mapping[str, Any]) -> Json:
+    """Move all into the annotation."""
     changed = deepcopy(dict(raw))
     affinity = changed["spec"].pop("affinity", None)
-    if not affinity:
-        return changed
-    if decoy is not None:
-        changed["spec"]["affinity"] = decoy
-    return annotated(changed, affinity, "Replace")
+    return annotated(changed, affinity) if affinity else changed
 
 
 def split(raw: Mapping[str, Any], dice: random.Random) -> Json:

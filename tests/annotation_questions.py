@@ -116,7 +116,7 @@ def _pod(dice: random.Random, name: str, space: str = "") -> Pod:
     for _ in range(dice.choice((0, 0, 1, 1, 2))):
         made = made.anti_affinity(_term(dice, 0.8))
     for _ in range(dice.choice((0, 0, 0, 1, 2))):
-        made = made.avoids(dice.choice((1, 50, 100)), _term(dice, 0.7))
+        made = made.avoids(dice.choice((1, 50, 100)), _term(dice, 0.0))
     if dice.random() < 0.1:
         made = made.affinity(_term(dice, 0.0))
     return made
@@ -131,8 +131,7 @@ def _term(dice: random.Random, limited: float) -> Json:
     if dice.random() < 0.2:
         fields[dice.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["tier"]
     if dice.random() < limited:
-        percentages = () if fields.keys() & {"namespaces", "namespaceSelector"} else ("30%", "60%")
-        fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3, *percentages))
+        fields["maxMatchingPods"] = dice.choice((0, 1, 1, 2, 3))
     about = dice.choice((selector(), selector(app="web"), selector(app="db")))
     if "maxMatchingPods" in fields and "namespaceSelector" in fields:
         about = selector(app=dice.choice(APPS))

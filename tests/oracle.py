@@ -7,7 +7,6 @@ It shares no code with the extender, so that agreement between the two means som
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,11 +110,10 @@ def raw_scores(
 ) -> dict[str, int]:
     """Sum the weights that speak for and against each named node."""
     own = _Rules(cluster, pod, args)
-    if args.ignore_preferred_terms_of_existing_pods and not (own.preferred or own.avoided_above):
+    if args.ignore_preferred_terms_of_existing_pods and not own.preferred:
         return dict.fromkeys(names, 0)
     others = _existing(cluster, pod, args)
     pulls = [pull for other in others for pull in _pulls(own, other, args)]
-    pulls += [pull for other in others for pull in _pulls_above_limits(own, other, others)]
     asked = {name: cluster.node_labels(name) for name in names}
     return {
         name: sum(pull.weight for pull in pulls if _has(node_labels, pull.domain))
@@ -271,19 +269,10 @@ class Term:
         return key
 
     @property
-    def most(self) -> int | str | None:
+    def most(self) -> int | None:
         """How many pods that match may be in a domain with an owner; None: no other."""
-        most: int | str | None = self.raw.get("maxMatchingPods")
+        most: int | None = self.raw.get("maxMatchingPods")
         return most
-
-    def allows(self, own: Json) -> int:
-        """Return that as a number, with one more pod."""
-        if not isinstance(self.most, str):
-            return self.most or 0
-        others = (each for each in self.cluster.pods if identity(each) != identity(own))
-        every = [own, *(each for each in others if not is_finished(each))]
-        matching, percent = sum(map(self.matches, every)), int(self.most.rstrip("%"))
-        return max(1, math.ceil(matching * percent / 100))
 
     def matches(self, pod: Json) -> bool:
         """Return whether a pod is one that this term speaks of."""
@@ -346,13 +335,11 @@ class _Rules:
         repelling = [term(raw, apart=True) for raw in field(away, REQUIRED, ())]
         self.anti_affinity = [each for each in repelling if each.most is None]
         self.limits = [each for each in repelling if each.most is not None]
-        preferred = [
+        self.preferred = [
             (sign * item["weight"], term(item["podAffinityTerm"]))
             for sign, side in ((1, towards), (-1, away))
             for item in field(side, PREFERRED, ())
         ]
-        self.preferred = [each for each in preferred if each[1].most is None]
-        self.avoided_above = [each for each in preferred if each[1].most is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,18 +422,7 @@ def _exceeds(term: Term, own: _Rules, others: Sequence[_Existing], domain: tuple
     """Return whether more pods would match in a domain than a term allows, with ours there."""
     there = [other for other in others if other.domain(term.key) == domain]
     matched = sum(term.matches(other.rules.pod) for other in there)
-    return matched + term.matches(own.pod) > term.allows(own.pod)
-
-
-def _pulls_above_limits(
-    own: _Rules, other: _Existing, others: Sequence[_Existing]
-) -> Iterable[_Pull]:
-    for mine, terms in ((True, own.avoided_above), (False, other.rules.avoided_above)):
-        for weight, term in terms:
-            domain = other.domain(term.key)
-            concerned = term.matches(other.rules.pod if mine else own.pod)
-            if concerned and domain is not None and _exceeds(term, own, others, domain):
-                yield _Pull(domain, weight)
+    return matched + term.matches(own.pod) > (term.most or 0)
 
 
 def _affinity_holds(

@@ -126,17 +126,13 @@ ASSIST_AND_REPLACE = ("assist", "replace")
             id="without annotations nothing is refused in assist",
         ),
         pytest.param(
-            ("replace",), annotated(NEW.anti_affinity(AWAY), {}, "Replace"), [WEB], {},
-            id="rules of the spec are replaced",
-        ),
-        pytest.param(
             ("shadow",), annotated(NEW, anti()), [WEB], {}, id="shadow refuses nothing"
         ),
         pytest.param(
             ("replace",), NEW, [WEB, annotated(DB, "{")], {}, id="broken rules of a placed pod"
         ),
         pytest.param(
-            ("replace",), NEW, [annotated(WEB.anti_affinity(AWAY), "{", "Replace")], {"a": THEIRS},
+            ("replace",), NEW, [annotated(WEB.anti_affinity(AWAY), "{")], {"a": THEIRS},
             id="beside broken rules those of the spec count",
         ),
     ],

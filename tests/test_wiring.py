@@ -13,8 +13,8 @@ from extender.enabled import score_plugins
 from extender.source import pod_reader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from tests.annotating import DECOY, annotated
-from tests.builders import pod
+from tests.annotating import REQUIRED, annotated
+from tests.builders import ZONE, pod, term
 
 
 @pytest.mark.parametrize(
@@ -76,5 +76,6 @@ def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
         "annotations": {"namespaceSelector": selector},
     }
     loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
-    read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), DECOY)).encode())
+    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, {})]}}
+    read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), rules)).encode())
     assert (read.pod_class.annotated is None) is (selector is None)

@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -30,12 +31,14 @@ from extender.config import KIND as OUR_KIND
 from extender.config import Config, Mode
 from extender.config.checks import faults
 from extender.config.document import decode_all
-from extender.errors import ConfigError, ConfigFaultsError, ObjectError
+from extender.errors import ApiError, ConfigError, ConfigFaultsError, ObjectError
 from extender.model.labels import Labels
 from extender.model.objects import Node
 from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
+from extender.wire.decoding import decode
 from extender.wire.objects import NodeReader, PodReader, read_namespace
+from extender.wire.workloads import OwnedMetadata
 
 
 class Raw(NamedTuple):
@@ -82,6 +85,8 @@ class Objects:
     budgets: list[tuple[Place, WrittenBudget]] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
+    writes_exclusive: bool = False
+    """The policy is there that writes what the annotation about exclusive domains stands for."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Objects of other kinds, custom resources say."""
 
@@ -139,7 +144,10 @@ class Objects:
                 known.add(namespace, labels)
         every = {name: labels for part in parts for name, labels in part.namespaces.items()}
         namespaces = every if whole and self.namespaces else None
-        return Surroundings(self.nodes or None, namespaces, known, minor)
+        exclusive = any(part.writes_exclusive for part in parts)
+        return Surroundings(
+            self.nodes or None, namespaces, known, minor, writes_exclusive=exclusive
+        )
 
     def known_budgets(self) -> Iterator[tuple[Place, Budget]]:
         """Yield each budget with the workloads here that it is about."""
@@ -189,6 +197,9 @@ class Objects:
             name = manifest.metadata.name or f"{manifest.metadata.generateName or ''}*"
             place = _place(raw, f"{manifest.metadata.space}/{name}")
             self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
+        elif kind == POLICIES.kind:
+            name = decode(_NAMED, content).metadata.name
+            self.writes_exclusive |= name.endswith(EXCLUSIVE_POLICY)
         else:
             self.skipped[kind] += 1
 
@@ -295,6 +306,21 @@ LISTED_WORKLOADS: Final = (
     ListedResource("Job", "batch", "jobs"),
 )
 """ReplicaSets repeat the templates of Deployments, and are many."""
+POLICIES: Final = ListedResource(
+    "MutatingAdmissionPolicy", "admissionregistration.k8s.io", "mutatingadmissionpolicies"
+)
+"""Not there before Kubernetes 1.36, and none is needed."""
+EXCLUSIVE_POLICY: Final = "affinity-extender-exclusive"
+"""Its name, in manifests/components/exclusive; charts begin it with the name of the release."""
+
+
+class NamedManifest(msgspec.Struct):
+    """What has a name that tells all."""
+
+    metadata: OwnedMetadata = msgspec.field(default_factory=OwnedMetadata)
+
+
+_NAMED = msgspec.json.Decoder(NamedManifest)
 
 
 async def list_cluster(
@@ -311,8 +337,14 @@ async def list_cluster(
 
     pods = pods or PodReader()
     async with api_server(flags) as client:
-        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, PODS):
-            raws = await list_raw(client, each.name, each.path, each.query)
+        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, POLICIES, PODS):
+            try:
+                raws = await list_raw(client, each.name, each.path, each.query)
+            except ApiError as error:
+                lacking = error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+                if not lacking or each is not POLICIES:
+                    raise
+                continue
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
             if state is not None and isinstance(each, WatchedResource):
                 store = each.storing(state, pods)

@@ -221,7 +221,7 @@ class TemplateReader:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
         found = _annotations(template.metadata)
         rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
-        annotation = self._annotations.read(owner.namespace, rules).for_labels(labels)
+        annotation = self._annotations.read(owner.namespace, rules)
         return Template(
             owner,
             labels,
@@ -233,6 +233,7 @@ class TemplateReader:
             frozenset(spec.host_ports()),
             fault,
             annotation,
+            found.get(EXCLUSIVE_ANNOTATION),
         )
 
     def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:

@@ -12,6 +12,7 @@ from affinityctl.lint.rules import (
     channel,
     disruption,
     domains,
+    exclusive,
     in_tree,
     ours,
     pods_meant,
@@ -38,6 +39,7 @@ OF_BUDGET: Final[tuple[Rule[Budget], ...]] = disruption.RULES
 OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
     *pods_meant.RULES,
+    *exclusive.RULES,
     *domains.RULES,
     *spreading.RULES,
     *redundancy.RULES,

@@ -106,12 +106,15 @@ class Surroundings:
         namespaces: Mapping[str, Labels] | None = None,
         pods: KnownPods | None = None,
         scheduler_minor: int | None = None,
+        *,
+        writes_exclusive: bool = False,
     ) -> None:
-        """`scheduler_minor` is 37 of 1.37."""
+        """`scheduler_minor` is 37 of 1.37; for `writes_exclusive` see `Objects`."""
         self.nodes = nodes
         self.namespaces = namespaces
         self.pods = pods
         self.scheduler_minor = scheduler_minor
+        self.writes_exclusive = writes_exclusive
         self._matching: dict[NodesFor, list[Labels]] = {}
         self._counts: dict[tuple[NodesFor, str], tuple[int, int | None]] = {}
 
@@ -288,6 +291,8 @@ class Template:
     """What makes its affinity unreadable."""
     annotation: Annotation = NO_ANNOTATION
     """The rules in its annotations, or what is wrong with them."""
+    exclusive: str | None = None
+    """What its annotation about exclusive domains says."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from bench.scheduler.cluster import say
 from bench.scheduler.rates import QPS, Placed, build, place, remove
 from bench.scheduler.workloads import perf_node, perf_pod
 from bench.tables import table
-from extender.wire.manifests import AFFINITY_ANNOTATION, EXCLUSIVE_ANNOTATION
+from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.judging import extending
 from tests.e2e.objects import HOSTNAME, JSON, term
@@ -208,33 +208,26 @@ def exclusive_racks(scale: float) -> Case:
     nodes = [perf_node(number) for number in range(jobs * NODES_A_RACK)]
     for number, each in enumerate(nodes):
         each["metadata"]["labels"][RACK] = f"rack-{number // NODES_A_RACK:03}"
-    free, terms, annotated = (
-        partial(_jobs, jobs, each) for each in (_no_rule, _terms, _annotation)
-    )
+    free, terms = (partial(_jobs, jobs, each) for each in (_no_rule, _terms))
     return Case(
         f"{jobs} jobs of {PODS_A_JOB} pods, {len(nodes):,} nodes in {jobs} racks",
         nodes,
         (
             Side("stock, no rules", STOCK, free, judged=False),
             Side("stock, JobSet's terms", STOCK, terms),
-            Side("replace, exclusive", REPLACE, annotated),
-            Side("assist, exclusive", ASSIST, annotated),
+            Side("replace, JobSet's terms", REPLACE, terms),
+            Side("assist, JobSet's terms", ASSIST, terms),
         ),
         alone,
     )
 
 
 def _jobs(jobs: int, rule: Callable[[str], JSON]) -> list[JSON]:
-    made = []
-    for job in (f"job-{number}" for number in range(jobs)):
-        for number in range(PODS_A_JOB):
-            given = rule(job)
-            annotations = given.pop("annotations", None)
-            each = _pod(f"{job}-{number}", {JOB: job}, **given)
-            if annotations:
-                each["metadata"]["annotations"] = annotations
-            made.append(each)
-    return made
+    return [
+        _pod(f"{job}-{number}", {JOB: job}, **rule(job))
+        for job in (f"job-{number}" for number in range(jobs))
+        for number in range(PODS_A_JOB)
+    ]
 
 
 def _no_rule(_: str) -> JSON:
@@ -242,7 +235,7 @@ def _no_rule(_: str) -> JSON:
 
 
 def _terms(job: str) -> dict[str, Any]:
-    """Return what JobSet writes (pkg/webhooks, setExclusiveAffinities)."""
+    """Return what JobSet writes (pkg/webhooks, setExclusiveAffinities), and our policy."""
     own = {"key": JOB, "operator": "In", "values": [job]}
     others = [{"key": JOB, "operator": "Exists"}, own | {"operator": "NotIn"}]
     everywhere: JSON = {"namespaceSelector": {}}
@@ -250,10 +243,6 @@ def _terms(job: str) -> dict[str, Any]:
         "near": [term(RACK, {"matchExpressions": [own]}, **everywhere)],
         "apart": [term(RACK, {"matchExpressions": others}, **everywhere)],
     }
-
-
-def _annotation(_: str) -> JSON:
-    return {"annotations": {EXCLUSIVE_ANNOTATION: f"{JOB} by {RACK}"}}
 
 
 def alone(nodes: list[JSON], pods: list[JSON]) -> tuple[int, str]:

@@ -81,7 +81,6 @@ class ClusterState(ClusterView):
             self._groups.add(pod)
         self.rule_watch.upsert(pod, old)
         self._successors.learn(pod, old)
-        self._note_waiting(pod, old)
         if pod.status.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.status.nominated is not None or self._nominated:
@@ -137,7 +136,6 @@ class ClusterState(ClusterView):
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
             self.rule_watch.remove(pod)
-            self._note_waiting(pod)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
@@ -195,12 +193,6 @@ class ClusterState(ClusterView):
         self.version += 1
         self.arrivals += pods > 0
         self.rule_watch.moved(pod.pod_class, node)
-
-    def _note_waiting(self, pod: Pod, old: Pod | None = None) -> None:
-        """Note that a pod waits, or does no more: a limit in percent is of those that wait, too."""
-        if pod.node is None and (self.existing_terms.limits or pod.pod_class.affinity.limits):
-            is_same = old is not None and old.pod_class == pod.pod_class
-            self.version += pod.status.terminal or not is_same
 
     def _settle_quotas(self, namespace: str) -> None:
         """Have rules in annotations count for other namespaces as the quotas of theirs allow."""

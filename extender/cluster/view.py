@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from extender.cluster.counts.annotation_scope import AnnotationScope
+from extender.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.domain_limits import DomainLimit
-from extender.cluster.counts.existing_term import is_annotated, rules_by_source
+from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.matching_pods import PlacedClass
@@ -34,11 +33,10 @@ from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.replicas import Replicas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.cluster.ledgers.successors import SuccessorLedger, Successors
-from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import LimitedTerm, PodSelector, Term
+from extender.model.pod_affinity import PodSelector, Term
 from extender.model.stepping import within
 
 MOST_PREFILTER_STATES = 4096
@@ -46,8 +44,6 @@ MOST_PREFILTER_STATES = 4096
 MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
-MOST_WAITING_CLASSES = 500
-"""Of a namespace, up to which its waiting pods are counted for a percentage."""
 MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
@@ -228,10 +224,7 @@ class ClusterView:
         if owner.of_annotations:
             return None
         keys: set[str] = set()
-        replaced = owner.annotated is not None and owner.annotated.written.replaces
         for rules, source in rules_by_source(owner):
-            if replaced and not is_annotated(source):
-                continue
             large = self.existing_terms.find_large(rules, source)
             if large is None and rules.required_anti:
                 return None
@@ -271,13 +264,10 @@ class ClusterView:
 
     def class_for_others(self, pod_class: PodClass, namespace: str) -> PodClass:
         """Return a class with those rules that are something to pods of a namespace."""
-        if pod_class.annotated is None and pod_class.standing is Standing.WHOLE:
+        if pod_class.annotated is None:
             return pod_class
-        sources = (source for _, source in rules_by_source(pod_class))
-        of_spec, *by_annotation = (self.annotations.counts(each, namespace) for each in sources)
-        if any(by_annotation):
-            return pod_class
-        return pod_class.of_spec if of_spec else pod_class.without_rules
+        scope = Scope(pod_class.namespace, pod_class.later)
+        return pod_class if self.annotations.counts(scope, namespace) else pod_class.of_spec
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""
@@ -315,49 +305,6 @@ class ClusterView:
     def matched(self, term: Term) -> DomainTable:
         """Return where the pods are that a term matches, counted at once when that is new."""
         return self._counters.matching(*matched_by(term))
-
-    def limits(self, prefilter: PreFilterState, pod: Pod) -> Sequence[DomainLimit]:
-        """Return the limits about a pod, percentages as numbers; it is left out of the counts."""
-        for each in prefilter.limits:
-            if each.term.limit.percent:
-                each.allow(self.allowed(each.term, pod))
-        return prefilter.limits
-
-    def allowed(self, term: LimitedTerm, asking: Pod | None = None) -> int:
-        """Return how many pods may match a term in a domain.
-
-        A percentage is of those that match, placed or waiting, and of the pod that is asked about,
-        which is left out of the counts. O(classes that wait), up to MOST_WAITING_CLASSES.
-        """
-        limit = term.limit
-        return limit.of(self._matching(term, asking)) if limit.percent else limit.most
-
-    def _matching(self, term: Term, asking: Pod | None) -> int:
-        matched = self._counters.completed(*matched_by(term))
-        # It speaks of the pods of its owner's namespace alone.
-        (namespace,) = term.pods.namespaces
-        classes = self._pods_by_node.waiting_classes.get(namespace, {})
-        some = classes if len(classes) <= MOST_WAITING_CLASSES else ()
-        waiting = sum(classes[each] for each in some if self.is_about(term, each))
-        counted: set[str] = set()
-        for each in self.reservations:
-            pod = each.pod
-            if asking is not None and pod.uid == asking.uid:
-                continue
-            if pod.uid not in counted:
-                # Those that are being bound are in both.
-                known = self.pod(pod.key, pod.uid) if some else None
-                if known is not None and known.node is None:
-                    waiting -= self.is_about(term, known.pod_class)
-            elif pod not in self.left_out:
-                # On one more node, and still one pod.
-                waiting -= self.is_about(term, pod.pod_class)
-            counted.add(pod.uid)
-        if asking is not None:
-            known = self.pod(asking.key, asking.uid)
-            if known is None or known.node is not None:
-                waiting += self.is_about(term, asking.pod_class)
-        return matched.add_up() + waiting
 
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
         """Return where the pods of some sets are.

@@ -1,43 +1,11 @@
-"""Inter-pod rules that a pod carries in an annotation, beside or instead of those of its spec."""
+"""Inter-pod rules that a pod carries in an annotation, beside those of its spec."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Final
 
 from extender.model.labels import Labels
-from extender.model.pod_affinity import NO_AFFINITY, NO_WRITTEN_AFFINITY, Affinity, WrittenAffinity
-
-REPLACES: Final = "replace:"
-"""How digests of annotations begin that replace the rules of the spec."""
-
-
-class Standing(Enum):
-    """What was judged, of the rules that a pod has, when it got its place."""
-
-    WHOLE = "whole"
-    """All of them: it has no place yet, or no history, or its annotation is what it was then."""
-    REPLACED = "replaced"
-    """Its annotation, which is what it was then and replaces the rules of the spec."""
-    SPEC = "spec"
-    """The rules of its spec: the annotation was another one, or was none."""
-    NOTHING = "nothing"
-    """None: the annotation was another one, which replaced the rules of the spec."""
-
-
-def standing(judged: str | None, digest: str) -> Standing:
-    """Compare the digest of the annotation that was judged with that of the one there is now.
-
-    `judged` is None for what has no history.
-    """
-    if judged == digest:
-        return Standing.REPLACED if digest.startswith(REPLACES) else Standing.WHOLE
-    if judged is None:
-        return Standing.WHOLE
-    if judged.startswith(REPLACES):
-        return Standing.NOTHING
-    return Standing.SPEC if digest else Standing.WHOLE
+from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, Affinity, WrittenAffinity
 
 
 def digest_after(merged: str, now: str) -> str:
@@ -58,8 +26,6 @@ class WrittenAnnotation:
     """Those that count while the pod is scheduled, required and preferred."""
     during_execution: WrittenAffinity = NO_WRITTEN_AFFINITY
     """Required ones that also count while the pod runs."""
-    replaces: bool = False
-    """True: the rules of the pod's spec do not count. False: they count as well."""
 
     @property
     def named_labels(self) -> frozenset[str]:
@@ -68,12 +34,8 @@ class WrittenAnnotation:
         return frozenset(key for each in rules for key in each.named_labels())
 
     def besides(self, own: WrittenAffinity) -> WrittenAffinity:
-        """Return everything that is written: the spec's rules first, if they count."""
-        mine = self.rules.plus(self.during_execution)
-        if not self.replaces:
-            return own.plus(mine)
-        # The API server charges quotas for what the spec has, whether it counts or not.
-        return replace(mine, crosses_namespaces=mine.crosses_namespaces or own.crosses_namespaces)
+        """Return everything that is written: the spec's rules first."""
+        return own.plus(self.rules).plus(self.during_execution)
 
     def merged(self, own: Affinity, owner_labels: Labels, digest: str = "") -> AnnotatedAffinity:
         """Return the effective rules beside those of the spec.
@@ -84,7 +46,7 @@ class WrittenAnnotation:
         during_execution = self.during_execution.merged(owner_labels)
         return AnnotatedAffinity(
             written=self,
-            own=NO_AFFINITY if self.replaces else own,
+            own=own,
             added=self.rules.merged(owner_labels).plus(during_execution),
             during_execution=during_execution,
             digest=digest,
@@ -97,7 +59,7 @@ class AnnotatedAffinity:
 
     written: WrittenAnnotation
     own: Affinity
-    """From its spec, as far as they count; nothing under the policy Replace."""
+    """From its spec."""
     added: Affinity
     """All from the annotation, with those `during_execution`."""
     during_execution: Affinity
@@ -105,7 +67,7 @@ class AnnotatedAffinity:
     longer holds, the pod is to be evicted. Required affinity and anti-affinity; none preferred."""
     digest: str = ""
     """Of the annotation, and of the labels that its label keys name: what was judged when the pod
-    was placed is known by it. It says whether the spec's rules were judged as well: `replaces`."""
+    was placed is known by it."""
 
     @property
     def all(self) -> Affinity:

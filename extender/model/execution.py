@@ -43,7 +43,7 @@ class ExecutionRule:
     @property
     def most(self) -> int | None:
         """Return how many pods that match may be in a domain, by `maxMatchingPods`."""
-        return self.term.limit.most if isinstance(self.term, LimitedTerm) else None
+        return self.term.most if isinstance(self.term, LimitedTerm) else None
 
     @property
     def by_namespace(self) -> bool:
@@ -117,6 +117,6 @@ def _of_terms(
     group = frozenset(term.pods for term in all_rules.required)
     for term in rules.required:
         yield ExecutionRule(RuleKind.AFFINITY, plain, term, group, annotations=annotations)
-    for term in (*rules.required_anti, *rules.required_limits):
+    for term in (*rules.required_anti, *rules.limits):
         alone = frozenset((term.pods,))
         yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain, term, alone, annotations=annotations)

@@ -196,7 +196,7 @@ class NodeAffinity:
     """A pod's node selector and node affinity, or what is added to those of every pod."""
 
     required: NodeRule | None = None
-    """From its spec, as far as that counts; None where every node will do."""
+    """From its spec; None where every node will do."""
     preferred: NodeRule | None = None
     """Likewise; None where no node is better than another."""
     fault: tuple[str, str] | None = None
@@ -206,9 +206,6 @@ class NodeAffinity:
     """About what it takes, in bytes."""
     annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES
     """What comes from the pod's annotation, besides."""
-    replaced: NodeRule | None = None
-    """What its spec requires where the annotation has taken the place of that: kubelet keeps to it,
-    and so does the scheduler's own plugin."""
 
     @property
     def during_execution(self) -> NodeRule | None:
@@ -223,13 +220,6 @@ class NodeAffinity:
         yield from self.annotated.required_rules
 
     @property
-    def rules_of_anybody(self) -> Iterator[NodeRule]:
-        """Yield what a node has to meet for the pod to run there, whoever looks at it."""
-        yield from self.required_rules
-        if self.replaced is not None:
-            yield self.replaced
-
-    @property
     def preferred_rules(self) -> Iterator[NodeRule]:
         """Yield the preferences, whose weights add up."""
         if self.preferred is not None:
@@ -239,7 +229,7 @@ class NodeAffinity:
     @property
     def rules(self) -> Iterator[NodeRule]:
         """Yield what there is to be known about each node."""
-        yield from self.rules_of_anybody
+        yield from self.required_rules
         yield from self.preferred_rules
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
+from extender.model.annotation_rules import AnnotatedAffinity, digest_after
 from extender.model.keys import Key
 from extender.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
 from extender.model.node_affinity import NodeAffinity
@@ -58,14 +58,14 @@ class PodClass:
         "_by_annotation",
         "_hash",
         "_of_spec",
-        "_placed",
+        "_otherwise",
         "affinity",
         "annotated",
         "labels",
+        "later",
         "namespace",
         "of_annotations",
         "size",
-        "standing",
         "written",
     )
 
@@ -79,7 +79,7 @@ class PodClass:
         *,
         annotated: AnnotatedAffinity | None = None,
         of_spec: PodClass | None = None,
-        standing: Standing = Standing.WHOLE,
+        later: bool = False,
         of_annotations: bool = False,
     ) -> None:
         """`labels` are with marks (`model/workload.py`), by which rules may spare other revisions.
@@ -87,8 +87,9 @@ class PodClass:
         `size` is about what the class takes in memory, in bytes; who reads it can tell.
 
         `annotated` tells which of the rules come from an annotation; with it, `affinity` is
-        `annotated.all`, and `of_spec` the class without it. By its `standing` a class is something
-        to others or not. For `of_annotations` see `by_annotation`.
+        `annotated.all`, and `of_spec` the class without it. `later`: pods were placed by other
+        rules than those in their annotation now, which therefore are nothing to others. For
+        `of_annotations` see `by_annotation`.
         """
         if WORKLOAD in labels:
             annotated = annotated and annotated.sparing(namespace, labels)
@@ -105,8 +106,8 @@ class PodClass:
         self.annotated = annotated
         self.of_annotations = of_annotations
         self._of_spec = of_spec
-        self.standing = standing
-        self._placed: dict[Standing, PodClass] = {}
+        self.later = later
+        self._otherwise: PodClass | None = None
         self._by_annotation: PodClass | None = None
         self._hash = hash((namespace, frozenset(labels.items()), affinity, of_annotations))
 
@@ -125,7 +126,7 @@ class PodClass:
             and _are_equal(self.written, other.written)
             and _are_equal(self.annotated, other.annotated)
             and _are_equal(self._of_spec, other._of_spec)
-            and self.standing is other.standing
+            and self.later is other.later
             and self.of_annotations is other.of_annotations
         ):
             return False
@@ -157,13 +158,12 @@ class PodClass:
         """Return the class as if there were no annotations."""
         return self if self._of_spec is None else self._of_spec
 
-    def placed(self, standing: Standing) -> PodClass:
+    def placed(self, *, later: bool) -> PodClass:
         """Return the class of a pod that got its place by these rules, or by others."""
-        if standing is self.standing:
+        if later is self.later:
             return self
-        placed = self._placed.get(standing)
-        if placed is None:
-            placed = self._placed[standing] = PodClass(
+        if self._otherwise is None:
+            self._otherwise = PodClass(
                 self.namespace,
                 self.labels,
                 self.affinity,
@@ -171,14 +171,9 @@ class PodClass:
                 self.size,
                 annotated=self.annotated,
                 of_spec=self._of_spec,
-                standing=standing,
+                later=later,
             )
-        return placed
-
-    @property
-    def without_rules(self) -> PodClass:
-        """Return the class as if it had no rules."""
-        return PodClass(self.namespace, self.labels, size=self.size)
+        return self._otherwise
 
     @property
     def by_annotation(self) -> PodClass:
@@ -267,6 +262,8 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     broken_annotation: tuple[str, str] | None = None
     """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
     pod is not placed; one that is there already counts with the rules of its spec alone."""
+    exclusive: str | None = None
+    """What its annotation affinity-extender.io/exclusive says, which is no rule."""
     unannotated: Unannotated | None = None
     """What counts where rules in annotations do not; None for a pod that has none."""
 
@@ -348,7 +345,8 @@ class Pod(Struct, frozen=True, gc=False):
 
         None: it was there all the time. Rules that it did not have then are nothing to others.
         """
-        pod_class = self.pod_class.placed(standing(digest, self.pod_class.digest))
+        now = self.pod_class.digest
+        pod_class = self.pod_class.placed(later=bool(now) and digest not in {None, now})
         if pod_class is self.pod_class and digest == self.status.judged:
             return self
         return structs.replace(self.with_status(judged=digest), pod_class=pod_class)

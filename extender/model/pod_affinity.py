@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct, structs
 
@@ -80,30 +80,11 @@ class Term(Struct, frozen=True, gc=False, cache_hash=True):
     topology_key: str
 
 
-class Limit(NamedTuple):
-    """What `maxMatchingPods` says."""
+class LimitedTerm(Term, frozen=True):
+    """Required anti-affinity with `maxMatchingPods`."""
 
     most: int
-    weight: int = 0
-    """Negative, of a preferred term; 0: it is required."""
-    percent: bool = False
-    """Of the pods that match, wherever they are, rounded up."""
-
-    def __str__(self) -> str:
-        return f"{self.most}{'%' * self.percent}"
-
-    def of(self, matching: int) -> int:
-        """Return how many that is of so many pods that match."""
-        return max(1, -(-matching * self.most // 100)) if self.percent else self.most
-
-
-class LimitedTerm(Term, frozen=True):
-    """Anti-affinity with `maxMatchingPods`: a domain that holds an owner holds at most so many.
-
-    Of pods that match, the owner among them if it does.
-    """
-
-    limit: Limit
+    """Pods that may match in a domain that holds an owner, the owner among them if it matches."""
 
 
 SomeTerm = TypeVar("SomeTerm", bound=Term)
@@ -126,7 +107,7 @@ class Affinity:
     preferred: tuple[WeightedTerm, ...] = ()
     """Preferred affinity and anti-affinity together, told apart by the sign of the weight."""
     limits: tuple[LimitedTerm, ...] = ()
-    """Anti-affinity with `maxMatchingPods`, required or preferred; from annotations alone."""
+    """Required anti-affinity with `maxMatchingPods`, from annotations alone."""
     conditions: int = field(init=False, repr=False, compare=False)
     """How many comparisons of the required terms with a pod it takes, at most."""
 
@@ -137,12 +118,7 @@ class Affinity:
     @property
     def constrains(self) -> bool:
         """Return whether some term is required."""
-        return bool(self.required or self.required_anti or self.required_limits)
-
-    @property
-    def required_limits(self) -> Sequence[LimitedTerm]:
-        """Return the required ones of those with `maxMatchingPods`."""
-        return [term for term in self.limits if not term.limit.weight] if self.limits else ()
+        return bool(self.required or self.required_anti or self.limits)
 
     @property
     def apart_from_limits(self) -> Affinity:
@@ -182,7 +158,7 @@ class Affinity:
             return term if pods is term.pods else structs.replace(term, pods=pods)
 
         anti = tuple(map(changed, self.required_anti))
-        limits = tuple(each if each.limit.weight else changed(each) for each in self.limits)
+        limits = tuple(map(changed, self.limits))
         return replace(self, required_anti=anti, limits=limits)
 
 
@@ -265,8 +241,8 @@ class WrittenAffinity:
     required_anti: tuple[WrittenTerm, ...] = ()
     preferred: tuple[tuple[WrittenTerm, int], ...] = ()
     """Each with its weight, negative for anti-affinity."""
-    limits: tuple[tuple[WrittenTerm, Limit], ...] = ()
-    """Those with `maxMatchingPods`."""
+    limits: tuple[tuple[WrittenTerm, int], ...] = ()
+    """Those with `maxMatchingPods`, and that number."""
     crosses_namespaces: bool = False
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
 
@@ -301,8 +277,8 @@ class WrittenAffinity:
                 WeightedTerm(term.merged(owner_labels), weight) for term, weight in self.preferred
             ),
             limits=tuple(
-                LimitedTerm(merged.pods, merged.topology_key, limit)
-                for term, limit in self.limits
+                LimitedTerm(merged.pods, merged.topology_key, most)
+                for term, most in self.limits
                 for merged in (term.merged(owner_labels),)
             ),
         )

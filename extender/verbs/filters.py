@@ -7,7 +7,7 @@ contradict each other. What is not modelled is among them: it refuses nothing, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
@@ -62,7 +62,7 @@ def filters(
         NodeName(),
         NodeUnschedulable(),
         TaintToleration(),
-        replace(nodes, for_anybody=True),
+        nodes,
         NodePorts(),
         NodeResourcesFit(),
         *volumes,

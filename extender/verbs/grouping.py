@@ -82,7 +82,7 @@ def _owners(waiting: Mapping[str, PodClass], *, anti: bool) -> Mapping[tuple[Ter
         affinity = pod_class.affinity
         rule: tuple[Term, ...] = affinity.required
         if anti:
-            rule = (*affinity.required_anti, *affinity.required_limits)
+            rule = (*affinity.required_anti, *affinity.limits)
         if rule:
             owners.setdefault(rule, []).append(key)
     return owners

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
@@ -96,9 +95,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
-        prefilter = self._prefilter(state, pod)
-        limits = state.limits(prefilter, pod) if prefilter.limits else ()
-        return scores(self._weighted_tables(prefilter, limits))
+        return scores(self._weighted_tables(self._prefilter(state, pod)))
 
     def _view(self, pod_class: PodClass) -> PodClass:
         return pod_class.by_annotation if self.of_annotations else pod_class
@@ -106,19 +103,13 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _prefilter(self, state: ClusterState, pod: Pod) -> PreFilterState:
         return state.prefilter_state(self._view(state.class_of(pod)))
 
-    def _weighted_tables(
-        self, prefilter: PreFilterState, limits: Sequence[DomainLimit]
-    ) -> Iterator[tuple[DomainTable, int]]:
+    def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.
-        own = prefilter.pod_class.affinity
-        has_preferences = bool(own.preferred) or any(each.limit.weight for each in own.limits)
+        has_preferences = bool(prefilter.pod_class.affinity.preferred)
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return
         yield from prefilter.preferred
         yield from prefilter.existing_preferred
-        for limit in limits:
-            if not limit.is_required:
-                yield limit.penalties(), 1
         if self.hard_pod_affinity_weight:
             for table, terms in prefilter.existing_required:
                 yield table, terms * self.hard_pod_affinity_weight

@@ -39,10 +39,7 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 
 def _counted_together(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     limits = state.prefilter_state(one).limits
-    return any(
-        each.is_required and each.owners is not None and state.is_about(each.term, other)
-        for each in limits
-    )
+    return any(each.owners is not None and state.is_about(each.term, other) for each in limits)
 
 
 def prefer(state: ClusterState, one: PodClass, other: PodClass) -> bool:
@@ -89,7 +86,7 @@ def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
     if owner.affinity.is_expensive:
         return bool(state.relations.of(owner, pod).repelled)
     rules = owner.affinity
-    terms = (*rules.required_anti, *rules.required_limits)
+    terms = (*rules.required_anti, *rules.limits)
     return any(state.is_about(term, pod) for term in terms)
 
 

@@ -12,7 +12,6 @@ from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import LimitedTerm
 from extender.model.verdict import MAX_MATCHING_PODS, Reason
 from extender.model.wording import plural, short
 from extender.verbs.filtering import CountingPlugin
@@ -71,7 +70,7 @@ class MaxMatchingPods(CountingPlugin):
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
     ) -> Iterator[LimitRule]:
         """Yield the limits as if some pods, which have one node, were there as well."""
-        limits = self._limits(state, pod)
+        limits = [*self._limits(state, pod)]
         if not others:
             yield from (_rule(each, each.full()) for each in limits)
             return
@@ -79,10 +78,12 @@ class MaxMatchingPods(CountingPlugin):
         namespace = pod.pod_class.namespace
         classes = [state.class_for_others(each.pod_class, namespace) for each in others]
         for pod_class in classes:
-            for term in pod_class.affinity.required_limits:
+            for term in pod_class.affinity.limits:
                 if term not in known and state.is_about(term, pod.pod_class):
                     known.add(term)
-                    limits.append(_brought(state, term, pod))
+                    # No placed pod has it; a nominated one is about to bring it.
+                    matched = state.matched(term)
+                    limits.append(DomainLimit(term, matched, DomainTable(matched.topology), 1))
         node = state.nodes.number(others[0].node or "")
         for limit in limits:
             full = limit.full()
@@ -95,11 +96,8 @@ class MaxMatchingPods(CountingPlugin):
     def _view(self, pod_class: PodClass) -> PodClass:
         return pod_class.by_annotation if self.of_annotations else pod_class
 
-    def _limits(self, state: ClusterState, pod: Pod) -> list[DomainLimit]:
-        prefilter = state.prefilter_state(self._view(state.class_of(pod)))
-        if not prefilter.limits:
-            return []
-        return [each for each in state.limits(prefilter, pod) if each.is_required]
+    def _limits(self, state: ClusterState, pod: Pod) -> Sequence[DomainLimit]:
+        return state.prefilter_state(self._view(state.class_of(pod))).limits
 
 
 def _united(limits: Sequence[DomainLimit], asked: NodeList) -> Iterator[PodRule]:
@@ -133,16 +131,8 @@ def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
         terms=(limit.term,),
         annotated=True,
         number=limit.number,
-        most=limit.most,
+        most=limit.term.most,
     )
-
-
-def _brought(state: ClusterState, term: LimitedTerm, pod: Pod) -> DomainLimit:
-    """Return a limit that no placed pod has, and that a nominated one is about to bring."""
-    matched = state.matched(term)
-    brought = DomainLimit(term, matched, DomainTable(matched.topology), 1)
-    brought.allow(state.allowed(term, pod))
-    return brought
 
 
 def _is_full(

@@ -76,9 +76,6 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
 
     added: NodeAffinity = NO_NODE_AFFINITY
     """What every pod asks for and prefers besides its own."""
-    for_anybody: bool = False
-    """What a spec requires counts, too, where an annotation has taken its place: kubelet keeps to
-    it."""
 
     name: ClassVar[str] = NODE_AFFINITY
 
@@ -94,10 +91,9 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
             if self.added.required is not None:
                 enforced = Reason.ENFORCED_NODE_AFFINITY
                 yield NodeAffinityRule(enforced, state, self.added.required)
-            rules = own.rules_of_anybody if self.for_anybody else own.required_rules
+            rules = own.required_rules
         for rule in rules:
-            own_spec = rule in (own.required, own.replaced)
-            annotated = self.of_annotations or not own_spec
+            annotated = self.of_annotations or rule != own.required
             yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated)
 
     def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:

@@ -67,11 +67,10 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
 def suitable(state: ClusterState, pod: Pod) -> Callable[[str], bool]:
     """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
 
-    Room and our rules aside. What the pod's spec requires of nodes counts even where an annotation
-    replaces it: the scheduler may go by it, and kubelet does (pkg/kubelet/lifecycle/predicate.go).
+    Room and our rules aside.
     """
     asks = state.in_force(pod).node_affinity
-    rules = () if asks is None else asks.rules_of_anybody
+    rules = () if asks is None else asks.required_rules
     judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:

@@ -36,7 +36,6 @@ from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.worth import (
     own_tables,
     own_worth,
-    term_of,
     terms_for_moves,
     to_itself,
     total_worth,
@@ -206,7 +205,7 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, li
     In steps of a few nodes; what weighing them needs is counted.
     """
     pod_class, names = placed.pod_class, state.nodes.names
-    terms = [term_of(each) for each in terms_for_moves(state.class_in_force(pod_class))]
+    terms = [each.term for each in terms_for_moves(state.class_in_force(pod_class))]
     found: dict[NodeAffinity | None, dict[str, Pod]] = {}
     for count, name in enumerate([names[number] for number in placed.on_nodes]):
         for pod in state.pods_on(name) if name in state.nodes else ():
@@ -254,8 +253,6 @@ def _suspects(
     """
     some = next(iter(pods.values()))
     itself = to_itself(state, state.class_of(some))
-    if itself is None:
-        return [(UNBOUNDED, each) for each in pods.values()]
     asked = chooser.everywhere()
     tables = list(own_tables(state, some))
     topologies = {table.topology.key: table.topology for table, _ in tables}

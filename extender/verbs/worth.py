@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import add
 from typing import Final
 
-from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.pod_sets import MANY_TERMS, matched_by
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import LimitedTerm, Term, WeightedTerm
+from extender.model.pod_affinity import Term, WeightedTerm
 from extender.verbs.inter_pod_affinity import InterPodAffinity, scores
 from extender.verbs.node_affinity import NodeAffinityPlugin
 
@@ -22,7 +21,7 @@ PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
 NODES: Final = NodeAffinityPlugin()
 
 
-def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm | LimitedTerm]:
+def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm]:
     """Return the preferred terms of a class that look into no other namespace.
 
     None of a class with very many: each is looked up for each pod that is judged.
@@ -34,30 +33,15 @@ def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm | LimitedTerm]
     def is_at_home(term: Term) -> bool:
         return term.pods.namespace_selector is None and {*term.pods.namespaces} == home
 
-    limits = (each for each in affinity.limits if each.limit.weight and is_at_home(each))
-    return (*(each for each in affinity.preferred if is_at_home(each.term)), *limits)
-
-
-def term_of(each: WeightedTerm | LimitedTerm) -> Term:
-    """Return a preferred term without its weight."""
-    return each.term if isinstance(each, WeightedTerm) else each
+    return [each for each in affinity.preferred if is_at_home(each.term)]
 
 
 def own_tables(state: ClusterState, pod: Pod) -> Iterator[tuple[DomainTable, int]]:
     """Yield what the own terms of a pod add to the worth of domains, each with its weight."""
-    pod_class = state.class_of(pod)
-    for each in terms_for_moves(pod_class):
-        term = term_of(each)
-        tables = (
-            state.matching([matched_by(term)]) if state.nodes.has_key(term.topology_key) else ()
-        )
-        for table in tables or ():
-            if isinstance(each, WeightedTerm):
+    for each in terms_for_moves(state.class_of(pod)):
+        if state.nodes.has_key(each.term.topology_key):
+            for table in state.matching([matched_by(each.term)]) or ():
                 yield table, each.weight
-            else:
-                limit = DomainLimit(each, table, None, int(state.is_about(each, pod_class)))
-                limit.allow(state.allowed(each, pod))
-                yield limit.penalties(), 1
 
 
 def own_worth(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[int]:
@@ -80,15 +64,10 @@ def _worth_of_nodes(state: ClusterState, pod: Pod, asked: NodeList) -> Sequence[
     return [0] * len(asked.names) if scorer is None else scorer.raw(asked)
 
 
-def to_itself(state: ClusterState, pod_class: PodClass) -> Mapping[str, int] | None:
-    """Return by topology key what a pod of a class adds to the worth of its own domain.
-
-    None where that is no sum: with limits.
-    """
+def to_itself(state: ClusterState, pod_class: PodClass) -> Mapping[str, int]:
+    """Return by topology key what a pod of a class adds to the worth of its own domain."""
     found: dict[str, int] = {}
     for each in terms_for_moves(pod_class):
-        if isinstance(each, LimitedTerm):
-            return None
         if state.is_about(each.term, pod_class):
             key = each.term.topology_key
             found[key] = found.get(key, 0) + each.weight

@@ -10,7 +10,6 @@ import msgspec
 from extender.errors import ObjectError
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import (
-    Limit,
     LimitedTerm,
     PodSelector,
     Term,
@@ -55,14 +54,10 @@ def _crosses(term: manifests.PodAffinityTerm) -> bool:
     return bool(term.namespaces) or term.namespaceSelector is not None
 
 
-def _limits(anti: manifests.PodAffinity, namespace: str) -> Iterator[tuple[WrittenTerm, Limit]]:
-    every = [(term, 0) for term in anti.required or ()]
-    every += [(each.podAffinityTerm, -each.weight) for each in anti.preferred or ()]
-    for term, weight in every:
+def _limits(anti: manifests.PodAffinity, namespace: str) -> Iterator[tuple[WrittenTerm, int]]:
+    for term in anti.required or ():
         if term.most is not None:
-            number, percent, _ = str(term.most).partition("%")
-            limit = Limit(int(number), weight, bool(percent))
-            yield _term(term, namespace, "podAntiAffinity"), limit
+            yield _term(term, namespace, "podAntiAffinity"), term.most
 
 
 def _terms(
@@ -83,9 +78,8 @@ def _weighted(
     path = f"spec.affinity.{field}.preferredDuringSchedulingIgnoredDuringExecution"
     for index, weighted in enumerate(terms or ()):
         term = weighted.podAffinityTerm
-        if term.most is None:
-            written = _term(term, namespace, f"{path}[{index}].podAffinityTerm")
-            yield written, sign * weighted.weight
+        written = _term(term, namespace, f"{path}[{index}].podAffinityTerm")
+        yield written, sign * weighted.weight
 
 
 def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> WrittenTerm:
@@ -127,8 +121,7 @@ def write_term(term: Term) -> dict[str, Any]:
     if pods.namespace_selector is not None:
         written["namespaceSelector"] = write_selector(pods.namespace_selector)
     if isinstance(term, LimitedTerm):
-        limit = term.limit
-        written["maxMatchingPods"] = str(limit) if limit.percent else limit.most
+        written["maxMatchingPods"] = term.most
     return written
 
 

@@ -51,16 +51,13 @@ class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
 
     labelSelector: StrictLabelSelector | None = None
     namespaceSelector: StrictLabelSelector | None = None
-    maxMatchingPods: (
-        Annotated[int, msgspec.Meta(ge=0, le=MOST_PODS)]
-        | Annotated[str, msgspec.Meta(pattern=r"^([1-9][0-9]?|100)%$")]
-        | None
-    ) = None
+    maxMatchingPods: Annotated[int, msgspec.Meta(ge=0, le=MOST_PODS)] | str | None = None
+    """No string is right: percentages are read so that what is said of them helps."""
 
     @property
-    def most(self) -> int | str | None:
+    def most(self) -> int | None:
         """Return its `maxMatchingPods`."""
-        return self.maxMatchingPods
+        return None if isinstance(self.maxMatchingPods, str) else self.maxMatchingPods
 
 
 class StrictWeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
@@ -160,13 +157,14 @@ def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
     if affinity.podAffinity is not None:
         yield from _below("podAffinity", _pod_affinity(affinity.podAffinity))
         for path, term in _located(affinity.podAffinity):
-            if term.most is not None:
+            if term.maxMatchingPods is not None:
                 yield f"podAffinity.{path}.maxMatchingPods", "only podAntiAffinity can have a limit"
     if affinity.podAntiAffinity is not None:
         yield from _below("podAntiAffinity", _pod_affinity(affinity.podAntiAffinity))
-        limited = [term for _, term in _located(affinity.podAntiAffinity) if term.most is not None]
-        for path, term in _located(affinity.podAntiAffinity):
-            for fault in _limit(term, path) if term.most is not None else ():
+        every = [*_located(affinity.podAntiAffinity)]
+        limited = [(path, term) for path, term in every if term.maxMatchingPods is not None]
+        for path, term in limited:
+            for fault in _limit(term, path):
                 yield f"podAntiAffinity.{path}.maxMatchingPods", fault
         if len(limited) > OF_ANNOTATIONS.limits:
             what = (
@@ -229,12 +227,10 @@ def _limit(term: StrictPodTerm, path: str) -> Iterator[str]:
     if term.namespaceSelector is not None and not (selector and selector.matchLabels):
         # Everybody's pods are compared with such a term, one by one.
         yield "a limit with a namespaceSelector needs matchLabels"
-    if not isinstance(term.most, str):
-        return
-    if path.startswith(DURING_EXECUTION):
-        yield "a percentage cannot be required during execution"
-    if term.namespaces or term.namespaceSelector is not None:
-        yield "a percentage is of pods of the own namespace: leave out namespaces"
+    if isinstance(term.maxMatchingPods, str):
+        yield "not a number: percentages are no longer read. Write how many pods may match"
+    if path.startswith(PREFERRED):
+        yield f"no longer read on preferred terms: move the term to {REQUIRED}, or leave it out"
 
 
 def _located(found: StrictPodAffinity) -> Iterator[tuple[str, StrictPodTerm]]:

@@ -48,7 +48,7 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
     mismatchLabelKeys: tuple[str, ...] | None = None
 
     @property
-    def most(self) -> int | str | None:
+    def most(self) -> int | None:
         """Return its `maxMatchingPods`, which only a term in an annotation may have."""
         return None
 
@@ -133,7 +133,9 @@ class PodAnnotations(
 
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
+    """No longer read; a pod that has it is refused."""
     exclusive: msgspec.Raw = NULL
+    """Read by a policy alone (manifests/components/exclusive)."""
     revisions: msgspec.Raw = NULL
     cost: msgspec.Raw = NULL
     given_cost: msgspec.Raw = NULL
@@ -142,14 +144,13 @@ class PodAnnotations(
     prefer_no_eviction: msgspec.Raw = NULL
 
     def __bool__(self) -> bool:
-        """Return whether one of them is there that is about its rules."""
-        return not (self.affinity is self.policy is self.exclusive is self.revisions is NULL)
+        """Return whether one of them is there that says something of its rules."""
+        return not (self.affinity is self.policy is self.revisions is NULL)
 
     @property
-    def rules(self) -> tuple[bytes, ...]:
-        """Return those about its rules; the third only where it is there."""
-        further = () if self.exclusive is NULL else (bytes(self.exclusive),)
-        return bytes(self.affinity), bytes(self.policy), *further
+    def rules(self) -> tuple[bytes, bytes, bytes]:
+        """Return those that say something of its rules."""
+        return bytes(self.affinity), bytes(self.policy), bytes(self.revisions)
 
     @property
     def keep(self) -> str | None:

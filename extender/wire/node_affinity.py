@@ -30,9 +30,8 @@ _NULL = bytes(NULL)
 ANY_NODE = (_NULL, _NULL)
 """The affinity and the node selector of a pod that asks for no node."""
 
-_Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules, bool]
-"""The JSON of affinity and node selector, and rules from an annotation where there are some, with
-whether those replace the affinity."""
+_Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules]
+"""The JSON of affinity and node selector, and rules from an annotation where there are some."""
 
 
 class _Affinity(msgspec.Struct, rename="camel"):
@@ -61,23 +60,19 @@ class NodeAffinityReader:
         affinity: bytes,
         node_selector: bytes,
         annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES,
-        *,
-        replaces: bool = False,
     ) -> NodeAffinity | None:
         """Read the JSON of a pod's `affinity` and `nodeSelector`; None if any node will do.
 
-        `annotated` is what its annotation says, which `replaces` that affinity or is added to it.
+        `annotated` is what its annotation says, which is added to it.
         """
         key: _Key = (affinity, node_selector)
-        if replaces or annotated is not NO_ANNOTATED_RULES:
-            key = (affinity, node_selector, annotated, replaces)
+        if annotated is not NO_ANNOTATED_RULES:
+            key = (affinity, node_selector, annotated)
         elif key == ANY_NODE:
             return None
         found = self._known.peek(key)
         if found is None:
             found = self._read(affinity, node_selector)
-            if replaces:
-                found = replace(self._read(_NULL, node_selector), replaced=found.required)
             size = sum(rule.size for rule in annotated.rules)
             found = replace(found, annotated=annotated, size=found.size + size)
             if not self._known.put(key, found, _size(affinity, node_selector) + size):

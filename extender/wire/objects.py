@@ -15,6 +15,7 @@ from msgspec import structs
 from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget, preemptor_in
+from extender.model.exclusive import MOST_LETTERS
 from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
@@ -39,6 +40,7 @@ from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.decoding import Json, decode
 from extender.wire.limits import PER
+from extender.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.placement import (
     HostPortsReader,
@@ -73,6 +75,7 @@ _NODE = msgspec.json.Decoder(manifests.NodeManifest)
 _LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
 _NAMESPACE = msgspec.json.Decoder(manifests.NamespaceManifest)
 _BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
+_TEXT = msgspec.json.Decoder(str)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 _QUANTITIES = msgspec.json.Decoder(dict[str, str | int | float] | None)
 _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
@@ -150,8 +153,6 @@ class PodReader:
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         annotation = self._annotations.read(namespace, metadata.annotations)
-        if annotation.label is not None:
-            annotation = annotation.for_labels(decode(_LABELS, labels, "metadata.labels") or {})
         owner = made_by = None
         waits = not (node or status.phase in TERMINAL_PHASES)
         told = self.waiting and waits
@@ -178,6 +179,7 @@ class PodReader:
                 else NO_REQUIREMENTS
             ),
             broken_annotation=annotation.fault,
+            exclusive=self._exclusive(metadata.annotations),
             unannotated=(
                 None
                 if annotation is NO_ANNOTATION
@@ -199,6 +201,12 @@ class PodReader:
             node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
         )
+
+    def _exclusive(self, found: manifests.PodAnnotations | None) -> str | None:
+        if found is None or found.exclusive is manifests.NULL:
+            return None
+        text = decode(_TEXT, found.exclusive, f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]")
+        return self._name(text[:MOST_LETTERS])
 
     def _status(self, pod: manifests.PodManifest, *, stored: bool, waits: bool) -> SharedStatus:
         metadata, status = pod.metadata, pod.status or _NO_STATUS
@@ -229,7 +237,7 @@ class PodReader:
     ) -> NodeAffinity | None:
         """Return which nodes a pod asks for; in its `spec`, only where somebody asks for that."""
         asks = (affinity, node_selector) if spec else ANY_NODE
-        return self._node_affinity.read(*asks, annotation.nodes, replaces=annotation.replaces)
+        return self._node_affinity.read(*asks, annotation.nodes)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
         known = self._classes.find(key) or self._classes.find_large(key)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from extender.cluster.counts.existing_term import is_annotated
 from extender.cluster.counts.node_rules import Judged
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.state import ClusterState
@@ -117,7 +116,7 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
         else:
             term, role, source = name
             of_term = _canonical(_as_said(term.pods), ""), term.topology_key
-            said = role.value, is_annotated(source), *of_term
+            said = role.value, source is not None, *of_term
         # Rules in annotations are counted by the namespace of their owners, and by who judged them.
         counted.setdefault(said, Counter()).update(table)
     for each in {**counted, **truth}:

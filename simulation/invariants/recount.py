@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from extender.cluster.audits.ledgers import charges_of, use_of
 from extender.cluster.audits.recount import (
     Placements,
-    adds_up,
     counting_by_domain,
     counting_owners,
     weights_of,
 )
-from extender.cluster.counts.annotation_scope import Kind, Scope
+from extender.cluster.counts.annotation_scope import Scope
 from extender.cluster.counts.existing_term import Named, Role
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
 from extender.model.keys import namespace_of
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import NO_AFFINITY
@@ -72,13 +70,7 @@ def mismatches(state: ClusterState) -> list[TableName]:
     """
     counted, truth = live(state), recount(state)
     names = {**counted, **truth}
-    wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
-    placements = _placements(state)
-    kept = (each for each in state.matching_sets if each.total is not None)
-    weighed = ((each, weights_of(state, placements, each)) for each in kept)
-    return wrong + [
-        each.name for each, weights in weighed if not adds_up(each, placements, weights)
-    ]
+    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:
@@ -105,26 +97,11 @@ def _placements(state: ClusterState) -> Placements:
     return placements
 
 
-_KINDS: Final[Mapping[tuple[Standing, bool], tuple[Kind | None, Kind]]] = {
-    (Standing.WHOLE, False): (None, Kind.JUDGED),
-    (Standing.WHOLE, True): (Kind.REPLACED, Kind.JUDGED),
-    (Standing.REPLACED, True): (Kind.NEVER_JUDGED, Kind.JUDGED),
-    (Standing.SPEC, False): (None, Kind.LATER),
-    (Standing.SPEC, True): (None, Kind.LATER),
-    (Standing.NOTHING, False): (Kind.NEVER_JUDGED, Kind.LATER),
-    (Standing.NOTHING, True): (Kind.NEVER_JUDGED, Kind.LATER),
-}
-"""What the rules of specs and annotations are, by what was judged and whether one replaces the
-other."""
-
-
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
     """Yield each term with its role, where it is written, and its weight."""
-    annotated, namespace = pod_class.annotated, pod_class.namespace
-    kinds = _KINDS[pod_class.standing, annotated is not None and annotated.written.replaces]
-    rules = [pod_class.of_spec.affinity, NO_AFFINITY if annotated is None else annotated.added]
-    for affinity, kind in zip(rules, kinds, strict=True):
-        source = None if kind is None else Scope(namespace, kind)
+    added = NO_AFFINITY if pod_class.annotated is None else pod_class.annotated.added
+    scope = Scope(pod_class.namespace, pod_class.later)
+    for affinity, source in ((pod_class.of_spec.affinity, None), (added, scope)):
         yield from (((each, Role.REQUIRED, source), 1) for each in affinity.required)
         yield from (((each, Role.REQUIRED_ANTI, source), 1) for each in affinity.required_anti)
         for each in affinity.preferred:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from extender.kube.client import ApiClient
 
 AWAY = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"), namespaceSelector={})]}}
+OTHER = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"))]}}
 RULED = stored(annotated(pod("ruled"), AWAY))
 PLAIN = stored(pod("ruled"))
 BATCH = stored(pod("batch").labels(app="batch"))
@@ -39,7 +40,7 @@ def on_record(raw: Pod, record: Mapping[str, Any]) -> Pod:
         pytest.param(PLAIN, [], id="no rules"),
         pytest.param(on_record(RULED, RULED), [], id="on record already"),
         pytest.param(
-            on_record(RULED, annotated(pod("ruled"), {}, "Replace")),
+            on_record(RULED, annotated(pod("ruled"), OTHER)),
             [digest_of(RULED)],
             id="other rules on record",
         ),

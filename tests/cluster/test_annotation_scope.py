@@ -96,40 +96,13 @@ def bare(name: str) -> Pod:
 
 @pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["watched", "after a restart"])
-@pytest.mark.parametrize(
-    "policy", [None, "Replace"], ids=["added to the spec", "instead of the spec"]
-)
-def test_running_pods_keep_nobody_away_by_an_edit(
-    *, plugins: Any, restarted: bool, policy: str | None
-) -> None:
+def test_running_pods_keep_nobody_away_by_an_edit(*, plugins: Any, restarted: bool) -> None:
     before = [] if restarted else [stored(each) for each in PLAIN]
     state = state_of(*before)
     for each in PLAIN:
-        state.upsert_pod(model_pod(stored(annotated(each, EVERYBODY, policy))))
+        state.upsert_pod(model_pod(stored(annotated(each, EVERYBODY))))
     assert fits(state, VICTIM, plugins=plugins) == "abc"
     assert fits(state, pod("own", "tenant"), plugins=plugins) == "abc"
-
-
-@pytest.mark.parametrize("restarted", [False, True], ids=["watched", "after a restart"])
-def test_what_replaced_the_spec_at_placement_cannot_be_taken_out_later(*, restarted: bool) -> None:
-    repelling = [
-        each.anti_affinity(*EVERYBODY["podAntiAffinity"][REQUIRED]) for each in map(bare, "abc")
-    ]
-    state = state_of()
-    for raw, name in zip(repelling, "abc", strict=True):
-        harmless = annotated(raw, BATCH, "Replace")
-        if not restarted:
-            placed(state, harmless, name)
-        for edited in (raw, annotated(raw, {}, "Replace"), annotated(raw, {})):
-            state.upsert_pod(model_pod(on(edited, name, record=harmless)))
-            assert fits(state, VICTIM) == "abc"
-    # Nor by whoever stops annotations from counting.
-    for pod_ in list(state.pods.values()):
-        assert pod_.status.judged
-    closed = state_of(
-        *(on(annotated(raw, BATCH, "Replace"), "a") for raw in repelling[:1]), annotations=None
-    )
-    assert fits(closed, VICTIM) == "abc"
 
 
 def test_rules_count_that_a_pod_was_placed_by() -> None:
@@ -218,19 +191,6 @@ def test_an_edit_while_a_node_is_held_for_a_pod_is_nothing_to_others() -> None:
     assert fits(state, VICTIM) == "bc"
 
 
-@pytest.mark.parametrize("many_terms", [MANY_TERMS, 0], ids=["few terms", "large rules"])
-def test_what_an_annotation_replaces_is_nothing_to_others(many_terms: int) -> None:
-    away = EVERYBODY["podAntiAffinity"][REQUIRED]
-    terms = [*away, *(term(ZONE, selector(app=f"a{n}")) for n in range(70))]
-    replaced = Pod(annotated(bare("a").anti_affinity(*terms), {}, "Replace"))
-    state = state_of(replaced.on("a"), many_terms=many_terms)
-    assert fits(state, VICTIM) == "abc"
-    state.upsert_pod(model_pod(replaced.uid("held").nominated("b")))
-    assert fits(state, VICTIM) == "abc"
-    state.upsert_pod(model_pod(on(replaced, "c")))
-    assert fits(state, VICTIM) == "abc"
-
-
 def test_a_rule_of_a_later_edit_holds_for_the_pod_itself() -> None:
     edited = annotated(bare("a"), EVERYBODY)
     state = state_of(stored(PLAIN[0]), stored(pod("near", "jobs").on("a")))
@@ -268,9 +228,9 @@ def test_by_default_annotations_count_nowhere() -> None:
     state = ClusterState()
     assert not state.annotations.is_anywhere
     repelling = annotated(bare("a").anti_affinity(term(HOST, selector(app="db"))), EVERYBODY)
-    state = state_of(Pod(annotated(repelling, EVERYBODY, "Replace")).on("a"), annotations=None)
+    state = state_of(Pod(annotated(repelling, EVERYBODY)).on("a"), annotations=None)
     assert fits(state, VICTIM) == "abc"
-    # What the annotation would replace counts.
+    # What is in the spec counts.
     assert fits(state, pod("db", "tenant").labels(app="db")) == "bc"
     assert list(state.broken_annotations.ignored_in) == [("tenant", 1)]
 
@@ -294,16 +254,18 @@ def test_what_exceeds_a_quota_is_nothing_to_other_namespaces(*, limited: bool) -
     assert fits(state, JOB) == ("abc" if limited else "bc")
 
 
-def test_beyond_a_quota_a_pod_that_holds_a_node_keeps_nobody_of_others_away_by_its_spec() -> None:
-    away = EVERYBODY["podAntiAffinity"][REQUIRED]
-    held = Pod(annotated(bare("held").anti_affinity(*away), BATCH, "Replace")).nominated("a")
-    state = state_of(held)
-    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+@pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
+def test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone(
+    *, plugins: Any
+) -> None:
+    state = state_of(Pod(annotated(bare("held"), BATCH)).nominated("a").priority(9), limited=True)
+    own = pod("job", "tenant").labels(app="batch")
+    assert fits(state, own, plugins=plugins) == "bc"
+    assert fits(state, JOB, plugins=plugins) == "abc"
     state.upsert_quota(
-        model_quota(quota("none", {"pods": "0"}, crossing(), namespace_name="tenant"))
+        model_quota(quota("one", {"pods": "1"}, crossing(), namespace_name="tenant"))
     )
-    state.upsert_pod(model_pod(stored(annotated(PLAIN[1], BATCH))))
-    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    assert fits(state, JOB, plugins=plugins) == "bc"
 
 
 def test_a_pod_beyond_the_quota_is_refused_though_the_api_server_does_not_see_it() -> None:

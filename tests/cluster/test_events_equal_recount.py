@@ -21,14 +21,17 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from simulation.invariants.recount import mismatches, quota_mismatches
 from tests import strategies
-from tests.annotating import DECOY, annotated, moved, sound, stored
+from tests.annotating import REQUIRED, annotated, moved, sound, stored
 from tests.builders import (
+    HOST,
     Json,
     Pod,
     model_namespace,
     model_node,
     model_pod,
     model_quota,
+    selector,
+    term,
 )
 from tests.builders import (
     pod as build,
@@ -44,7 +47,7 @@ from tests.verbs.judging import (
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
 NOMINATED_TO = (*strategies.NODE_NAMES, strategies.UNKNOWN_NODE)
 EMPTY = build("empty")
-REPELS_ALL = DECOY
+REPELS_ALL = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(), namespaceSelector={})]}}
 """As an annotation, it would keep every pod away from everywhere."""
 REMEMBERED = 3
 """Questions that are asked over and over; more of them, and each has its turn less often."""
@@ -386,7 +389,7 @@ class AnnotatedEventStream(EventStream):
         """Read a pod; which ones are annotated hangs on the uid, which lasts as long as the pod."""
         if crc32(pod["metadata"]["uid"].encode()) % 2:
             return model_pod(pod)
-        return model_pod(sound(pod, moved(pod, DECOY)))
+        return model_pod(sound(pod, moved(pod)))
 
     def is_annotated(self, pod: Pod) -> bool:
         """Return whether a pod has its rules in an annotation."""
@@ -432,9 +435,8 @@ class EditedEventStream(EventStream):
     @rule(
         data=st.data(),
         affinity=st.sampled_from([None, REPELS_ALL, {}]),
-        policy=st.sampled_from([None, "Replace"]),
     )
-    def edit(self, data: st.DataObject, affinity: Json | None, policy: str | None) -> None:
+    def edit(self, data: st.DataObject, affinity: Json | None) -> None:
         """Edit the annotation of a placed pod, or take it out."""
         placed = [
             each
@@ -444,7 +446,7 @@ class EditedEventStream(EventStream):
         ]
         if placed:
             pod = data.draw(st.sampled_from(sorted(placed, key=key_of)))
-            edited = None if affinity is None else annotated(EMPTY, affinity, policy)
+            edited = None if affinity is None else annotated(EMPTY, affinity)
             self.edited[pod["metadata"]["uid"]] = edited
             self._put(pod)
 
@@ -463,7 +465,7 @@ class EditedEventStream(EventStream):
         is_placed, uid = "nodeName" in self._known(pod)["spec"], pod["metadata"]["uid"]
         # Label keys are merged by the labels of the moment: tests of their own tell about them.
         keyed = "LabelKeys" in str(pod["spec"])
-        made = pod if keyed else sound(pod, moved(pod, DECOY if is_placed else None))
+        made = pod if keyed else sound(pod, moved(pod))
         (self.plain.add if made is pod else self.plain.discard)(uid)
         if made is pod:
             # A manifest, whose label keys are still to be merged, as none is that was stored.

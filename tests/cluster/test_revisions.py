@@ -19,7 +19,8 @@ from extender.verbs.interaction import interact
 from extender.verbs.preempting import Victims
 from extender.wire.manifests import REVISIONS_ANNOTATION
 from simulation.invariants.recount import mismatches
-from tests.annotating import moved
+from tests.annotating import REQUIRED, annotated, moved
+from tests.annotation_questions import LIMITS
 from tests.builders import (
     HOST,
     Json,
@@ -152,6 +153,13 @@ OLD, NEW = replica("old", "5d").on("a"), replica("new", "7f")
             "b",
             id="a rule that is not about the pod itself",
         ),
+        pytest.param(
+            OLD,
+            own(NEW.anti_affinity({**ALONE, "namespaceSelector": {}})),
+            space(),
+            "ab",
+            id="a rule about all namespaces",
+        ),
         pytest.param(moved(OLD), own(Pod(moved(NEW))), space(), "ab", id="rules in annotations"),
         pytest.param(
             OLD,
@@ -174,6 +182,17 @@ def test_pods_of_one_workload_do_not_keep_other_revisions_away(
 def test_pods_of_other_workloads_keep_a_new_revision_away_as_before() -> None:
     state = cluster(OLD, pod("db").labels(app="db").anti_affinity(ALONE).on("b"))
     assert fits(state, own(NEW)) == "a"
+
+
+def test_pods_of_other_revisions_do_not_count_for_a_limit_either() -> None:
+    limit = {"podAntiAffinity": {REQUIRED: [{**ALONE, "maxMatchingPods": 1}]}}
+    labels, plain = {"app": "web", "pod-template-hash": "5d"}, pod("old").on("a")
+    state = cluster(plain.labels(labels).owned_by("ReplicaSet/web-5d"))
+    for number, (hash_, expected) in enumerate((("7f", "ab"), ("5d", "b"))):
+        made = pod(f"new-{number}").labels(labels | {"pod-template-hash": hash_})
+        incoming = annotated(own(made.owned_by(f"ReplicaSet/web-{hash_}")), limit)
+        asked = state.nodes.asked(["a", "b"])
+        assert "".join(judge(state, model_pod(incoming), asked, LIMITS).fits.names) == expected
 
 
 def test_when_the_old_pods_are_gone_the_rule_holds_for_all() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RULES = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="batch"))]}}
 RULED = annotated(pod("ruled"), RULES)
-EDITED = annotated(pod("ruled"), {}, "Replace")
+EDITED = annotated(pod("ruled"), {"podAntiAffinity": {REQUIRED: [term(HOST, selector())]}})
 WITHIN = 5.0
 
 

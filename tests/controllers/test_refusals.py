@@ -6,14 +6,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.refusals import GONE_SECONDS, Refusal, changes_for
-from extender.model.labels import Operator, Requirement, Selector
 from extender.timing import LONGEST_PAUSE_SECONDS
 from extender.verbs.filtering import judge
 from tests import builders, strategies
-from tests.annotating import annotated
-from tests.builders import HOST, model_pod, pod, selector, state_of, term
+from tests.builders import model_pod, pod, state_of
 from tests.verbs.judging import AFFINITY
 
 HEARD = 100.0
@@ -78,13 +75,3 @@ def test_a_pod_that_takes_a_place_opens_none_for_those_whom_that_cannot_help(
         assert fitting() <= fits
     else:
         event("who may want company")
-
-
-def test_where_an_annotation_does_not_count_company_that_the_spec_wants_may_help() -> None:
-    state = ClusterState(annotations=Selector((Requirement("team", Operator.EXISTS),)))
-    written = pod("one").affinity(term(HOST, selector(app="db")))
-    waits = model_pod(annotated(written, {}, "Replace"))
-    assert not waits.pod_class.affinity.required
-    before = changes_for(state, waits)
-    state.upsert_pod(model_pod(pod("db").labels(app="db").on("a")))
-    assert changes_for(state, waits) != before

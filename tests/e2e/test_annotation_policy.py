@@ -16,7 +16,6 @@ import yaml
 
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
-    EXCLUSIVE_ANNOTATION,
     POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
@@ -98,7 +97,7 @@ FULL = {
     "podAntiAffinity": {
         REQUIRED: None,
         DURING: [term(HOST, WEB, matchLabelKeys=["v"], maxMatchingPods=2)],
-        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods="40%")}],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=None)}],
     },
 }
 
@@ -121,7 +120,6 @@ FULL = {
 async def test_what_the_extender_reads_is_let_in(api: Api, value: str) -> None:
     assert _broken(value) is None
     assert await _says(api, {AFFINITY_ANNOTATION: value}) is None
-    assert await _says(api, {AFFINITY_ANNOTATION: value, POLICY_ANNOTATION: "Replace"}) is None
 
 
 async def test_the_rules_of_all_conformance_cases_are_let_in(api: Api) -> None:
@@ -155,6 +153,15 @@ def _broken(value: str) -> Any:
         pytest.param(anti(term(ZONE, WEB, topologykey="x")), id="an unknown field"),
         pytest.param(anti(term("", WEB)), id="an empty topology key"),
         pytest.param(anti(term(ZONE, WEB, maxMatchingPods="2")), id="a string for a limit"),
+        pytest.param(anti(term(ZONE, WEB, maxMatchingPods="40%")), id="a percentage"),
+        pytest.param(
+            {
+                "podAntiAffinity": {
+                    PREFERRED: [{"weight": 1, "podAffinityTerm": term(ZONE, {}, maxMatchingPods=2)}]
+                }
+            },
+            id="a limit on a preferred term",
+        ),
         pytest.param(anti(term(ZONE, WEB, maxMatchingPods=-1)), id="a limit below 0"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "in", "b")))), id="in"),
         pytest.param(anti(term(ZONE, selector(requirement("a", "Gt", "1")))), id="Gt of a pod"),
@@ -177,25 +184,11 @@ async def test_what_cel_can_tell_is_refused_at_create(api: Api, value: Any) -> N
     assert f"metadata.annotations[{AFFINITY_ANNOTATION}]" in says
 
 
-@pytest.mark.parametrize(
-    "annotations",
-    [
-        pytest.param({AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: "Add"}, id="another policy"),
-        pytest.param({AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: ""}, id="an empty policy"),
-        pytest.param({POLICY_ANNOTATION: "Replace"}, id="a policy for nothing"),
-    ],
-)
-async def test_policies_are_checked(api: Api, annotations: dict[str, str]) -> None:
-    says = await _says(api, annotations)
+@pytest.mark.parametrize("value", ["Replace", ""])
+async def test_a_policy_is_refused_as_filter_does(api: Api, value: str) -> None:
+    says = await _says(api, {AFFINITY_ANNOTATION: "{}", POLICY_ANNOTATION: value})
     assert says is not None
-    assert f"metadata.annotations[{POLICY_ANNOTATION}]" in says
-
-
-@pytest.mark.parametrize(("value", "sound"), [("job by rack", True), ("job", False), ("", False)])
-async def test_exclusive_domains_are_checked(api: Api, value: str, *, sound: bool) -> None:
-    says = await _says(api, {EXCLUSIVE_ANNOTATION: value})
-    assert (says is None) is sound
-    assert sound or f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]" in str(says)
+    assert f"metadata.annotations[{POLICY_ANNOTATION}]: no longer read" in says
 
 
 @pytest.mark.parametrize(("value", "sound"), [("Own", True), ("own", False), ("", False)])

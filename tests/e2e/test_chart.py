@@ -558,6 +558,15 @@ def test_namespaces_are_opted_in_by_the_api_that_the_cluster_has(
     assert name["values"] == ["kube-system", "scheduling"], "where the second scheduler itself is"
 
 
+def test_exclusive_domains_are_the_component(helm: Helm) -> None:
+    plain = compared(templated(helm, {}))
+    found = compared(templated(helm, {"exclusive": {"enabled": True}}))
+    policies = (MANIFESTS / "components/exclusive/policy.yaml").read_text()
+    assert {key: one for key, one in found.items() if key not in plain} == compared(
+        list(yaml.safe_load_all(policies))
+    )
+
+
 def test_values_reach_the_two_configurations(helm: Helm) -> None:
     values = {
         "image": {"repository": "example.com/affinity-extender", "tag": "9.9.9"},

@@ -15,10 +15,11 @@ import yaml
 
 from tests.e2e.api import ApiError, key_of
 from tests.e2e.applying import applied, collection
+from tests.e2e.exclusive import RACK, written_by_policy
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.judging import judging
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
-from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
+from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path, refusal
 from tests.e2e.scheduling import STOCK
 from tests.e2e.selecting import in_e2e_all
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
-POOL, RACK = "example.com/node-pool", "example.com/rack"
+POOL = "example.com/node-pool"
 
 # The examples are about Kubernetes, so they hold without us as well.
 with_and_without_us = pytest.mark.parametrize("mode", [in_e2e_all(STOCK), REPLACE])
@@ -87,7 +88,7 @@ async def test_at_most_two_per_zone(sandbox: Sandbox, mode: str) -> None:
         assert Counter(name[0] for name in places.values()) == {"a": 2, "b": 2, "c": 2}
 
 
-@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+@with_and_without_us
 async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
     await sandbox.add(
         *(node(f"{rack}{n}", None, 110, **{RACK: rack}) for rack in "rs" for n in (1, 2))
@@ -96,7 +97,8 @@ async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
     third = sandbox.folder("third") / "job.yaml"
     third.write_text(text.partition("---")[0].replace("train-a", "train-c"))
     async with (
-        judging(sandbox, mode),
+        written_by_policy(sandbox.api),
+        sandbox.scheduled_by(mode),
         applied(sandbox.api, EXAMPLES / "job-alone-on-its-rack/jobs.yaml"),
     ):
         places = await until_placed(sandbox, 4)
@@ -111,6 +113,7 @@ async def test_job_alone_on_its_rack(sandbox: Sandbox, mode: str) -> None:
             await sandbox.add(*(node(f"t{n}", None, 110, **{RACK: "t"}) for n in (1, 2)))
             after = await until_placed(sandbox, 6)
             assert {after[key][0] for key in after.keys() - places.keys()} == {"t"}
+        await sandbox.assert_lawful()
 
 
 async def until_replaced(sandbox: Sandbox, before: dict[str, str]) -> dict[str, str]:
@@ -275,6 +278,14 @@ async def test_exclusive_node_pools(sandbox: Sandbox, mode: str) -> None:
                 "matchExpressions": [exists, tenant("NotIn", "green")]
             }
             assert [key_of(each) for each in await until_refused(sandbox)] == ["default/g"]
+            # From its stored spec, as a backup has it.
+            again = third | {"spec": sandbox.pods.objects["default/g"]["spec"]}
+            await sandbox.api.delete(pod_path(third))
+            await sandbox.pods.until(
+                lambda: "default/g" not in sandbox.pods.objects, SETTLE_S, "the pod to be gone"
+            )
+            created = await sandbox.api.create(pods_path(again), again)
+            assert created["spec"]["affinity"] == stored
 
             assert (await sandbox.settle(pod("without-tenant")))["without-tenant"]
             await sandbox.assert_lawful()

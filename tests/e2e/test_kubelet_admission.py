@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MAIN = Path(__file__).with_name("admission") / "main.go"
 _AFFINITY = "affinity-extender.io/affinity"
-_POLICY = "affinity-extender.io/affinity-policy"
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +77,6 @@ CASES: dict[str, tuple[JSON, bool]] = {
     "a rule in the annotation is broken": (
         asked({}, None, {_AFFINITY: rules("Required")}),
         True,
-    ),
-    "an annotation cannot take the place of the spec's rule": (
-        asked({}, on_ssd(), {_AFFINITY: "{}", _POLICY: "Replace"}),
-        False,
     ),
 }
 

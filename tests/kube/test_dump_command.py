@@ -11,6 +11,7 @@ import pytest
 
 from affinityctl import cli
 from affinityctl.dump import LISTED
+from affinityctl.lint.objects import POLICIES
 from extender.kube import reader
 from extender.kube.limits import MOST
 from tests.builders import Json, node, pod, selector, workload
@@ -71,3 +72,12 @@ async def test_without_pods_there_is_no_dump(cluster: Rig) -> None:
     refused = answering(lambda: failure(403, "Forbidden", "no"))
     cluster.api.collection(PATHS["Pod"]).lists.append(refused)
     assert await dumped() == (3, [])
+
+
+async def test_before_kubernetes_1_36_there_are_no_policies_and_no_word_about_them(
+    cluster: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = answering(lambda: failure(404, "NotFound", "no such resource"))
+    cluster.api.collection(POLICIES.path).lists.append(missing)
+    assert await dumped() == (0, ALL)
+    assert capsys.readouterr().err == ""

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from affinityctl import cli
 from tests.builders import HOST, Json, namespace, node, pod, requirement, selector, term, workload
-from tests.kube.fake_api import answering
+from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
 from tests.kube.test_quota_command import pointing_to
 
@@ -72,6 +72,40 @@ async def test_workloads_are_judged_by_the_cluster_s_nodes_and_version(
         ("Deployment default/it", ""),
         ("StatefulSet default/db", ""),
     }
+
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+POLICY: Json = {"metadata": {"name": "affinity-extender-exclusive"}}
+EXCLUSIVE = workload("Job", "it", WEB.annotated("affinity-extender.io/exclusive", "app by rack"))
+
+
+@pytest.mark.parametrize(
+    ("policies", "code"),
+    [
+        pytest.param([POLICY], 0, id="it is there"),
+        pytest.param(
+            [{"metadata": {"name": "x-affinity-extender-exclusive"}}], 0, id="of another release"
+        ),
+        pytest.param([{"metadata": {"name": "another"}}], 1, id="it is not"),
+        pytest.param(403, 1, id="policies may not be listed"),
+        pytest.param(None, 1, id="before Kubernetes 1.36"),
+    ],
+)
+async def test_the_policy_for_exclusive_domains_is_looked_for(
+    rig: Rig, tmp_path: Path, policies: list[Json] | int | None, code: int
+) -> None:
+    for path in THINGS:
+        rig.api.collection(path)
+    rig.api.collection("/apis/batch/v1/jobs").put(json.loads(json.dumps(EXCLUSIVE)))
+    if isinstance(policies, int):
+        refused = answering(lambda: failure(403, "Forbidden", "no"))
+        rig.api.collection(POLICIES).lists.append(refused)
+    for each in policies if isinstance(policies, list) else ():
+        rig.api.collection(POLICIES).put(json.loads(json.dumps(each)))
+    rig.api.collection("/version").lists.append(answering(lambda: web.json_response({})))
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    assert await asyncio.to_thread(cli.kubectl, ["lint", "--kubeconfig", str(kubeconfig)]) == code
 
 
 async def test_a_cluster_that_cannot_be_read(

@@ -97,6 +97,24 @@ def spread(label_selector: Json | None, key: str = ZONE, when: str = "DoNotSched
     return made
 
 
+OWN = requirement("app", "In", "web")
+OTHERS = [requirement("app", "Exists"), requirement("app", "NotIn", "web")]
+POLICY = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingAdmissionPolicy",
+    "metadata": {"name": "affinity-extender-exclusive"},
+}
+
+
+def exclusive(made: Pod | None = None, key: str = ZONE) -> Pod:
+    """Write the terms of "app by zone" into a pod."""
+    return (
+        (made or web())
+        .affinity(term(key, selector(OWN), namespaceSelector={}))
+        .anti_affinity(term(key, selector(*OTHERS), namespaceSelector={}))
+    )
+
+
 BROAD = term(HOST, selector(requirement("app", "Exists")))
 
 FAULTS: list[Any] = [
@@ -266,9 +284,16 @@ FAULTS: list[Any] = [
     ("replicas-not-spread", of("Deployment", web(), replicas=2)),
     ("replicas-not-spread", of("StatefulSet", web().affinity(term(ZONE, WEB)), replicas=3)),
     ("replicas-not-spread", of("Deployment", limited(2, DB), replicas=2)),
+    ("exclusive-not-written", web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}")),
+    ("exclusive-not-written", web().annotated(EXCLUSIVE_ANNOTATION, "app")),
+    ("exclusive-not-written", web().annotated(EXCLUSIVE_ANNOTATION, f"job by {ZONE}")),
     (
-        "replicas-not-spread",
-        of("Deployment", web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"), replicas=2),
+        "exclusive-not-written",
+        of("Job", exclusive().annotated(EXCLUSIVE_ANNOTATION, f"app by {HOST}")),
+    ),
+    (
+        "exclusive-beside-affinity",
+        web().affinity(term(ZONE, DB)).annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"),
     ),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
@@ -278,7 +303,10 @@ FAULTS: list[Any] = [
     ("preferred-terms-cancel", web().prefers(5, term(HOST, DB)).avoids(5, term(HOST, DB))),
 ]
 
-OLD_ZONE = [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})]
+BESIDE = {
+    "topology-key-deprecated": [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})],
+    "exclusive-beside-affinity": [POLICY],
+}
 
 
 @pytest.mark.parametrize(
@@ -286,8 +314,7 @@ OLD_ZONE = [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})]
     [pytest.param(*each, id=f"{number} {each[0]}") for number, each in enumerate(FAULTS)],
 )
 def test_a_fault_is_found(rule: str, thing: Json) -> None:
-    more = OLD_ZONE if rule == "topology-key-deprecated" else []
-    assert found(linted(*CLUSTER, *more, DATABASE, thing)) == [rule]
+    assert found(linted(*CLUSTER, *BESIDE.get(rule, ()), DATABASE, thing)) == [rule]
 
 
 @pytest.mark.parametrize(
@@ -395,11 +422,7 @@ def test_every_rule_about_workloads_has_a_fault() -> None:
 FINE = [
     pytest.param(of("Deployment", limited(2, WEB), replicas=3), id="a limit that no spec can have"),
     pytest.param(
-        of("Deployment", web().annotated(EXCLUSIVE_ANNOTATION, f"app by {HOST}"), replicas=2),
-        id="a node for one app",
-    ),
-    pytest.param(
-        web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}"), id="a domain for one app"
+        exclusive().annotated(EXCLUSIVE_ANNOTATION, f" app by {ZONE} "), id="a domain for one app"
     ),
     pytest.param(
         of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=2), id="a zone to spare"
@@ -657,3 +680,68 @@ def test_a_null_node_selector_term_is_an_empty_one() -> None:
     assert null != web().requires_nodes({})
     found, empty = linted(*CLUSTER, null), linted(*CLUSTER, web().requires_nodes({}))
     assert found.findings == empty.findings
+
+
+BY_ZONE = web().annotated(EXCLUSIVE_ANNOTATION, f"app by {ZONE}")
+NEAR_CACHE = term(ZONE, selector(tier="cache"))
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        pytest.param(of("Job", BY_ZONE), [], id="a template, which the policy is about"),
+        pytest.param(
+            of("DaemonSet", BY_ZONE), ["exclusive-not-written"], id="pods that it leaves alone"
+        ),
+        pytest.param(
+            BY_ZONE.stored_at("7"), ["exclusive-not-written"], id="a pod older than the policy"
+        ),
+        pytest.param(
+            of("Job", web().annotated(EXCLUSIVE_ANNOTATION, "app")),
+            ["exclusive-not-written"],
+            id="what it refuses",
+        ),
+    ],
+)
+def test_the_policy_writes_the_terms_of_new_pods(thing: Json, expected: list[str]) -> None:
+    assert found(linted(*CLUSTER, POLICY, thing)) == expected
+
+
+def test_what_to_write_instead_of_the_annotation_is_said() -> None:
+    (finding,) = linted(*CLUSTER, of("Job", BY_ZONE)).findings
+    assert finding.path == f"spec.template.metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
+    assert (
+        "write a required podAffinity term with app In [web] and a required podAntiAffinity term "
+        f"with app Exists and app NotIn [web], both over {ZONE} with namespaceSelector: {{}}"
+    ) in finding.message
+
+
+@pytest.mark.parametrize(
+    ("thing", "never"),
+    [
+        pytest.param(exclusive().affinity(NEAR_CACHE), True, id="written, beside a cache"),
+        pytest.param(BY_ZONE.affinity(NEAR_CACHE), True, id="annotated, beside a cache"),
+        pytest.param(
+            exclusive(web().labels(tier="cache")).affinity(NEAR_CACHE),
+            False,
+            id="it is a cache itself",
+        ),
+        pytest.param(exclusive().affinity(term(HOST, WEB)), False, id="closer to its own"),
+        pytest.param(exclusive().prefers(9, NEAR_CACHE), False, id="preferred"),
+        pytest.param(web().affinity(term(ZONE, WEB), NEAR_CACHE), False, id="shared domains"),
+    ],
+)
+def test_a_group_s_own_affinity_beside_another_is_never_met(thing: Pod, *, never: bool) -> None:
+    ids = found(linted(*CLUSTER, POLICY, thing, whole=False))
+    assert ("exclusive-beside-affinity" in ids) is never
+
+
+def test_where_all_pods_are_known_the_rule_about_pods_says_it() -> None:
+    cache = pod("cache").labels(tier="cache").on("n0")
+    thing = exclusive().affinity(NEAR_CACHE)
+    assert found(linted(*CLUSTER, POLICY, cache, thing)) == ["affinity-matches-no-pod"]
+
+
+def test_another_pod_of_the_group_may_meet_both() -> None:
+    driver = pod("driver").labels(app="web", tier="cache").on("n0")
+    assert found(linted(*CLUSTER, POLICY, driver, BY_ZONE.affinity(NEAR_CACHE))) == []

@@ -40,9 +40,12 @@ def test_the_scheduler_s_files_fit_the_configuration(mode: str) -> None:
     assert cli.main(["lint", str(shared), str(second), *config]) == 0
 
 
-@pytest.mark.parametrize("folder", [MANIFESTS, SCHEDULER_CONFIG, EXAMPLES, SAMPLES])
-def test_whole_folders(folder: Path) -> None:
-    assert cli.main(["lint", str(folder)]) == 0
+@pytest.mark.parametrize(
+    "folders",
+    [[MANIFESTS], [SCHEDULER_CONFIG], [EXAMPLES, MANIFESTS / "components/exclusive"], [SAMPLES]],
+)
+def test_whole_folders(folders: list[Path]) -> None:
+    assert cli.main(["lint", *map(str, folders)]) == 0
 
 
 @pytest.mark.parametrize(

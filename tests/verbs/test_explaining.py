@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_term import Role, by_role, is_annotated, rules_by_source
+from extender.cluster.counts.existing_term import Role, by_role, rules_by_source
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
@@ -28,6 +28,7 @@ from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.prioritizing import prioritize
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
+from extender.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.wire.node_affinity import read_node_affinity
 from tests import builders, strategies
 from tests.annotating import split
@@ -152,7 +153,7 @@ def _carries(rule: Rule, other: Pod) -> bool:
     named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
     sources = rules_by_source(other.pod_class)
     carried = (each for source in sources for each, _ in by_role(*source))
-    return any((term, role, is_annotated(source)) in named for term, role, source in carried)
+    return any((term, role, source is not None) in named for term, role, source in carried)
 
 
 def _about(state: ClusterState, rule: Rule, other: Pod) -> bool:
@@ -240,3 +241,49 @@ def test_remarks_on_thousands_of_label_keys_are_made_in_steps() -> None:
     found = at_once(explaining(state, Question(pod, ["a"], [InterPodAffinity()])))
     assert len(list(noting(state, found))) >= len(keys)
     assert [each.kind for each in notes(state, found)] == ["labelKeyAbsent"]
+
+
+RACK = "rack"
+MINE = term(RACK, selector(builders.requirement("job", "In", "a")), namespaceSelector={})
+OTHERS = term(
+    RACK,
+    selector(builders.requirement("job", "Exists"), builders.requirement("job", "NotIn", "a")),
+    namespaceSelector={},
+)
+TO_WRITE = (
+    "write a required podAffinity term with job In [a] and a required podAntiAffinity term with "
+    f"job Exists and job NotIn [a], both over {RACK} with namespaceSelector: {{}}"
+)
+BARE = builders.pod("p")
+
+
+@pytest.mark.parametrize(
+    ("value", "written", "said"),
+    [
+        pytest.param("job by rack", BARE, TO_WRITE, id="not written"),
+        pytest.param("job by rack", BARE.affinity(MINE), TO_WRITE, id="one of the two"),
+        pytest.param(
+            "job by rack",
+            BARE.affinity({**MINE, "namespaceSelector": None}).anti_affinity(OTHERS),
+            TO_WRITE,
+            id="of its own namespace alone",
+        ),
+        pytest.param(
+            " job by rack ", BARE.affinity(MINE).anti_affinity(OTHERS), None, id="written"
+        ),
+        pytest.param("team by rack", BARE, "the pod has no label team", id="no such label"),
+        pytest.param("job", BARE, "not '<label key> by <topology key>'", id="malformed"),
+        pytest.param(None, BARE, None, id="no annotation"),
+    ],
+)
+def test_an_annotation_that_no_policy_has_written_into_the_spec_is_said_to_do_nothing(
+    value: str | None, written: builders.Pod, said: str | None
+) -> None:
+    raw = written.labels(job="a")
+    raw = raw if value is None else raw.annotated(EXCLUSIVE_ANNOTATION, value)
+    # Where rules in annotations count nowhere, it does nothing just so.
+    state = ClusterState()
+    found = at_once(explaining(state, Question(model_pod(raw), [], [InterPodAffinity()])))
+    texts = [each.text for each in notes(state, found) if each.kind == "exclusiveNotWritten"]
+    assert len(texts) == (said is not None)
+    assert all(str(said) in text for text in texts)

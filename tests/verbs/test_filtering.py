@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.model.verdict import Reason
 from extender.verbs.filtering import concerned
+from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.wire.objects import NodeReader
 from tests.builders import (
     HOST,
@@ -267,3 +269,22 @@ def test_a_pod_counts_until_it_has_ended(
 ) -> None:
     found = refusals([there], INCOMING.anti_affinity(term(HOST, DB)))
     assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
+
+
+TEAM = {"namespaceSelector": selector(team="a")}
+
+
+@pytest.mark.parametrize("labels", [{"team": "a"}, {"team": "b"}, {}])
+@pytest.mark.parametrize("many_terms", [MANY_TERMS, 0], ids=["few terms", "large rules"])
+def test_terms_are_about_namespaces_by_their_labels(
+    labels: dict[str, str], many_terms: int
+) -> None:
+    web, about = pod("new").labels(app="web"), labels == {"team": "a"}
+    owner = pod("owner").anti_affinity(term(ZONE, WEB, **TEAM)).on("a1")
+    state = state_of(NODES, [namespace("default", labels)], [owner], many_terms=many_terms)
+    expected = [Reason.EXISTING_ANTI_AFFINITY] if about else []
+    assert [each.reason for each in InterPodAffinity().rules(state, model_pod(web))] == expected
+    # The first of a group is one that its own terms are about.
+    first = web.affinity(term(ZONE, WEB, **TEAM))
+    refused = actual_refusals(state_of(NODES, [namespace("default", labels)], []), first, ["a1"])
+    assert refused == ({} if about else {"a1": Reason.AFFINITY.value})

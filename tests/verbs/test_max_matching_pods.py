@@ -10,7 +10,8 @@ from extender.cluster.audits.violations import Violation, patrol, witnesses
 from extender.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.model.pod_affinity import LimitedTerm
 from extender.verbs.preempting import Victims
-from tests.annotating import PREFERRED, REQUIRED, annotated
+from simulation.invariants.recount import mismatches
+from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences
 from tests.builders import (
     HOST,
@@ -27,8 +28,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.oracle import IN_TREE_DEFAULTS
-from tests.verbs.judging import actual_refusals, actual_scores, chosen_of
+from tests.verbs.judging import actual_refusals, chosen_of
 
 NODES = [
     node("a", {HOST: "a", ZONE: "x"}, {"pods": "9", "cpu": "9"}),
@@ -47,15 +47,9 @@ def web(name: str, on: str = "") -> Pod:
     return made.on(on) if on else made
 
 
-def limited(
-    raw: Json, most: int | str, key: str = ZONE, strength: str = REQUIRED, **fields: Any
-) -> Json:
+def limited(raw: Json, most: int, key: str = ZONE, **fields: Any) -> Json:
     one = term(key, WEB, maxMatchingPods=most, **fields)
-    if strength == PREFERRED:
-        return annotated(
-            raw, {"podAntiAffinity": {strength: [{"weight": 10, "podAffinityTerm": one}]}}
-        )
-    return annotated(raw, {"podAntiAffinity": {strength: [one]}})
+    return annotated(raw, {"podAntiAffinity": {REQUIRED: [one]}})
 
 
 DB = pod("db").labels(app="db")
@@ -109,21 +103,6 @@ DB = pod("db").labels(app="db")
         ),
         pytest.param(DB, [limited(web("1", "a"), 1)], {}, id="who does not match is free"),
         pytest.param(
-            limited(web("new"), "30%"),
-            [web("1", "a"), web("2", "c"), web("3", "c")],
-            {"c": OWN},
-            id="30 % of four are two",
-        ),
-        pytest.param(
-            limited(web("new"), "30%"),
-            [web("1", "a"), web("2", "c"), web("3", "c"), *(web(f"w{at}") for at in range(4))],
-            {},
-            id="waiting pods are among those of which it is a percentage",
-        ),
-        pytest.param(
-            limited(web("new"), "1%"), [web("1", "c")], {"c": OWN}, id="one is always allowed"
-        ),
-        pytest.param(
             limited(web("new"), 2, HOST),
             [web("1", "a"), web("2", "a"), web("3", "b")],
             {"a": OWN},
@@ -159,11 +138,130 @@ DB = pod("db").labels(app="db")
             {"c": THEIRS},
             id="a nominated pod brings its limit",
         ),
+        pytest.param(
+            limited(web("new"), 2),
+            [web("1").nominated("b").priority(9)],
+            {},
+            id="a nominated pod may be the first in its domain",
+        ),
+        pytest.param(
+            limited(web("new"), 1),
+            [web("1").nominated("b").priority(9)],
+            {"b": OWN},
+            id="and count there, as the only one",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "c"), 1), web("2").nominated("a").priority(9)],
+            {"c": THEIRS},
+            id="a placed pod's limit is nothing to where others are nominated",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1").nominated("d").priority(9), 1), web("2", "d")],
+            {},
+            id="a nominated pod brings no limit to a node without the key",
+        ),
+        pytest.param(
+            limited(web("new"), 3),
+            [limited(web("1", "a"), 1)],
+            {"a": THEIRS, "b": THEIRS},
+            id="a wider limit beside a placed pod's narrower one",
+        ),
+        pytest.param(
+            limited(web("new"), 1),
+            [limited(web("1", "a"), 3)],
+            {"a": OWN, "b": OWN},
+            id="a narrower limit beside a placed pod's wider one",
+        ),
+        pytest.param(
+            limited(web("new"), 5),
+            [
+                limited(web("1", "a"), 5),
+                limited(pod("db").labels(app="db").on("c"), 0),
+                limited(web("2", "a"), 2, HOST),
+            ],
+            {"a": THEIRS, "c": THEIRS},
+            id="limits of placed pods behind one that is the pod's own",
+        ),
+        pytest.param(
+            annotated(
+                web("new").labels(tier="x"),
+                {
+                    "podAntiAffinity": {
+                        REQUIRED: [
+                            term(ZONE, WEB, maxMatchingPods=1),
+                            term(ZONE, selector(tier="x"), maxMatchingPods=1),
+                        ]
+                    }
+                },
+            ),
+            [web("1", "a"), pod("x").labels(tier="x").on("c")],
+            {"a": OWN, "b": OWN, "c": OWN},
+            id="two limits of a pod over one key",
+        ),
+        pytest.param(
+            web("new").labels(tier="x"),
+            [
+                limited(web("1", "a"), 1),
+                annotated(
+                    pod("x").labels(tier="x").on("c"),
+                    {
+                        "podAntiAffinity": {
+                            REQUIRED: [term(ZONE, selector(tier="x"), maxMatchingPods=1)]
+                        }
+                    },
+                ),
+            ],
+            {"a": THEIRS, "b": THEIRS, "c": THEIRS},
+            id="limits of two placed pods over one key",
+        ),
     ],
 )
 def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
     state = state_of(NODES, [], placed)
     assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+
+
+TEAM: dict[str, Any] = {"namespaceSelector": selector(team="a")}
+
+
+@pytest.mark.parametrize(
+    ("incoming", "placed", "expected"),
+    [
+        pytest.param(
+            limited(web("new"), 1, **TEAM), [web("1", "c")], {"c": OWN}, id="it counts itself"
+        ),
+        pytest.param(
+            web("new"), [limited(web("1", "c"), 1, **TEAM)], {"c": THEIRS}, id="a placed pod's"
+        ),
+        pytest.param(
+            web("new"),
+            [web("1", "c"), limited(web("2").nominated("c").priority(9), 2, **TEAM)],
+            {"c": THEIRS},
+            id="a nominated pod's",
+        ),
+    ],
+)
+def test_limits_are_about_namespaces_by_their_labels(
+    incoming: Json, placed: list[Json], expected: dict[str, str]
+) -> None:
+    for labels, refused in (({"team": "a"}, expected), ({"team": "b"}, {}), ({}, {})):
+        state = state_of(NODES, [namespace("default", labels)], placed)
+        assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == refused
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_limit_is_counted_once_a_carrier(*, moves: bool) -> None:
+    owner = limited(web("1", "a"), 2)
+    state = state_of(NODES, [namespace("default")], [owner, limited(web("2", "b"), 2)])
+    if moves:
+        state.remove_pod("default/2", "default-2")
+        state.upsert_pod(model_pod(limited(web("3", "c"), 2)))
+    (found,) = state.existing_terms.alone
+    assert found.by_value() == ({"x": 1, "y": 1} if moves else {"x": 2})
+    assert state.existing_terms.limits == 1
+    assert mismatches(state) == []
 
 
 @pytest.mark.parametrize(("limits", "refused"), [(MOST_LIMITS, True), (MOST_LIMITS + 1, False)])
@@ -181,35 +279,6 @@ def test_a_namespace_has_a_say_by_so_many_limits(*, limits: int, refused: bool) 
 @pytest.mark.parametrize("seed", range(0, 400, 50))
 def test_random_questions_are_answered_as_by_the_oracle(seed: int) -> None:
     assert [each for at in range(seed, seed + 50) for each in differences(at) if each] == []
-
-
-@pytest.mark.parametrize(
-    ("incoming", "placed", "expected"),
-    [
-        pytest.param(
-            limited(web("new"), 2, strength=PREFERRED),
-            [web("1", "a")],
-            {},
-            id="below the limit, nothing is avoided",
-        ),
-        pytest.param(
-            limited(web("new"), 2, strength=PREFERRED),
-            [web("1", "a"), web("2", "b")],
-            {"c": 100, "d": 100},
-            id="once it would be exceeded, the zone is",
-        ),
-        pytest.param(
-            web("new"),
-            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b")],
-            {"c": 100, "d": 100},
-            id="symmetric",
-        ),
-    ],
-)
-def test_nodes_are_avoided(incoming: Json, placed: list[Json], expected: dict[str, int]) -> None:
-    state = state_of(NODES, [], placed)
-    assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == {}
-    assert actual_scores(state, incoming, NAMES, IN_TREE_DEFAULTS) == expected
 
 
 def test_the_least_important_pods_are_victims_and_no_more_than_have_to_go() -> None:
@@ -239,11 +308,6 @@ def test_nobody_is_a_victim_where_the_others_are_too_many() -> None:
             False,
             id="too many where no owner is",
         ),
-        pytest.param(
-            [limited(web("1", "a"), 2, strength=PREFERRED), web("2", "b"), web("3", "b")],
-            False,
-            id="preferred only",
-        ),
     ],
 )
 def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: bool) -> None:
@@ -253,22 +317,6 @@ def test_a_domain_above_its_limit_is_a_violation(placed: list[Json], *, broken: 
         [("x", True)] if broken else []
     )
     assert all(witnesses(state, each) is not None for each in found)
-
-
-def test_who_comes_to_wait_is_a_change_to_whom_a_percentage_limits() -> None:
-    limited_web = limited(web("new"), "30%")
-    state = state_of(NODES, [], [web("1", "a"), web("2", "c"), web("3", "c"), limited_web])
-    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {"c": OWN}
-    seen = [state.version]
-    for number in range(4):
-        state.upsert_pod(model_pod(limited(web(f"w{number}"), "30%")))
-        seen.append(state.version)
-    assert actual_refusals(state, limited_web, NAMES, plugins=LIMITS) == {}
-    state.remove_pod("default/w0", "default-w0")
-    assert len({*seen, state.version}) == 6
-    state.upsert_pod(model_pod(limited(web("w1"), "30%")))
-    state.upsert_pod(model_pod(pod("other")))
-    assert state.version == seen[-1] + 1, "nothing has changed for anybody"
 
 
 def test_where_none_is_allowed_a_domain_that_is_new_takes_none_either() -> None:
@@ -291,11 +339,3 @@ def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
     incoming = model_pod(web("new").priority(9))
     chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
     assert chosen == {"a": Victims(["default-db"], 0)}
-
-
-def test_a_pod_that_may_turn_up_on_two_nodes_is_one_of_those_that_a_percentage_is_of() -> None:
-    state = state_of(NODES, [], [web("1")])
-    for name in ("a", "c"):
-        state.reserve(model_pod(web("1")), name, 1.0)
-    expected = {"a": OWN, "b": OWN, "c": OWN}
-    assert actual_refusals(state, limited(web("new"), "50%"), NAMES, plugins=LIMITS) == expected

@@ -9,7 +9,6 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
 from extender.verbs.nominating import Chooser, ExpectedPlacement
-from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,
     Json,
@@ -82,22 +81,6 @@ def test_chance_chooses_among_them(chance: float, expected: str) -> None:
 
 def _named(*names: str) -> Json:
     return node_term(requirement("name", "In", *names))
-
-
-@pytest.mark.parametrize(
-    ("own", "replacing", "expected"),
-    [
-        pytest.param(("a", "c"), ("b", "c"), "c", id="both"),
-        pytest.param(("a",), ("b", "c"), None, id="none that both allow"),
-    ],
-)
-def test_node_affinity_that_an_annotation_replaces_counts_for_whom_others_judge(
-    own: tuple[str, ...], replacing: tuple[str, ...], expected: str | None
-) -> None:
-    # Neither kubelet nor the scheduler's own plugin knows of annotations.
-    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [_named(*replacing)]}}}
-    raw = annotated(pod("x").requires_nodes(_named(*own)), rules, "Replace")
-    assert choose(state_of(NODES, [], []), Pod(raw)) == expected
 
 
 def test_a_search_goes_round() -> None:

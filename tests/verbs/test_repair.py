@@ -16,7 +16,7 @@ from extender.verbs.explaining.sitting import sitting
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
 from tests import oracle
-from tests.annotating import PREFERRED, annotated
+from tests.annotating import PREFERRED
 from tests.builders import (
     HOST,
     ZONE,
@@ -168,21 +168,6 @@ def test_what_others_prefer_counts_against_a_place() -> None:
     nodes = [at("a1"), at("b1")]
     assert found_in(state_of(nodes, [], pods))
     assert not found_in(state_of(nodes, [], [*pods, shy]))
-
-
-def test_a_limit_that_is_exceeded_moves_as_many_as_it_takes() -> None:
-    rule = {
-        "podAntiAffinity": {
-            PREFERRED: [{"weight": 10, "podAffinityTerm": term(HOST, WEB, maxMatchingPods=2)}]
-        }
-    }
-    pods = [annotated(web(str(each)).on("a1"), rule) for each in range(3)]
-    state = state_of([at("a1"), at("b1")], [namespace("default")], pods)
-    (found,) = found_in(state)
-    state.upsert_pod(
-        model_pod(annotated(web(found.pod.key.removeprefix("default/")).on("b1"), rule))
-    )
-    assert not found_in(state)
 
 
 # Against the oracle

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from extender.model.exclusive import MOST_LETTERS
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.pod_affinity import PodSelector, Term
 from extender.model.workload import REVISION, REVISIONS, WORKLOAD
+from extender.wire.annotations import POLICY_REMOVED
 from extender.wire.limits import OF_ANNOTATIONS as MOST
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
@@ -19,7 +21,7 @@ from extender.wire.manifests import (
     REVISIONS_ANNOTATION,
 )
 from extender.wire.objects import PodReader
-from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
+from tests.annotating import DURING, PREFERRED, REQUIRED, annotated, digest_of
 from tests.builders import (
     HOST,
     ZONE,
@@ -75,66 +77,29 @@ def test_limits_are_kept_apart() -> None:
                 term(ZONE, WEB, maxMatchingPods=2, matchLabelKeys=["version"]),
             ],
             DURING: [term(ZONE, WEB, maxMatchingPods=0)],
-            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, DB, maxMatchingPods="30%")}],
         },
     }
     found = model_pod(annotated(OWN, rules)).pod_class
     assert found.affinity.required_anti == (meant(HOST, "web"),)
-    assert found.affinity.preferred == ()
-    assert [*map(str, (each.limit for each in found.affinity.limits))] == ["2", "30%", "0"]
-    assert [each.limit.weight for each in found.affinity.limits] == [0, -7, 0]
+    assert [each.most for each in found.affinity.limits] == [2, 0]
     assert found.affinity.limits[0].pods.selector.requires("version", Operator.IN)
-    assert [each.limit.most for each in found.during_execution.limits] == [0]
+    assert [each.most for each in found.during_execution.limits] == [0]
     assert found.of_spec.affinity.limits == ()
 
 
-RACK = "rack"
-EXCLUSIVE_AT = f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]"
+def test_the_annotation_about_exclusive_domains_is_no_rule() -> None:
+    plain = pod("new").labels(job="7").affinity(term(ZONE, DB))
+    for value in ("job by rack", "job", "", "x" * 100_000):
+        found = model_pod(plain.annotated(EXCLUSIVE_ANNOTATION, value))
+        assert found.pod_class == model_pod(plain).pod_class
+        assert (found.spec.broken_annotation, found.spec.unannotated) == (None, None)
+        assert found.spec.exclusive == value[:MOST_LETTERS]
 
 
-def test_an_exclusive_domain_is_two_terms_over_all_namespaces() -> None:
-    raw = pod("new").labels(job="7").annotated(EXCLUSIVE_ANNOTATION, "job by rack")
-    found = model_pod(raw).pod_class
-    (near,), (away,) = found.affinity.required, found.affinity.required_anti
-    assert (near.topology_key, away.topology_key) == (RACK, RACK)
-    for labels, alike, other in (
-        ({"job": "7"}, True, False),
-        ({"job": "8"}, False, True),
-        ({}, False, False),
-    ):
-        assert near.pods.matches("elsewhere", {}, labels) is alike
-        assert away.pods.matches("elsewhere", {}, labels) is other
-    assert found.written.crosses_namespaces
-    assert (
-        found.digest
-        != model_pod(raw.annotated(EXCLUSIVE_ANNOTATION, "job by zone")).pod_class.digest
-    )
-
-
-def test_an_exclusive_domain_is_added_to_the_other_rules() -> None:
-    raw = annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
-    found = model_pod(Pod(raw).annotated(EXCLUSIVE_ANNOTATION, " app by rack ")).pod_class.affinity
-    assert [each.topology_key for each in found.required] == [ZONE, RACK]
-    assert [each.topology_key for each in found.required_anti] == [HOST, RACK]
-
-
-@pytest.mark.parametrize(
-    ("value", "what"),
-    [
-        pytest.param("job", "'<label key> by <topology key>'", id="no topology key"),
-        pytest.param("job by", "'<label key> by <topology key>'", id="nothing after by"),
-        pytest.param("", "'<label key> by <topology key>'", id="nothing"),
-        pytest.param("job by rack by row", "'<label key> by <topology key>'", id="two of them"),
-        pytest.param("j?b by rack", "'j?b' is not a label key", id="no label key"),
-        pytest.param("job by r?ck", "'r?ck' is not a label key", id="no topology key that may be"),
-        pytest.param("team by rack", "the pod has no label 'team'", id="a label that is not there"),
-    ],
-)
-def test_what_is_wrong_with_an_exclusive_domain_is_said(value: str, what: str) -> None:
-    raw = pod("new").labels(job="7").annotated(EXCLUSIVE_ANNOTATION, value)
-    path, says = model_pod(raw).spec.broken_annotation or ("", "")
-    assert path == EXCLUSIVE_AT
-    assert what in says
+def test_what_earlier_releases_have_put_on_record_goes_on_counting() -> None:
+    rules = anti(term(HOST, WEB, matchLabelKeys=["v"]))
+    written = annotated(pod("p").labels(app="web", v="7"), rules)
+    assert digest_of(written) == "ab6bb01e8cd74cf36188bfcc994ad951f50b2dd4c21adc8cdf004ad5cc49eb9b"
 
 
 def test_revisions_are_told_apart_where_one_says_own() -> None:
@@ -163,36 +128,6 @@ def test_a_limit_in_a_spec_means_nothing() -> None:
     raw = pod("new").anti_affinity(term(ZONE, WEB, maxMatchingPods=2))
     (found,) = model_pod(raw).pod_class.affinity.required_anti
     assert found == meant(ZONE, "web")
-
-
-def test_rules_are_replaced() -> None:
-    found = model_pod(annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}}, "Replace"))
-    assert found.pod_class.affinity.required == ()
-    assert found.pod_class.affinity.required_anti == (meant(HOST, "web"),)
-
-
-def test_an_empty_affinity_replaces_all_rules_but_the_node_selector() -> None:
-    own = OWN.requires_nodes(SSD).selects(pool="a")
-    found = model_pod(annotated(own, {}, "Replace"))
-    assert len(found.pod_class.affinity) == 0
-    assert found.node_affinity is not None
-    (rule,) = found.node_affinity.required_rules
-    assert rule.judge("n", {"pool": "a"})
-
-
-def test_node_affinity_that_is_replaced_is_known_though_it_does_not_count() -> None:
-    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
-    own = OWN.requires_nodes(SSD)
-    replaced, added = (
-        model_pod(annotated(own, rules, policy)).node_affinity for policy in ("Replace", None)
-    )
-    assert replaced is not None
-    assert added is not None
-    assert replaced.required is None
-    assert replaced.replaced == added.required
-    assert added.replaced is None
-    assert len([*replaced.required_rules]) == 1
-    assert len([*replaced.rules_of_anybody]) == len([*added.rules_of_anybody]) == 2
 
 
 def test_node_affinity_is_added_as_one_more_requirement() -> None:
@@ -246,8 +181,6 @@ def test_quotas_see_terms_of_annotations() -> None:
     rules = anti(term(ZONE, WEB, namespaces=["b"]))
     assert model_pod(OWN).spec.charge is None
     assert model_pod(annotated(OWN, rules)).spec.charge is not None
-    crossing = OWN.affinity(term(ZONE, DB, namespaces=["b"]))
-    assert model_pod(annotated(crossing, {}, "Replace")).spec.charge is not None
 
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
@@ -339,21 +272,25 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             id="a limit below 0",
         ),
         pytest.param(
-            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods", "regex",
-            id="a limit that is no number",
+            anti(term(ZONE, WEB, maxMatchingPods="2")), f"{FIRST}.maxMatchingPods",
+            "not a number", id="a limit that is no number",
         ),
         pytest.param(
             anti(term(ZONE, selector(), maxMatchingPods=2, namespaceSelector={})),
             f"{FIRST}.maxMatchingPods", "matchLabels", id="a limit about everybody",
         ),
         pytest.param(
-            anti(term(ZONE, WEB, maxMatchingPods="20%", namespaceSelector={})),
-            f"{FIRST}.maxMatchingPods", "own namespace", id="a percentage of other namespaces",
+            anti(term(ZONE, WEB, maxMatchingPods="20%")), f"{FIRST}.maxMatchingPods",
+            "percentages are no longer read. Write how many pods may match",
+            id="a percentage",
         ),
         pytest.param(
-            anti(**{DURING: [term(ZONE, WEB, maxMatchingPods="20%")]}),
-            f"{AT}.podAntiAffinity.{DURING}[0].maxMatchingPods", "during execution",
-            id="a percentage during execution",
+            anti(**{PREFERRED: [
+                {"weight": 1, "podAffinityTerm": term(ZONE, WEB, maxMatchingPods=2)}
+            ]}),
+            f"{AT}.podAntiAffinity.{PREFERRED}[0].podAffinityTerm.maxMatchingPods",
+            f"no longer read on preferred terms: move the term to {REQUIRED}",
+            id="a limit on a preferred term",
         ),
         pytest.param(
             {"podAffinity": {REQUIRED: [term(ZONE, WEB, maxMatchingPods=2)]}},
@@ -414,22 +351,12 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
     assert read.pod_class == model_pod(OWN).pod_class
 
 
-@pytest.mark.parametrize(
-    ("raw", "path", "what"),
-    [
-        pytest.param(annotated(OWN, {}, "Add"), POLICY_AT, "Replace", id="another policy"),
-        pytest.param(annotated(OWN, {}, ""), POLICY_AT, "Replace", id="an empty policy"),
-        pytest.param(
-            OWN.annotated(POLICY_ANNOTATION, "Replace"), POLICY_AT, AFFINITY_ANNOTATION,
-            id="a policy for nothing",
-        ),
-    ],
-)  # fmt: skip
-def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
-    read = model_pod(raw)
-    assert read.spec.broken_annotation is not None
-    assert read.spec.broken_annotation[0] == path
-    assert what in read.spec.broken_annotation[1]
+@pytest.mark.parametrize("value", ["Replace", "Add", ""])
+def test_a_policy_is_refused_in_words_that_say_what_to_write(value: str) -> None:
+    read = model_pod(Pod(annotated(OWN, {})).annotated(POLICY_ANNOTATION, value))
+    assert read.spec.broken_annotation == (POLICY_AT, POLICY_REMOVED)
+    # A placed pod counts with the rules of its spec.
+    assert read.pod_class == model_pod(OWN).pod_class
 
 
 @pytest.mark.parametrize(
@@ -455,7 +382,55 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
     for reads in (reader, reader.another()):
         broken: dict[str, Any] = {"podAntiAffinity": []}
         for value in (rules, broken):
-            read = reads.read(json.dumps(annotated(OWN, value, "Replace")).encode())
+            read = reads.read(json.dumps(annotated(OWN, value)).encode())
             assert read.spec.unannotated is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())
             assert (read.pod_class.annotated, read.spec.broken_annotation) == (None, None)
+
+
+ALONE = anti(term(ZONE, WEB))
+BARE = pod("p").labels({"app": "web", "pod-template-hash": "5d"}).affinity(term(ZONE, DB))
+SAME = BARE.owned_by("ReplicaSet/web-5d")
+LIKE = {
+    "no annotation": SAME,
+    "rules": Pod(annotated(SAME, ALONE)),
+    "the same rules, and own revisions": Pod(annotated(SAME, ALONE)).annotated(
+        REVISIONS_ANNOTATION, "Own"
+    ),
+    "own revisions alone": SAME.annotated(REVISIONS_ANNOTATION, "Own"),
+    "the same rules, and a removed policy": Pod(annotated(SAME, ALONE)).annotated(
+        POLICY_ANNOTATION, "Replace"
+    ),
+    "the same rules, and an exclusive domain": Pod(annotated(SAME, ALONE)).annotated(
+        EXCLUSIVE_ANNOTATION, "app by rack"
+    ),
+    "the same rules, and some about nodes": Pod(annotated(SAME, ALONE | nodes(ARM))),
+    "the same rules, and a limit": Pod(
+        annotated(SAME, anti(term(ZONE, WEB), term(ZONE, WEB, maxMatchingPods=1)))
+    ),
+    "the same rules during execution": Pod(annotated(SAME, anti(**{DURING: [term(ZONE, WEB)]}))),
+    "the same rules, and nodes in the spec": Pod(annotated(SAME.requires_nodes(SSD), ALONE)),
+    "the same rules, and a node selector": Pod(annotated(SAME.selects(pool="a"), ALONE)),
+    "the same rules, stored": Pod(annotated(SAME, ALONE)).stored_at("1"),
+    "the same rules of another owner": Pod(annotated(BARE.owned_by("ReplicaSet/db-5d"), ALONE)),
+    "the same rules in another namespace": Pod(
+        annotated({**SAME, "metadata": {**SAME["metadata"], "namespace": "other"}}, ALONE)
+    ),
+}
+
+
+@pytest.mark.parametrize("first", LIKE)
+def test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before(first: str) -> None:
+    def told(reader: PodReader, raw: Pod) -> object:
+        read = reader.read(json.dumps(raw).encode())
+        return read, read.pod_class, dict(read.pod_class.labels), read.pod_class.digest
+
+    seen: list[object] = []
+    for raw in LIKE.values():
+        reader = PodReader(node_affinity=True, owners=True, charges=True)
+        told(reader, LIKE[first])
+        alone = told(PodReader(node_affinity=True, owners=True, charges=True), raw)
+        assert told(reader, raw) == alone
+        seen.append(alone)
+    # All differ, so each pair could be taken for one another.
+    assert not any(one == other for at, one in enumerate(seen) for other in seen[:at])

@@ -174,15 +174,13 @@ def _for_spec(template: Template) -> Iterator[Spot]:
     annotation = template.annotation
     rules = NO_WRITTEN_AFFINITY if annotation.pods is None else annotation.pods.rules
     path = f"{template.owner.path.removesuffix('spec')}{AFFINITY_PATH}"
-    # A domain that is exclusive stands for one term on each side.
-    terms = len(rules.required) + len(rules.required_anti) - 2 * (annotation.label is not None)
-    terms += len(rules.preferred)
+    terms = len(rules.required) + len(rules.required_anti) + len(rules.preferred)
     nodes = annotation.nodes
     terms += sum(rule is not None for rule in (nodes.required, nodes.preferred))
     if terms:
         yield Spot(path, f"{plural(terms, 'rule')} that a spec can have")
-    for written, limit in rules.limits:
-        if str(limit) == "1" and template.matches_itself(written.merged(template.revision(NEW))):
+    for written, most in rules.limits:
+        if most == 1 and template.matches_itself(written.merged(template.revision(NEW))):
             yield Spot(path, "maxMatchingPods: 1 about the pod itself is plain anti-affinity")
 
 
@@ -258,8 +256,8 @@ RULES: Final = (
         Level.NOTE,
         "A rule in an annotation is one that the spec can have.",
         "Autoscalers, the descheduler and the kubelet see the spec alone.",
-        "Write it into the spec; only limits above 1, exclusive domains, and rules during "
-        "execution need the annotation.",
+        "Write it into the spec; only limits above 1 and rules during execution need the "
+        "annotation.",
         _for_spec,
     ),
     Rule(

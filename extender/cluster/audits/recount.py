@@ -188,9 +188,7 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
     counting = _members if sampled else _matching
     truth = yield from _settled(counted.table, lambda: counting(state, counted))
     if _is_kept(state, counted):
-        found, placements = _finding(counted.table, truth, counted), _live_placements(state)
-        total = sampled or adds_up(counted, placements, weights_of(state, placements, counted))
-        yield found or (None if total else f"total of a set over {counted.table.topology.key}")
+        yield _finding(counted.table, truth, counted)
 
 
 def _is_kept(state: ClusterState, counted: MatchingPods) -> bool:
@@ -263,13 +261,6 @@ def _members(state: ClusterState, counted: MatchingPods) -> _Counting:
     members = {placed.pod_class: placed.on_nodes for placed in counted.members}
     weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
     return counting_by_domain(state, members, counted.table.topology.key, weights)
-
-
-def adds_up(counted: MatchingPods, placements: Placements, weights: Mapping[PodClass, int]) -> bool:
-    """Return whether the total of a set, if it is kept, is that of the pods by class."""
-    return counted.total is None or counted.total == sum(
-        weights[each] * sum(on_nodes.values()) for each, on_nodes in placements.items()
-    )
 
 
 def weights_of(

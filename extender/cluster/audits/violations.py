@@ -76,7 +76,7 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
     yield found
     for existing in list(state.existing_terms.alone) if state.existing_terms.limits else ():
         term = existing.term
-        if isinstance(term, LimitedTerm) and not term.limit.weight and existing.classes:
+        if isinstance(term, LimitedTerm) and existing.classes:
             for _ in state.counting_matching([matched_by(term)], COMPARISONS):
                 yield set()
             yield _exceeded(state, existing, term)
@@ -98,7 +98,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
         key for key, each in rules.items() if term in each.required_anti or term in each.limits
     }
     owners = [pod for pod in pods if id(pod.pod_class) in owning]
-    left = state.allowed(term) if isinstance(term, LimitedTerm) else 0
+    left = term.most if isinstance(term, LimitedTerm) else 0
     matched: dict[int, bool] = {}
     for pod in pods if owners else ():
         key = id(pod.pod_class)
@@ -205,8 +205,7 @@ def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) ->
     if tables is None or not state.annotations.holds(existing.source):
         return set()
     get, values = tables[0].counts.get, existing.owners.topology.values
-    most = state.allowed(term)
-    over = [each for each in existing.owners.counts if get(each, 0) > most]
+    over = [each for each in existing.owners.counts if get(each, 0) > term.most]
     return {Violation(Role.REQUIRED_ANTI, term, values[domain]) for domain in over}
 
 

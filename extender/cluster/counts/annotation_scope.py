@@ -7,31 +7,18 @@ elsewhere: by a selector of namespaces, by what a pod had when it was placed, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.labels import Labels, Selector
 from extender.model.workload import MARKS, OF_SPECS, REVISIONS
 
 
-class Kind(Enum):
-    """What rules of a pod with an annotation are."""
-
-    JUDGED = "judged"
-    """In the annotation, and the pod was placed by them."""
-    LATER = "later"
-    """In the annotation, and not there when the pod was placed."""
-    REPLACED = "replaced"
-    """In the spec, and the annotation takes their place where it counts."""
-    NEVER_JUDGED = "neverJudged"
-    """In the spec, and an annotation took their place when the pod was placed."""
-
-
 class Scope(NamedTuple):
-    """The rules of one kind of the pods of a namespace."""
+    """The rules in annotations of the pods of a namespace."""
 
     namespace: str
-    kind: Kind
+    later: bool
+    """They were not there when the pods were placed."""
 
 
 Source: TypeAlias = Scope | None
@@ -104,17 +91,14 @@ class AnnotationScope:
         """Return whether rules of placed pods count for a pod of a namespace."""
         if source is None:
             return True
-        owner, kind = source
-        if kind is Kind.JUDGED:
-            return self.covers(owner) and (owner == namespace or self.reaches_out(owner))
-        return kind is Kind.REPLACED and not self.covers(owner)
+        owner, later = source
+        if later or not self.covers(owner):
+            return False
+        return owner == namespace or self.reaches_out(owner)
 
     def holds(self, source: Source) -> bool:
         """Return whether rules of placed pods hold at least for the pods themselves."""
-        if source is None:
-            return True
-        in_annotation = source.kind in {Kind.JUDGED, Kind.LATER}
-        return self.covers(source.namespace) is in_annotation
+        return source is None or self.covers(source.namespace)
 
     def relabelled(self, namespace: str, before: Labels) -> bool:
         """Take over that a namespace had other labels before; return whether that matters."""

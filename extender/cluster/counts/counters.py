@@ -209,14 +209,10 @@ class Counters:
 
     def matching(self, pod_set: PodSet, topology_key: str) -> DomainTable:
         """Return the table of the placed pods that are sought, counted at once when new."""
-        return self.completed(pod_set, topology_key).table
-
-    def completed(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
-        """Return the set of the placed pods that are sought, counted at once when new."""
         counted = self.started(pod_set, topology_key)
         while counted.pending is not None:
             self.advance(counted, len(self._placed) or 1)
-        return counted
+        return counted.table
 
     def started(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
         """Return the set of the placed pods that are sought, which may have classes pending."""

@@ -25,33 +25,18 @@ class DomainLimit:
     """Whether one more pod of the class matches: 0 or 1."""
     number: int = 0
     """Of the existing term."""
-    most: int = -1
-    """Pods that may match in a domain, with the one that is asked about; see `allow`."""
     _versions: tuple[int, ...] | None = None
     _full: Collection[int] = ()
-
-    def __post_init__(self) -> None:
-        self.most = self.term.limit.most
-
-    def allow(self, most: int) -> None:
-        """Say how many pods may match now: a percentage is another number with each pod."""
-        if most != self.most:
-            self.most, self._versions = most, None
 
     @property
     def room(self) -> int:
         """Return how many that match may be in a domain already; below 0: none may come."""
-        return self.most - self.adds
+        return self.term.most - self.adds
 
     @property
     def topology(self) -> Topology:
         """Return the topology that its domains are of."""
         return self.matched.topology
-
-    @property
-    def is_required(self) -> bool:
-        """Return whether it refuses nodes; else it lowers their score."""
-        return not self.term.limit.weight
 
     @property
     def tables(self) -> tuple[DomainTable, ...]:
@@ -89,13 +74,3 @@ class DomainLimit:
             return {domain for domain, pods in matched.items() if pods > room}
         get = matched.get
         return {domain for domain in self.owners.counts if get(domain, 0) > room}
-
-    def penalties(self) -> DomainTable:
-        """Return what a preferred term adds to scores now: its weight where there is no room.
-
-        Once for each pod that matches, or each owner, as anti-affinity without a limit does.
-        """
-        weight, counts = self.term.limit.weight, (self.owners or self.matched).counts
-        found = DomainTable(self.topology)
-        found.counts = {each: weight * counts[each] for each in self.full() if each in counts}
-        return found

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from extender.cluster.counts.annotation_scope import SPEC, Kind, Scope, Source
+from extender.cluster.counts.annotation_scope import SPEC, Scope, Source
 from extender.cluster.counts.topology import DomainTable
-from extender.model.annotation_rules import Standing
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, Term
 
@@ -22,7 +21,7 @@ class Role(Enum):
     REQUIRED_ANTI = "requiredAnti"
     PREFERRED = "preferred"
     LIMIT = "limit"
-    """Anti-affinity with `maxMatchingPods`; the table counts carriers, whatever the weight."""
+    """Anti-affinity with `maxMatchingPods`; the table counts carriers."""
 
 
 Named: TypeAlias = tuple[Term, Role, Source]
@@ -54,7 +53,7 @@ class ExistingTerm(Struct, eq=False, gc=False):
     @property
     def annotated(self) -> bool:
         """Return whether its carriers have it in an annotation, and not in their spec."""
-        return is_annotated(self.source)
+        return self.source is not None
 
     @property
     def amount(self) -> int:
@@ -72,24 +71,13 @@ def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
 
     Limits come by themselves: they are few, and never taken together as large rules are.
     """
-    annotated, namespace = pod_class.annotated, pod_class.namespace
-    if pod_class.standing in {Standing.NOTHING, Standing.REPLACED}:
-        yield pod_class.of_spec.affinity, Scope(namespace, Kind.NEVER_JUDGED)
-    elif annotated is None or not annotated.written.replaces or pod_class.standing is Standing.SPEC:
-        yield pod_class.of_spec.affinity, SPEC
-    else:
-        yield pod_class.of_spec.affinity, Scope(namespace, Kind.REPLACED)
+    yield pod_class.of_spec.affinity, SPEC
+    annotated = pod_class.annotated
     if annotated is not None:
-        judged = pod_class.standing in {Standing.WHOLE, Standing.REPLACED}
-        scope = Scope(namespace, Kind.JUDGED if judged else Kind.LATER)
+        scope = Scope(pod_class.namespace, pod_class.later)
         yield annotated.added.apart_from_limits, scope
         if annotated.added.limits:
             yield Affinity(limits=annotated.added.limits), scope
-
-
-def is_annotated(source: Source) -> bool:
-    """Return whether rules from there are in annotations."""
-    return source is not None and source.kind in {Kind.JUDGED, Kind.LATER}
 
 
 def by_role(affinity: Affinity, source: Source) -> Iterator[tuple[Named, int]]:

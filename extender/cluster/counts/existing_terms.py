@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from extender.cluster.counts.annotation_scope import AnnotationScope, Kind, Source
+from extender.cluster.counts.annotation_scope import AnnotationScope, Source
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
@@ -209,7 +209,7 @@ class ExistingTerms:
             self.version += 1
 
     def _count_annotated(self, source: Source, terms: int) -> None:
-        if terms and source is not None and source.kind is Kind.JUDGED:
+        if terms and source is not None and not source.later:
             shift(self._annotated_anti, source.namespace, terms)
 
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:

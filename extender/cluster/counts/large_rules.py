@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.cluster.counts.annotation_scope import Source
-from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role, is_annotated
+from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
@@ -134,7 +134,7 @@ class LargeRules:
     @property
     def annotated(self) -> bool:
         """Return whether their carriers have them in an annotation."""
-        return is_annotated(self.source)
+        return self.source is not None
 
     @property
     def is_filled(self) -> bool:

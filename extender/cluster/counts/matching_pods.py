@@ -38,8 +38,6 @@ class MatchingPods:
     weights: SelectorIndex[tuple[PodSelector, int]] | None = None
     """Finds the selectors that match a class, where there are many to add up; it does not refer to
     the set, so that one that is given up goes with its last reference."""
-    total: int | None = None
-    """What all pods add together, those in no domain as well; None until somebody asks."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
     selector_bytes: int = field(init=False)
@@ -70,21 +68,6 @@ class MatchingPods:
     def name(self) -> tuple[PodSet, str]:
         """Return what tells it from all other sets."""
         return self.pod_set, self.table.topology.key
-
-    def add_up(self) -> int:
-        """Return the total, and keep it from then on; O(classes and their nodes) the first time."""
-        if self.total is None:
-            self.total = sum(
-                placed.counted[self] * sum(placed.on_nodes.values()) for placed in self.members
-            )
-            for placed in self.members:
-                placed.totalled += (self,)
-        return self.total
-
-    def add(self, amount: int) -> None:
-        """Add to the total, if it is kept."""
-        if self.total is not None:
-            self.total += amount
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
         """Return what one pod of a class adds."""
@@ -133,7 +116,7 @@ class PlacedClass:
     shares of its pods (`Counters.moving`).
     """
 
-    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class", "totalled")
+    __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class")
 
     def __init__(self, pod_class: PodClass, owned: dict[DomainTable, int]) -> None:
         self.pod_class = pod_class
@@ -143,8 +126,6 @@ class PlacedClass:
         """Tables of the terms that the class carries, each with what one pod adds."""
         self.counted: dict[MatchingPods, int] = {}
         """The sets of counted pods that the class belongs to, with what one pod adds to each."""
-        self.totalled: tuple[MatchingPods, ...] = ()
-        """Those of the sets whose total is asked for."""
         self._tables = dict(owned)
 
     def place(self, node: int, pods: int) -> None:
@@ -154,8 +135,6 @@ class PlacedClass:
             self.on_nodes[node] = total
         else:
             self.on_nodes.pop(node, None)
-        for counted in self.totalled:
-            counted.add(self.counted[counted] * pods)
         for table, amount in self._tables.items():
             table.add(node, amount if pods == 1 else amount * pods)
 
@@ -168,13 +147,9 @@ class PlacedClass:
         if amount == before:
             return
         table = counted.table
-        if counted.total is not None:
-            counted.add((amount - before) * sum(self.on_nodes.values()))
         if amount:
             self.counted[counted] = self._tables[table] = amount
             counted.members[self] = None
-            if counted.total is not None and not before:
-                self.totalled += (counted,)
         else:
             self.abandon(counted)
             del counted.members[self]
@@ -183,8 +158,6 @@ class PlacedClass:
     def abandon(self, counted: MatchingPods) -> None:
         """Stop keeping a set that is given up; its table stays as it is at this moment."""
         del self.counted[counted], self._tables[counted.table]
-        if counted.total is not None:
-            self.totalled = tuple(each for each in self.totalled if each is not counted)
 
     def tables(self) -> Iterable[tuple[DomainTable, int]]:
         """Return the tables of the class with what one pod adds to each."""

@@ -117,8 +117,7 @@ class PreFilterState:
         """Return what is the same for classes that placed pods let onto the same nodes."""
         own = [table for union in self.anti_affinity for table in union.tables]
         existing = [table for union in self.existing_anti_affinity for table in union.tables]
-        required = (each for each in self.limits if each.is_required)
-        limits = [(each.tables, each.term.limit, each.adds) for each in required]
+        limits = [(each.tables, each.term.most, each.adds) for each in self.limits]
         sets = frozenset(own), frozenset(existing), frozenset(limits)
         return self.affinity, self.starts_group, *sets
 

@@ -31,8 +31,6 @@ class PodsByNode:
         self._waiting: dict[str, Pod] = {}
         self.waiting: Final[Collection[Pod]] = self._waiting.values()
         """Pods without a node."""
-        self.waiting_classes: dict[str, dict[PodClass, int]] = {}
-        """How many of these there are, by namespace and class."""
 
     def has_less_important(self, priority: int) -> bool:
         """Return whether any pod has a lower priority."""
@@ -49,11 +47,7 @@ class PodsByNode:
     def add(self, pod: Pod) -> None:
         """Note where a pod is, or that it waits."""
         if pod.node is None:
-            before = self._waiting.get(pod.uid)
             self._waiting[pod.uid] = pod
-            self._count_waiting(pod, 1)
-            if before is not None:
-                self._count_waiting(before, -1)
         else:
             self._on.setdefault(pod.node, []).append(pod)
             shift(self._priorities, pod.spec.priority, 1)
@@ -68,7 +62,6 @@ class PodsByNode:
             # Its successor may be there already.
             if self._waiting.get(pod.uid) is pod:
                 del self._waiting[pod.uid]
-                self._count_waiting(pod, -1)
             return
         shift(self._priorities, pod.spec.priority, -1)
         _take(self._on, pod.node, pod)
@@ -77,13 +70,6 @@ class PodsByNode:
         # Its successor may be there already.
         if pod.status.deleting and self._terminating.get(pod.uid) is pod:
             del self._terminating[pod.uid]
-
-    def _count_waiting(self, pod: Pod, amount: int) -> None:
-        namespace = pod.pod_class.namespace
-        classes = self.waiting_classes.setdefault(namespace, {})
-        shift(classes, pod.pod_class, amount)
-        if not classes:
-            del self.waiting_classes[namespace]
 
 
 def _take(index: dict[str, list[Pod]], key: str, pod: Pod) -> None:

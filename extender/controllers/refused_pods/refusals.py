@@ -158,12 +158,10 @@ def wishes(pod: Pod) -> Hashable:
 def changes_for(state: ClusterState, pod: Pod) -> Hashable:
     """Count the changes that may help a pod, its own apart.
 
-    Another pod that takes a place helps those alone who want company, and those about whom there
-    may be a limit in percent.
+    Another pod that takes a place helps those alone who want company.
     """
-    rules = state.class_in_force(pod.pod_class).affinity
-    if rules.required or rules.limits or state.existing_terms.limits:
-        # A pair, for no count of the other kind is ever equal to it: limits come and go.
+    if state.class_in_force(pod.pod_class).affinity.required:
+        # A pair, for no count of the other kind is ever equal to it: annotations count or not.
         return state.version, state.arrivals
     return state.version - state.arrivals
 

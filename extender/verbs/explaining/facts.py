@@ -62,9 +62,8 @@ class TermSurvey:
             pairs = zip_longest(terms, as_written[: len(terms)])
             for term, each in islice(pairs, MOST_TERMS):
                 yield from self._look_into((reason, term, is_annotated(self._class, term)), each)
-        for term, (as_it_is, limit) in zip(own.limits, written.limits, strict=False):
-            if not limit.weight:
-                yield from self._look_into((Reason.LIMIT, term, True), as_it_is)
+        for term, (as_it_is, _) in zip(own.limits, written.limits, strict=False):
+            yield from self._look_into((Reason.LIMIT, term, True), as_it_is)
         theirs = [each for each in self._hits if each[0] in OF_OTHERS]
         others = sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
         mutual = set()

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
+from extender.model.exclusive import unwritten
 from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import at_once
@@ -58,6 +58,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
         *_verdict(state, explanation),
         *_sitting(explanation),
         *_annotations(state, explanation),
+        *_exclusive(explanation.pod),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
@@ -123,7 +124,7 @@ def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note
             f"the rules in its annotations are ignored: annotations.namespaceSelector of the "
             f"configuration does not select the namespace {namespace}",
         )
-    elif pod.node is not None and pod.pod_class.standing in {Standing.SPEC, Standing.NOTHING}:
+    elif pod.node is not None and pod.pod_class.later:
         yield Note(
             "annotationLater",
             "its annotation is not the one that it was placed by, as far as is on record, so the "
@@ -134,6 +135,19 @@ def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note
             "annotationOverQuota",
             f"the quotas of {namespace} do not allow its cross-namespace affinity, so rules in "
             "annotations there count for no pod of another namespace",
+        )
+
+
+def _exclusive(pod: Pod) -> Iterator[Note]:
+    """Say that an annotation does nothing, since no policy has written its terms into the spec."""
+    spec = pod.pod_class.of_spec.affinity
+    text = pod.spec.exclusive
+    if text is not None and (
+        what := unwritten(text, pod.pod_class.labels, spec.required, spec.required_anti)
+    ):
+        yield Note(
+            "exclusiveNotWritten",
+            f"the annotation affinity-extender.io/exclusive does nothing: {what}",
         )
 
 

@@ -10,7 +10,7 @@ from extender.cluster.counts.pod_sets import matched_by
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.repair import Improvement, gains, stays
-from extender.verbs.worth import term_of, terms_for_moves
+from extender.verbs.worth import terms_for_moves
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""
@@ -43,7 +43,7 @@ def sitting(
     prefers = terms or (asks is not None and any(asks.preferred_rules))
     if pod.node is None or not prefers or len(terms) > MOST_TERMS:
         return None
-    for _ in state.counting_matching([matched_by(term_of(each)) for each in terms], COMPARISONS):
+    for _ in state.counting_matching([matched_by(each.term) for each in terms], COMPARISONS):
         yield
     yield
     best: Improvement | None = None

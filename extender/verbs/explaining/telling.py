@@ -75,7 +75,7 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     mutual = f", which {'has' if facts.matched == 1 else 'have'} the same rule"
     about = f"pods with {labels_of(term.pods.selector)}{merged}"
     if isinstance(term, LimitedTerm):
-        about = f"at most {term.limit} {about}"
+        about = f"at most {term.most} {about}"
     if term.pods.selector.matches_nothing:
         about = "no pods: it has no labelSelector"
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY
