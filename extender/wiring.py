@@ -16,6 +16,7 @@ from extender.callbacks.in_flight import (
     UNSEEN_HOLD_SECONDS,
     InFlightPods,
 )
+from extender.callbacks.passing import passing_filter, passing_preempt
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
@@ -116,7 +117,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
-    if refusing and config.mode is Mode.REPLACE:
+    if config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         binder = context.source.binder
@@ -129,7 +130,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
             gives_costs=config.gives_costs,
             steering=_steering(context, helpers.nomination),
         )
-    elif refusing and config.takes_annotations:
+    elif config.mode is Mode.ASSIST and config.takes_annotations:
         listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
     if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
@@ -142,7 +143,13 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
             preemption=helpers.preemption,
         )
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
-    filters = Filters(requests, refusing, resolvable=config.filter.resolvable, listeners=listeners)
+    filters: Callback
+    if refusing or shadow is not None:
+        resolvable = config.filter.resolvable
+        filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
+    else:
+        filters = passing_filter()
+        others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None

@@ -251,7 +251,7 @@ class ClusterView:
         return pod_class if pod_class.annotated is None else self.class_in_force(pod_class)
 
     def note_asked(self, pod: Pod, *, admitted: bool = True) -> None:
-        """Remember with which rules in its annotation a waiting pod is judged, as the ledger does."""
+        """Remember with which rules in its annotation a waiting pod is judged."""
         pod_class = pod.pod_class
         judged = pod_class if pod_class.annotated is None else self.class_of(pod)
         self._judged.note_asked(pod.uid, judged.digest, admitted=admitted)

@@ -27,20 +27,14 @@ from extender.callbacks.wait_budget import (
 from extender.cluster.state import ClusterState
 from extender.config import API_VERSION, KIND, Config, Mode
 from extender.config.execution import Annotations, NamespaceSelector
-from extender.controllers.context import Clocks
-from extender.controllers.history import History
-from extender.metrics import Metrics
 from extender.model.keys import key_of
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import PodClass
-from extender.source import Source, StillPicture
-from extender.warm_up import WarmUp
-from extender.web.app import CALLBACKS
-from extender.wiring import Context, Helpers, build_callbacks
 from simulation.loop import now, simulate
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term
 from tests.clock import Clock
+from tests.wired import wired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,21 +59,10 @@ class AssistedScheduler:
             mode=Mode.ASSIST,
             annotations=Annotations(namespace_selector=NamespaceSelector()),
         )
-        metrics = Metrics()
         state = self.state = ClusterState(annotations=config.annotations.selector)
         for name in (*NODES, FREE):
             state.upsert_node(model_node(node(name, {HOST: name})))
-        context = Context(
-            config,
-            Source("a test", StillPicture({}, {})),
-            state,
-            metrics,
-            lambda: None,
-            WarmUp(state, metrics, clock=now),
-            History(now),
-            Clocks(now, now, lambda: 0.5),
-        )
-        self._filter = build_callbacks(context, Helpers(None, None))[CALLBACKS]["filter"]
+        self._filter = wired(config, state, clock=now)["filter"]
         self._binds: list[asyncio.Task[None]] = []
 
     async def answer(self, waiting: Pod, names: list[str]) -> list[str]:
