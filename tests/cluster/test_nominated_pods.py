@@ -37,6 +37,13 @@ def test_what_the_watch_shows_counts_until_the_pod_is_placed_or_gone() -> None:
     assert where(state) == {}
 
 
+def test_of_a_class_or_node_that_nobody_has_there_are_none() -> None:
+    state, other = ClusterState(), model_pod(pod("q").labels(app="other")).pod_class
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    assert [each.uid for each in state.nominated.of_class(model_pod(WAITING).pod_class)] == [UID]
+    assert (*state.nominated.of_class(other), *state.nominated.on("b")) == ()
+
+
 def test_a_namesake_holds_nothing_for_the_pod_that_had_the_name_before() -> None:
     state = ClusterState()
     state.upsert_pod(model_pod(WAITING.nominated("a")))

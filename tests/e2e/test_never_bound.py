@@ -30,6 +30,11 @@ NEVER: JSON = {
     "provisioner": "example.com/never",
     "volumeBindingMode": "WaitForFirstConsumer",
 }
+ALLOTTED = {
+    "n0": {"for": "couples", "first": "yes"},
+    "n1": {"for": "couples"},
+    "own": {"for": "tenant"},
+}
 STUCK_PODS, STUCK_EVERY_S = 4, 3.0
 FIRST: JSON = {"preferredDuringSchedulingIgnoredDuringExecution": [
     {"weight": 100, "preference": {"matchExpressions": [{"key": "first", "operator": "Exists"}]}}
@@ -84,9 +89,10 @@ async def storage(sandbox: Sandbox) -> AsyncIterator[None]:
 
 
 async def test_rules_in_annotations_hold_beside_pods_that_are_never_bound(sandbox: Sandbox) -> None:
-    nodes = [node(name, pods=1_000, **{"for": "couples"}) for name in ("n0", "n1")]
-    nodes[0]["metadata"]["labels"]["first"] = "yes"
-    await sandbox.add(namespace("tenant"), *nodes, node("own", **{"for": "tenant"}))
+    nodes = {name: node(name, pods=1_000) for name in ALLOTTED}
+    for name, labels in ALLOTTED.items():
+        nodes[name]["metadata"]["labels"] |= labels
+    await sandbox.add(namespace("tenant"), *nodes.values())
     couples, clock = 0, asyncio.get_running_loop().time
     async with storage(sandbox), judging(sandbox, ASSIST):
         for number in range(STUCK_PODS):
