@@ -188,6 +188,16 @@ def test_a_place_that_is_given_up_leaves_those_of_other_pods_and_nodes() -> None
     assert occupied(state) == ["a"]
 
 
+def test_only_of_a_pod_that_was_bound_it_is_known_to_be_there() -> None:
+    state = state_of(NODES, [], [WEB])
+    state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), DEADLINE)
+    assert (len(state.reservations.on("a")), state.reservations.confirmed_on("a")) == (1, [])
+    state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), DEADLINE)
+    state.settle(model_pod(WEB), "a", DEADLINE)
+    assert [each.key for each in state.reservations.confirmed_on("a")] == [KEY]
+    assert state.reservations.confirmed_on("b") == []
+
+
 def test_reserved_pods_are_told_apart_by_key_and_uid() -> None:
     state = reserved()
     state.reserve(model_pod(WEB.uid("second")), "b", DEADLINE, "17")
