@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -126,13 +126,13 @@ class InFlightPods:
         call, so the wait is bounded however many pods are answered meanwhile.
         """
         start = self._clock()
-        waited_for: dict[str, _InFlight] = {}
+        waited_for: set[_InFlight] = set()
         while met := self._met_by(pod):
             latest = max(each.since for each in met)
             patience = min(latest, start) + self._hold - self._clock()
             if patience <= 0:
                 break
-            waited_for.update((each.pod.uid, each) for each in met)
+            waited_for.update(met)
             with suppress(TimeoutError):
                 async with asyncio.timeout(patience):
                     await self._one_left.wait()
@@ -151,18 +151,27 @@ class InFlightPods:
         known = self._known(each.pod)
         return each.shown if known is None else known.node is not None
 
-    def _charge(self, waited_for: Mapping[str, _InFlight], start: float) -> None:
-        """Charge for pods that are over and not bound, as far as that is known."""
+    def _charge(self, waited_for: Iterable[_InFlight], start: float) -> None:
+        """Charge for what was waited for pods that are not bound, as far as that is known.
+
+        One whose time is not over may be bound yet, so it does not rest: it was answered later, or
+        again by another scheduler.
+        """
         if self._budget is None:
             return
         now = self._clock()
-        costs = {}
-        for uid, each in waited_for.items():
+        spans: dict[str, tuple[float, float]] = {}
+        for each in waited_for:
             known = self._known(each.pod)
-            if self._is_over(each, now) and (known is None or known.node is None):
-                costs[uid] = each.pod, min(now, each.since + self._hold) - start
-        if costs:
-            self._budget.charge(costs)
+            if known is not None and known.node is not None:
+                continue
+            since, until = max(start, each.since), min(now, each.since + self._hold)
+            if self._is_over(each, now):
+                self._budget.rest(each.pod, until - since)
+            namespace = each.pod.pod_class.namespace
+            first, last = spans.get(namespace, (since, until))
+            spans[namespace] = min(first, since), max(last, until)
+        self._budget.charge({each: last - first for each, (first, last) in spans.items()})
 
     def _may_meet(self, in_flight: Pod, asking: Pod) -> bool:
         same_group = in_flight.spec.group is not None and in_flight.spec.group == asking.spec.group

@@ -31,7 +31,8 @@ class WaitBudget:
     after them may be missed. Other namespaces lose nothing.
 
     In t seconds, these waits take at most t / (REST + 1) of a scheduler's time, and beyond that
-    BURST_SECONDS and one wait for each namespace that has debts.
+    BURST_SECONDS and two waits for each namespace that has debts: what is in flight when it comes
+    to owe that much is waited for.
     """
 
     def __init__(self, clock: Callable[[], float], loss: str | None = None) -> None:
@@ -56,20 +57,19 @@ class WaitBudget:
             self._log.log(logging.WARNING, namespace, says, namespace, self._loss)
         return False
 
-    def charge(self, waits: Mapping[str, tuple[Pod, float]]) -> None:
-        """Note for which pods one call has waited, by uid, with the seconds; none was bound."""
+    def rest(self, pod: Pod, seconds: float) -> None:
+        """Note for how long a call has waited for a pod that was not bound."""
         now = self._clock()
-        self._forgive(now)
-        costs: dict[str, float] = {}
         self._resting = {uid: until for uid, until in self._resting.items() if until > now}
-        for uid, (pod, seconds) in waits.items():
-            self._resting[uid] = now + REST * seconds
-            namespace = pod.pod_class.namespace
-            costs[namespace] = max(costs.get(namespace, 0.0), seconds)
-        for namespace, seconds in costs.items():
-            self._debts[namespace] = self._debts.get(namespace, 0.0) + seconds
+        self._resting[pod.uid] = now + REST * seconds
         while len(self._resting) > MOST_PODS:
             del self._resting[next(iter(self._resting))]
+
+    def charge(self, costs: Mapping[str, float]) -> None:
+        """Note what one call has waited for pods that are not bound, in seconds by namespace."""
+        self._forgive(self._clock())
+        for namespace, seconds in costs.items():
+            self._debts[namespace] = self._debts.get(namespace, 0.0) + seconds
         while len(self._debts) > MOST_NAMESPACES:
             del self._debts[min(self._debts, key=lambda each: self._debts[each])]
 

@@ -63,6 +63,16 @@ def test_what_was_nominated_a_moment_ago_counts_before_the_watch_shows_it() -> N
     assert where(state) == {}, "it was shown, and then cleared"
 
 
+def test_that_an_older_nomination_is_cleared_ends_no_newer_one() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    state.expect_nomination(model_pod(WAITING), "b", 2.0)
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == {UID: "b"}
+    state.upsert_pod(model_pod(WAITING.nominated("c")))
+    assert where(state) == {UID: "c"}, "that one is newer"
+
+
 def held() -> ClusterState:
     """Return a state in which a nomination is held that the watch has shown, and then not."""
     state = ClusterState()

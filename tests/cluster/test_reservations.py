@@ -167,6 +167,8 @@ def test_an_unclear_end_shortens_no_place_that_is_held_for_longer(*, confirmed_f
         state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), deadline)
         if is_confirmed:
             state.settle(model_pod(WEB), "a", deadline)
+    (reservation,) = state.reservations
+    assert reservation.deadline == DEADLINE + 600
     assert state.expire(DEADLINE + 599) == []
     assert occupied(state) == ["a"]
     assert len(state.expire(DEADLINE + 600)) == 1
@@ -206,6 +208,18 @@ def test_reserved_pods_are_told_apart_by_key_and_uid() -> None:
         Identity(Key(KEY), "second"): "17",
     }
     assert [each.pod.node for each in state.reservations.of(KEY, "second")] == ["b"]
+    # The watch has shown it meanwhile: any later list that lacks it is proof.
+    state.reserve(model_pod(WEB.uid("second")), "b", DEADLINE)
+    assert state.reservations.pods()[Identity(Key(KEY), "second")] == ""
+
+
+def test_a_place_is_held_until_the_last_claim_to_it_ends() -> None:
+    state = state_of(NODES, [], [WEB])
+    claims = [state.reserve(model_pod(WEB), "a", DEADLINE + later) for later in (5, 9, 2)]
+    (reservation,) = state.reservations
+    assert reservation.deadline == DEADLINE + 9
+    state.release(claims[1])
+    assert reservation.deadline == DEADLINE + 5
 
 
 def test_a_pod_that_is_bound_is_reserved_nowhere_else() -> None:
