@@ -82,6 +82,15 @@ def test_a_pod_whose_bind_never_comes_is_forgotten(in_flight: InFlightPods, cloc
     assert not in_flight.interacting(a_pod("b"))
 
 
+def test_a_pod_that_nobody_waits_for_any_more_is_not_kept(
+    in_flight: InFlightPods, clock: Clock
+) -> None:
+    in_flight.add(a_pod("a"))
+    clock.now += HOLD
+    in_flight.add(a_pod("b", "db"))
+    assert [*in_flight._pods] == ["b"]
+
+
 async def test_pods_answered_later_do_not_prolong_a_wait(clock: Clock) -> None:
     in_flight = InFlightPods(lambda *_: True, hold=0.001, clock=clock)
     in_flight.add(a_pod("a"))
