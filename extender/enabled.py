@@ -35,9 +35,14 @@ def explained(config: Config) -> Plugins:
 
 
 def enforced(config: Config) -> Plugins:
-    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks."""
+    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks.
+
+    There these are quotas and rules in annotations, and nothing where none of them counts.
+    """
     match config.mode:
         case Mode.SHADOW:
+            return ()
+        case Mode.ASSIST if not config.looks_at_quotas:
             return ()
         case Mode.ASSIST:
             return _built(config, [each for each in config.plugins if each not in AFFINITY])

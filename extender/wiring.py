@@ -12,17 +12,18 @@ from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Helper, Listeners
 from extender.callbacks.in_flight import (
     FEW,
-    REST,
     SCORE_HOLD_SECONDS,
     UNSEEN_HOLD_SECONDS,
     InFlightPods,
 )
+from extender.callbacks.passing import passing_filter, passing_preempt
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.callbacks.steering import Steering
+from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.context import Clocks, ControllerContext
@@ -37,7 +38,7 @@ from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.scale_down import CostController, CostLimits
 from extender.enabled import enforced, explained, filter_plugins, score_plugins
 from extender.metrics import Metrics
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import PodClass
 from extender.ports import Check, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
@@ -116,7 +117,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
-    if refusing and config.mode is Mode.REPLACE:
+    if config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         binder = context.source.binder
@@ -129,9 +130,8 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
             gives_costs=config.gives_costs,
             steering=_steering(context, helpers.nomination),
         )
-    elif refusing and config.takes_annotations:
-        in_flight = _unseen_pods(state, clock, _interact_by_annotation(state), UNSEEN_HOLD_SECONDS)
-        listeners = replace(listeners, in_flight=in_flight)
+    elif config.mode is Mode.ASSIST and config.takes_annotations:
+        listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
     if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
         others["preempt"] = preemptions = Preemptions(
@@ -143,7 +143,13 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
             preemption=helpers.preemption,
         )
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
-    filters = Filters(requests, refusing, resolvable=config.filter.resolvable, listeners=listeners)
+    filters: Callback
+    if refusing or shadow is not None:
+        resolvable = config.filter.resolvable
+        filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
+    else:
+        filters = passing_filter()
+        others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
@@ -213,27 +219,31 @@ def _interact_by_annotation(state: ClusterState) -> Callable[[PodClass, PodClass
 
 
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
-    return _unseen_pods(state, clock, partial(prefer, state), SCORE_HOLD_SECONDS, FEW)
+    interact, budget = partial(prefer, state), WaitBudget(clock)
+    return _unseen_pods(state, clock, interact, budget, hold=SCORE_HOLD_SECONDS, most_alike=FEW)
+
+
+def _unseen_by_annotations(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
+    loss = "rules in annotations may be broken between them and pods placed right after them"
+    interact, budget = _interact_by_annotation(state), WaitBudget(clock, loss)
+    return _unseen_pods(state, clock, interact, budget, hold=UNSEEN_HOLD_SECONDS)
 
 
 def _unseen_pods(
     state: ClusterState,
     clock: Callable[[], float],
     interact: Callable[[PodClass, PodClass], bool],
+    budget: WaitBudget,
+    *,
     hold: float,
     most_alike: int | None = None,
 ) -> InFlightPods:
     """Return the pods that the scheduler places by our answers, until the watch shows where."""
-
-    def bound(pod: Pod) -> bool:
-        known = state.pod(pod.key, pod.uid)
-        return known is not None and known.node is not None
-
     in_flight = InFlightPods(
         interact,
-        decided=bound,
+        known=lambda pod: state.pod(pod.key, pod.uid),
         most_alike=most_alike,
-        rest=REST,
+        budget=budget,
         hold=hold,
         clock=clock,
     )

@@ -18,6 +18,7 @@ from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
+from tests.clock import Clock
 from tests.hostile import crowded, hostile, narrow, unlike_anything
 
 CLASSES = 60
@@ -87,6 +88,42 @@ async def test_who_has_had_least_is_next() -> None:
     await smaller
     assert not larger.done()
     await larger
+
+
+async def test_turns_go_to_who_has_had_least_and_of_equals_to_who_came_first() -> None:
+    warm_up, order = WarmUp(ClusterState(), Metrics()), []
+
+    async def ask(spent: int, name: str) -> None:
+        await warm_up._turn(spent)
+        order.append(name)
+
+    asking = ((300, "a"), (100, "b"), (200, "c"), (100, "d"), (300, "e"))
+    await asyncio.gather(*(ask(*each) for each in asking))
+    assert "".join(order) == "bdcae"
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(0.0, False), (0.2, True)])
+async def test_who_takes_too_long_gets_an_error(*, seconds: float, is_told: bool) -> None:
+    state, clock = crowded(classes=CLASSES, pods=240, nodes=20), Clock()
+    warm_up = WarmUp(state, Metrics(), clock=clock)
+    preparing = asyncio.create_task(warm_up.prepare(model_pod(HOSTILE)))
+    while not preparing.done():
+        clock.now += seconds
+        await asyncio.sleep(0)
+    assert isinstance(preparing.exception(), OverBudgetError) is is_told
+    assert not is_told or AT_MOST.patience < clock.now < AT_MOST.patience + 2
+
+
+@pytest.mark.parametrize(("seconds", "done"), [(0.0, 20), (1.0, 3), (3.5, 1)])
+async def test_steps_end_with_their_time_and_the_first_is_always_done(
+    seconds: float, done: int
+) -> None:
+    clock, found = Clock(), []
+    warm_up = WarmUp(ClusterState(), Metrics(), clock=clock)
+    async for each in warm_up.in_turns(model_pod(pod("p")), range(20), 3.0):
+        found.append(each)
+        clock.now += seconds
+    assert found == [*range(done)]
 
 
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:

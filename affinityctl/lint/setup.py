@@ -41,7 +41,12 @@ class Setup:
         return PluginName(plugin) in self.config.plugins
 
     def refuses(self) -> bool:
-        """Return whether nodes may be refused here: in assist by quotas or rules in annotations."""
+        """Return whether nodes may be refused here: in assist by quotas or rules in annotations.
+
+        In assist without our file, that is so if the scheduler's file has the verbs for it.
+        """
+        if self.mode is Mode.ASSIST and self.configured:
+            return self.config.looks_at_quotas
         return self.mode is not Mode.SHADOW
 
 

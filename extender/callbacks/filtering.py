@@ -130,7 +130,7 @@ class Filters:
             if self._requests.are_templates(args):
                 return self._untold(await self._judge_templates(args), args)
             # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
-            self._state.note_asked(args.pod.without_annotations)
+            self._state.note_asked(args.pod.without_annotations, admitted=False)
             in_flight = self._listeners.in_flight
             if in_flight is not None and in_flight.interacting(args.pod):
                 self._metrics.holds.observe(await in_flight.wait_for(args.pod))
@@ -203,12 +203,12 @@ class Filters:
             return None
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
-        may_refuse = self._may_refuse(args.pod)
-        self._state.note_asked(args.pod)
-        if may_refuse:
+        if self._may_refuse(args.pod):
             verdicts = self._verdicts(args, self._plugins)
+            self._state.note_asked(args.pod, admitted=bool(verdicts.fits.names))
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts
+        self._state.note_asked(args.pod)
         if self._listeners.shadow is not None:
             self._compare(self._listeners.shadow, args)
         self._count_attempt("feasible")

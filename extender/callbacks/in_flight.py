@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
 
+from extender.callbacks.wait_budget import WaitBudget
 from extender.model.objects import Pod, PodClass
 
 HOLD_SECONDS = 0.02
@@ -25,9 +27,6 @@ SCORE_HOLD_SECONDS = 0.2
 UNSEEN_HOLD_SECONDS = 0.5
 """Likewise a filter for hard rules in annotations, where the scheduler binds: the API server may be
 slow, and nobody looks at these rules again."""
-REST = 9
-"""So many times as long as a wait of scores in vain, none waits: pods whose binds never come, of
-which a tenant may make many, cost the scheduler a tenth of its time at most."""
 ROW_SECONDS = 1.0
 """After so long without one of its pods, a class begins a new row."""
 
@@ -38,13 +37,15 @@ class _InFlight:
 
     pod: Pod
     since: float
+    shown: bool = False
+    """Whether the watch has told of it. If it is not known then, it is gone."""
 
 
 class InFlightPods:
     """The pods that were answered and may be bound any moment.
 
-    A pod is in flight until its bind is decided, or for HOLD_SECONDS: the scheduler may have
-    dropped it without a word. Only calls about pods that interact with one wait at all.
+    A pod is in flight until its bind is decided or it is gone, or for HOLD_SECONDS: the scheduler
+    may have dropped it without a word. Only calls about pods that interact with one wait at all.
 
     The pods of a pod group are bound together once all of them have been answered. So they do not
     wait for each other, and whoever waits for one of them counts from the last that was answered.
@@ -54,22 +55,21 @@ class InFlightPods:
         self,
         interact: Callable[[PodClass, PodClass], bool],
         *,
-        decided: Callable[[Pod], bool] = lambda _: False,
+        known: Callable[[Pod], Pod | None] = lambda _: None,
         most_alike: int | None = None,
-        rest: float = 0.0,
+        budget: WaitBudget | None = None,
         hold: float = HOLD_SECONDS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`decided` tells of a pod that nobody need wait for any more, whoever has bound it.
+        """`known` returns a pod as the watch shows it, where binds are not decided by us.
 
-        Of pods of one class in a row, only the first `most_alike` are waited for. After a wait in
-        vain nobody waits for `rest` times as long.
+        Of pods of one class in a row, only the first `most_alike` are waited for. The `budget` is
+        charged for pods that were waited for and not bound.
         """
         self._interact = interact
-        self._decided = decided
+        self._known = known
         self._most_alike = most_alike
-        self._rest = rest
-        self._resting_until = clock()
+        self._budget = budget
         self._rows: dict[PodClass, tuple[int, float]] = {}
         """How many pods of a class came in a row, and when the last one did."""
         self._hold = hold
@@ -87,7 +87,9 @@ class InFlightPods:
                 if each.pod.spec.group == pod.spec.group:
                     each.since = now
         self._pods.pop(pod.uid, None)
-        self._pods[pod.uid] = _InFlight(pod, now)
+        if self._budget is not None and not self._budget.allows(pod):
+            return
+        self._pods[pod.uid] = _InFlight(pod, now, self._known(pod) is not None)
         # A pod may be large: what nobody waits for any more is not held until it is pushed out.
         for uid, each in list(islice(self._pods.items(), 2)):
             if now - each.since >= self._hold or len(self._pods) > MOST_PODS:
@@ -108,14 +110,14 @@ class InFlightPods:
 
     def look_again(self, uid: str) -> None:
         """Have those who wait for a pod look in the next turn whether its bind is decided."""
-        if uid in self._pods:
+        if (found := self._pods.get(uid)) is not None:
+            found.shown = True
             self._one_left.set()
             self._one_left = asyncio.Event()
 
     def interacting(self, pod: Pod) -> bool:
         """Tell whether a pod would have to wait."""
-        now = self._clock()
-        return now >= self._resting_until and self._patience(pod, now) > 0
+        return bool(self._met_by(pod))
 
     async def wait_for(self, pod: Pod) -> float:
         """Wait while pods in flight interact with a pod; return the seconds that it took.
@@ -123,29 +125,53 @@ class InFlightPods:
         Each is waited for until HOLD_SECONDS after its answer, and none beyond as long after this
         call, so the wait is bounded however many pods are answered meanwhile.
         """
-        start, in_vain = self._clock(), False
-        while (patience := self._patience(pod, start)) > 0:
-            in_vain = False
-            try:
+        start = self._clock()
+        waited_for: set[_InFlight] = set()
+        while met := self._met_by(pod):
+            latest = max(each.since for each in met)
+            patience = min(latest, start) + self._hold - self._clock()
+            if patience <= 0:
+                break
+            waited_for.update(met)
+            with suppress(TimeoutError):
                 async with asyncio.timeout(patience):
                     await self._one_left.wait()
-            except TimeoutError:
-                in_vain = True
-        waited = self._clock() - start
-        if in_vain:
-            self._resting_until = start + waited * (1 + self._rest)
-        return waited
+        self._charge(waited_for, start)
+        return self._clock() - start
 
-    def _patience(self, pod: Pod, start: float) -> float:
-        """Return how long a pod has to wait if no bind is decided, 0 or less when not at all."""
+    def _met_by(self, pod: Pod) -> list[_InFlight]:
+        """Return the pods in flight that a pod interacts with; drop those that are it no more."""
         now = self._clock()
-        latest = 0.0
-        for uid, each in list(self._pods.items()):
-            if now - each.since >= self._hold or self._decided(each.pod):
-                del self._pods[uid]
-            elif self._may_meet(each.pod, pod):
-                latest = max(latest, each.since)
-        return min(latest, start) + self._hold - now if latest else 0.0
+        self._pods = {uid: each for uid, each in self._pods.items() if not self._is_over(each, now)}
+        return [each for each in self._pods.values() if self._may_meet(each.pod, pod)]
+
+    def _is_over(self, each: _InFlight, now: float) -> bool:
+        if now - each.since >= self._hold:
+            return True
+        known = self._known(each.pod)
+        return each.shown if known is None else known.node is not None
+
+    def _charge(self, waited_for: Iterable[_InFlight], start: float) -> None:
+        """Charge for what was waited for pods that are not bound, as far as that is known.
+
+        One whose time is not over may be bound yet, so it does not rest: it was answered later, or
+        again by another scheduler.
+        """
+        if self._budget is None:
+            return
+        now = self._clock()
+        spans: dict[str, tuple[float, float]] = {}
+        for each in waited_for:
+            known = self._known(each.pod)
+            if known is not None and known.node is not None:
+                continue
+            since, until = max(start, each.since), min(now, each.since + self._hold)
+            if self._is_over(each, now):
+                self._budget.rest(each.pod, until - since)
+            namespace = each.pod.pod_class.namespace
+            first, last = spans.get(namespace, (since, until))
+            spans[namespace] = min(first, since), max(last, until)
+        self._budget.charge({each: last - first for each, (first, last) in spans.items()})
 
     def _may_meet(self, in_flight: Pod, asking: Pod) -> bool:
         same_group = in_flight.spec.group is not None and in_flight.spec.group == asking.spec.group

@@ -97,7 +97,9 @@ class ClusterState(ClusterView):
         if pod.pod_class.annotated is None and not record and not (old and old.status.judged):
             return pod
         pod = self._judged.applied(pod, old)
-        if pod.status.judged and not record and pod.node and (old is None or old.node is None):
+        is_placed = pod.node is not None and (old is None or old.node is None)
+        # After an edit it may have been placed by that, as another replica knows.
+        if is_placed and not record and pod.status.judged == pod.pod_class.digest != "":
             for tell in self.placement_observers:
                 tell(pod)
         return pod

@@ -250,11 +250,11 @@ class ClusterView:
         pod_class = pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
         return pod_class if pod_class.annotated is None else self.class_in_force(pod_class)
 
-    def note_asked(self, pod: Pod) -> None:
+    def note_asked(self, pod: Pod, *, admitted: bool = True) -> None:
         """Remember with which rules in its annotation a waiting pod is judged."""
         pod_class = pod.pod_class
         judged = pod_class if pod_class.annotated is None else self.class_of(pod)
-        self._judged.note_asked(pod.uid, judged.digest)
+        self._judged.note_asked(pod.uid, judged.digest, admitted=admitted)
 
     def class_in_force(self, pod_class: PodClass) -> PodClass:
         """Return a class with those rules that hold for its pods."""

@@ -12,7 +12,7 @@ from extender.cluster.counts.topology import picker
 from extender.model.verdict import Reason
 from extender.verbs.plugins import FilterResult, Refused
 from extender.verbs.prioritizing import Scored
-from extender.wire.extender_args import NULL, ExtenderArgs, error_text
+from extender.wire.extender_args import NULL, Envelope, ExtenderArgs, error_text
 
 NO_SCORES = b"[]"
 _HOST = '{"Host":"'
@@ -59,6 +59,16 @@ def write_filter_result(
             b'},"Error":""}',
         )
     )  # fmt: skip
+
+
+def write_all_fit(args: Envelope) -> bytes:
+    """Write an ExtenderFilterResult that refuses nothing, with the nodes as they came."""
+    parts = (
+        b'{"Nodes":', args.Nodes,
+        b',"NodeNames":', args.NodeNames,
+        b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}',
+    )  # fmt: skip
+    return b"".join(map(memoryview, parts))
 
 
 def _add(members: list[bytes], names: Sequence[str], reason: Reason, *, plain: bool) -> None:

@@ -52,15 +52,25 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
     RequestError when the body is not such an object at all (the caller is no kube-scheduler);
     ObjectError when it is, but something in it is broken.
     """
+    args = _read_args(body)
+    if bytes(args["pod"]) == NULL:
+        raise ObjectError("Pod", "it is null")
+    return PreemptionArgs(pods.read(args["pod"]), _candidates(args))
+
+
+def read_candidates(body: bytes) -> Mapping[str, Victims]:
+    """Read whom the scheduler would evict, by node; errors as of `read_preemption_args`."""
+    return _candidates(_read_args(body))
+
+
+def _read_args(body: bytes) -> Mapping[str, msgspec.Raw]:
     try:
         args = folded(body, _OBJECT)
     except msgspec.ValidationError as error:
         raise RequestError(f"the body is not an ExtenderPreemptionArgs object: {error}") from error
     if "pod" not in args:
         raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
-    if bytes(args["pod"]) == NULL:
-        raise ObjectError("Pod", "it is null")
-    return PreemptionArgs(pods.read(args["pod"]), _candidates(args))
+    return args
 
 
 def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:

@@ -265,6 +265,34 @@ async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
         assert await first == ""
 
 
+async def test_for_company_that_no_bind_can_bring_any_more_nobody_waits(
+    aiohttp_client: Any,
+) -> None:
+    rig = BindRig(ONE, NEAR)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "timeout")
+    await bind(client, ONE, "a")
+    answer = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert answer.done()
+    assert "may not come to be bound" in orjson.loads(answer.result())["Error"]
+
+
+async def test_a_place_is_held_for_as_long_as_its_bind_is_under_way(aiohttp_client: Any) -> None:
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await rig.api.arrived.wait()
+        # The process may have stood still: the bind is carried out all the same.
+        rig.state.expire(RESERVATION_SECONDS - 1)
+        assert "anti-affinity" in await bind(client, TWO, "a")
+        rig.api.gate.set()
+        assert await first == ""
+
+
 async def test_why_a_bind_is_refused_names_no_pod_of_another_namespace(
     aiohttp_client: Any,
 ) -> None:
@@ -475,14 +503,26 @@ async def test_a_pod_that_is_not_to_be_bound(
     assert rig.api.bound == []
 
 
-async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
-    aiohttp_client: Any,
+@pytest.mark.parametrize(
+    ("read", "error"),
+    [
+        pytest.param(None, "the pod is gone", id="nobody knows it"),
+        pytest.param(ONE.uid("successor"), "the pod is gone", id="another has its name"),
+        pytest.param(ONE.phase("Failed"), "the pod has ended", id="it has ended"),
+    ],
+)
+async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
+    aiohttp_client: Any, read: Pod | None, error: str
 ) -> None:
-    rig = BindRig()
-    rig.api.pods["default/one"] = model_pod(ONE).with_status(terminal=True)
-    assert await bind(await aiohttp_client(rig.app), ONE, "a") == "the pod has ended"
-    assert rig.api.bound == []
-    assert len(rig.state.reservations) == 0
+    rig = BindRig(TWO)
+    client = await aiohttp_client(rig.app)
+    assert await filtered(client, ONE) == ["a", "b"]
+    assert rig.in_flight.interacting(model_pod(TWO))
+    if read is not None:
+        rig.api.pods["default/one"] = model_pod(read)
+    assert await bind(client, ONE, "a") == error
+    assert (rig.api.bound, len(rig.state.reservations)) == ([], 0)
+    assert not rig.in_flight.interacting(model_pod(TWO)), "its bind is decided"
 
 
 async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:

@@ -122,6 +122,23 @@ async def test_rules_that_were_not_judged_are_nothing_to_others(start: Start, ve
     assert state.pods["default/one"].status.judged == ""
 
 
+@pytest.mark.parametrize("admitted", [True, False], ids=["let onto a node", "refused everywhere"])
+async def test_rules_by_which_a_pod_was_refused_everywhere_are_nothing_to_others(
+    start: Start, *, admitted: bool
+) -> None:
+    """It was placed by another replica's word then, or by none; its nomination is ours."""
+    ruled = annotated(pod("ruled"), {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}})
+    state = state_of(NODES, [], [OLD, stored(ruled)])
+    client = await start(state, enforce=False)
+    answer = await ask(client, "/filter", question(stored(ruled), *("ab" if admitted else "a")))
+    assert answer["NodeNames"] == (["b"] if admitted else [])
+    state.upsert_pod(model_pod(stored(Pod(ruled).nominated("b"))))
+    assert state.pods["default/ruled"].status.judged
+    state.upsert_pod(model_pod(stored(ruled)))
+    state.upsert_pod(model_pod(stored(Pod(ruled).on("b"))))
+    assert bool(state.pods["default/ruled"].status.judged) is admitted
+
+
 async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:
     gang = [APART.in_group("gang"), pod("two").in_group("gang")]
     answer = await ask(await start(), "/filter", question(gang[0], "a", "b"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec import structs
 
 from extender.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
 from extender.model.keys import Key, key_of
@@ -81,11 +82,24 @@ def test_a_pod_whose_bind_never_comes_is_forgotten(in_flight: InFlightPods, cloc
     assert not in_flight.interacting(a_pod("b"))
 
 
-def test_pods_answered_later_do_not_prolong_a_wait(in_flight: InFlightPods, clock: Clock) -> None:
-    start = clock.now
-    clock.now += HOLD - 1
+def test_a_pod_that_nobody_waits_for_any_more_is_not_kept(
+    in_flight: InFlightPods, clock: Clock
+) -> None:
     in_flight.add(a_pod("a"))
-    assert in_flight._patience(a_pod("b"), start) == pytest.approx(1)
+    clock.now += HOLD
+    in_flight.add(a_pod("b", "db"))
+    assert [*in_flight._pods] == ["b"]
+
+
+async def test_pods_answered_later_do_not_prolong_a_wait(clock: Clock) -> None:
+    in_flight = InFlightPods(lambda *_: True, hold=0.001, clock=clock)
+    in_flight.add(a_pod("a"))
+    waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
+    await asyncio.sleep(0)
+    clock.now += 0.001
+    in_flight.add(a_pod("c"))
+    async with asyncio.timeout(HOLD / 2):
+        assert await waiting == pytest.approx(0.001)
 
 
 def test_a_bind_decided_twice_or_of_a_pod_not_in_flight_is_no_harm(in_flight: InFlightPods) -> None:
@@ -102,9 +116,25 @@ def test_so_many_are_in_flight_at_most(in_flight: InFlightPods) -> None:
     assert len(in_flight._pods) == MOST_PODS
 
 
-async def test_a_pod_that_somebody_else_has_bound_is_waited_for_no_more(clock: Clock) -> None:
-    bound: set[str] = set()
-    in_flight = InFlightPods(lambda *_: True, decided=lambda pod: pod.uid in bound, clock=clock)
+class Shown:
+    """What the watch shows of pods, by uid."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+
+    def known(self, pod: Pod) -> Pod | None:
+        """Return a pod as it is shown."""
+        return self.pods.get(pod.uid)
+
+    def bind(self, name: str) -> None:
+        """Show a pod on a node."""
+        self.pods[name] = structs.replace(a_pod(name), node="n")
+
+
+async def test_a_pod_that_the_scheduler_has_bound_is_waited_for_no_more(clock: Clock) -> None:
+    shown = Shown()
+    in_flight = InFlightPods(lambda *_: True, known=shown.known, clock=clock)
+    shown.pods["a"] = a_pod("a")
     in_flight.add(a_pod("a"))
     waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
     await asyncio.sleep(0)
@@ -112,10 +142,29 @@ async def test_a_pod_that_somebody_else_has_bound_is_waited_for_no_more(clock: C
     await asyncio.sleep(0)
     assert not waiting.done(), "what was told of it was something else"
     in_flight.look_again("a")
-    bound.add("a")
+    shown.bind("a")
     async with asyncio.timeout(HOLD / 2):
         await waiting
     assert not in_flight.interacting(a_pod("b"))
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["shown before", "shown after the answer"])
+async def test_a_pod_that_is_gone_is_waited_for_no_more(clock: Clock, *, late: bool) -> None:
+    shown = Shown()
+    in_flight = InFlightPods(lambda *_: True, known=shown.known, hold=HOLD, clock=clock)
+    if not late:
+        shown.pods["a"] = a_pod("a")
+    in_flight.add(a_pod("a"))
+    assert in_flight.interacting(a_pod("b")), "the scheduler's watch may be ahead of ours"
+    if late:
+        in_flight.look_again("a")
+        shown.pods["a"] = a_pod("a")
+    waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
+    await asyncio.sleep(0)
+    in_flight.look_again("a")
+    del shown.pods["a"]
+    async with asyncio.timeout(HOLD / 2):
+        await waiting
 
 
 def test_of_pods_alike_in_a_row_the_first_are_waited_for(clock: Clock) -> None:
@@ -132,23 +181,6 @@ def test_of_pods_alike_in_a_row_the_first_are_waited_for(clock: Clock) -> None:
     clock.now += ROW_SECONDS
     in_flight.add(a_pod("d"))
     assert in_flight.interacting(a_pod("z")), "it begins a new row"
-
-
-async def test_after_a_wait_in_vain_nobody_waits_for_as_long_as_is_set(clock: Clock) -> None:
-    in_flight = InFlightPods(lambda *_: True, hold=0.001, rest=9, clock=clock)
-    in_flight.add(a_pod("a"))
-    waiting = asyncio.create_task(in_flight.wait_for(a_pod("b")))
-    await asyncio.sleep(0)
-    clock.now += 0.001
-    await waiting
-    in_flight.add(a_pod("b"))
-    assert not in_flight.interacting(a_pod("c"))
-    clock.now += 0.0089
-    in_flight.add(a_pod("c"))
-    assert not in_flight.interacting(a_pod("d"))
-    clock.now += 0.0002
-    in_flight.add(a_pod("d"))
-    assert in_flight.interacting(a_pod("e"))
 
 
 def test_rows_of_so_many_classes_are_remembered(clock: Clock) -> None:

@@ -36,7 +36,7 @@ async def test_who_scores_wait_for_is_counted_where_the_watch_shows_it() -> None
     )
     state = state_of(NODES, [], [])
     in_flight = InFlightPods(
-        lambda *_: True, decided=lambda each: each.key in state.pods, hold=10.0
+        lambda *_: True, known=lambda each: state.pods.get(each.key), hold=10.0
     )
     state.pod_observers.append(in_flight.look_again)
     answers = Answering(state, plugins=(), in_flight_scores=in_flight)

@@ -8,7 +8,8 @@ from extender.cluster.audits.ledgers import nominated_mismatches
 from extender.cluster.ledgers import nominated_pods
 from extender.cluster.state import ClusterState
 from extender.model import memory
-from tests.builders import model_pod, pod
+from tests.builders import Pod, model_pod, pod
+from tests.hostile import hostile
 
 WAITING = pod("p")
 UID = "default-p"
@@ -37,6 +38,13 @@ def test_what_the_watch_shows_counts_until_the_pod_is_placed_or_gone() -> None:
     assert where(state) == {}
 
 
+def test_of_a_class_or_node_that_nobody_has_there_are_none() -> None:
+    state, other = ClusterState(), model_pod(pod("q").labels(app="other")).pod_class
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    assert [each.uid for each in state.nominated.of_class(model_pod(WAITING).pod_class)] == [UID]
+    assert (*state.nominated.of_class(other), *state.nominated.on("b")) == ()
+
+
 def test_a_namesake_holds_nothing_for_the_pod_that_had_the_name_before() -> None:
     state = ClusterState()
     state.upsert_pod(model_pod(WAITING.nominated("a")))
@@ -56,6 +64,16 @@ def test_what_was_nominated_a_moment_ago_counts_before_the_watch_shows_it() -> N
     assert where(state) == {}, "it was shown, and then cleared"
 
 
+def test_that_an_older_nomination_is_cleared_ends_no_newer_one() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    state.expect_nomination(model_pod(WAITING), "b", 2.0)
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == {UID: "b"}
+    state.upsert_pod(model_pod(WAITING.nominated("c")))
+    assert where(state) == {UID: "c"}, "that one is newer"
+
+
 def held() -> ClusterState:
     """Return a state in which a nomination is held that the watch has shown, and then not."""
     state = ClusterState()
@@ -64,6 +82,16 @@ def held() -> ClusterState:
     state.upsert_pod(model_pod(WAITING.nominated("a")))
     state.upsert_pod(model_pod(WAITING))
     return state
+
+
+def test_one_that_is_held_ends_when_another_node_is_shown() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0, held=True)
+    state.upsert_pod(model_pod(WAITING.nominated("b")))
+    assert where(state) == {UID: "b"}
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == {}
 
 
 def test_one_that_is_held_counts_though_it_was_cleared() -> None:
@@ -151,3 +179,30 @@ def test_they_are_expected_within_so_many_bytes(monkeypatch: pytest.MonkeyPatch)
         waiting.pod_class.size = mib * memory.MIB
         state.expect_nomination(waiting, "a", 2.0)
     assert set(where(state)) == {"default-q", "default-r"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "matters"),
+    [
+        pytest.param(WAITING.nominated("a"), False, id="nothing"),
+        pytest.param(WAITING.nominated("a").labels(app="web"), True, id="its labels"),
+        pytest.param(WAITING.nominated("b"), True, id="its node"),
+        pytest.param(WAITING.nominated("a").priority(7), True, id="its priority"),
+    ],
+)
+def test_what_of_a_nominated_pod_changes_answers_about_others(shown: Pod, *, matters: bool) -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    before = state.version, state.nominations
+    state.upsert_pod(model_pod(shown))
+    assert ((state.version, state.nominations) != before) is matters
+
+
+def test_of_classes_with_very_many_rules_only_those_of_nominated_pods_are_compared() -> None:
+    state = ClusterState()
+    large = hostile(200, "p")
+    plain = model_pod(pod("q")).pod_class
+    state.upsert_pod(model_pod(large.nominated("a")))
+    assert len(state.nominated.pairs_with(plain)) == 1
+    state.upsert_pod(model_pod(large.on("a")))
+    assert state.nominated.pairs_with(plain) == []

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from extender.cluster.audits.recount import room_mismatches
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
+from extender.model.keys import Identity, Key
 from extender.model.objects import Pod
 from simulation.invariants.recount import mismatches, quota_mismatches
 from tests.builders import (
@@ -155,6 +156,70 @@ def test_binds_that_end_unclearly_again_and_again_take_no_more_memory() -> None:
     (reservation,) = state.reservations
     assert len(reservation.claims) == 1
     assert reservation.deadline == DEADLINE + 999
+
+
+@pytest.mark.parametrize("confirmed_first", [True, False])
+def test_an_unclear_end_shortens_no_place_that_is_held_for_longer(*, confirmed_first: bool) -> None:
+    """A bind has succeeded and no watch shows it; the scheduler binds again, and nobody answers."""
+    state = state_of(NODES, [], [WEB])
+    ends = [(DEADLINE + 600, True), (DEADLINE + 180, False)]
+    for deadline, is_confirmed in ends if confirmed_first else reversed(ends):
+        state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), deadline)
+        if is_confirmed:
+            state.settle(model_pod(WEB), "a", deadline)
+    (reservation,) = state.reservations
+    assert reservation.deadline == DEADLINE + 600
+    assert state.expire(DEADLINE + 599) == []
+    assert occupied(state) == ["a"]
+    assert len(state.expire(DEADLINE + 600)) == 1
+    assert occupied(state) == []
+
+
+def test_a_place_that_is_given_up_leaves_those_of_other_pods_and_nodes() -> None:
+    state = reserved()
+    other = model_pod(pod("other").labels(app="db"))
+    claims = {node: state.reserve(other, node, DEADLINE) for node in "ab"}
+    state.release(claims["a"])
+    held = state.reservations
+    on = {node: [each.key for each in held.on(node)] for node in "abc"}
+    assert on == {"a": [KEY], "b": ["default/other"], "c": []}
+    assert [each.pod.node for each in held.of("default/other", "default-other")] == ["b"]
+    assert [each.pod.node for each in held.of(KEY, UID)] == ["a"]
+    state.release(claims["b"])
+    assert (len(held), [each.pod.key for each in held]) == (1, [KEY])
+    assert occupied(state) == ["a"]
+
+
+def test_only_of_a_pod_that_was_bound_it_is_known_to_be_there() -> None:
+    state = state_of(NODES, [], [WEB])
+    state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), DEADLINE)
+    assert (len(state.reservations.on("a")), state.reservations.confirmed_on("a")) == (1, [])
+    state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), DEADLINE)
+    state.settle(model_pod(WEB), "a", DEADLINE)
+    assert [each.key for each in state.reservations.confirmed_on("a")] == [KEY]
+    assert state.reservations.confirmed_on("b") == []
+
+
+def test_reserved_pods_are_told_apart_by_key_and_uid() -> None:
+    state = reserved()
+    state.reserve(model_pod(WEB.uid("second")), "b", DEADLINE, "17")
+    assert state.reservations.pods() == {
+        Identity(Key(KEY), UID): "",
+        Identity(Key(KEY), "second"): "17",
+    }
+    assert [each.pod.node for each in state.reservations.of(KEY, "second")] == ["b"]
+    # The watch has shown it meanwhile: any later list that lacks it is proof.
+    state.reserve(model_pod(WEB.uid("second")), "b", DEADLINE)
+    assert state.reservations.pods()[Identity(Key(KEY), "second")] == ""
+
+
+def test_a_place_is_held_until_the_last_claim_to_it_ends() -> None:
+    state = state_of(NODES, [], [WEB])
+    claims = [state.reserve(model_pod(WEB), "a", DEADLINE + later) for later in (5, 9, 2)]
+    (reservation,) = state.reservations
+    assert reservation.deadline == DEADLINE + 9
+    state.release(claims[1])
+    assert reservation.deadline == DEADLINE + 5
 
 
 def test_a_pod_that_is_bound_is_reserved_nowhere_else() -> None:

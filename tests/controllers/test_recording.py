@@ -6,6 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from extender.cluster.state import ClusterState
 from extender.controllers import recording
 from extender.controllers.recording import Recorder
@@ -16,8 +18,6 @@ from tests.builders import HOST, Pod, model_pod, pod, selector, term
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    import pytest
 
 RULES = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="batch"))]}}
 RULED = annotated(pod("ruled"), RULES)
@@ -51,9 +51,9 @@ class Rig:
         """Show a pod as the watch does."""
         self.state.upsert_pod(model_pod(stored(raw)))
 
-    def ask(self, raw: Pod) -> None:
+    def ask(self, raw: Pod, *, admitted: bool = True) -> None:
         """Ask about a pod as filter does."""
-        self.state.note_asked(model_pod(stored(raw)))
+        self.state.note_asked(model_pod(stored(raw)), admitted=admitted)
 
 
 @asynccontextmanager
@@ -88,13 +88,34 @@ async def test_a_pod_that_was_placed_by_its_rules_is_recorded_once() -> None:
         ]
 
 
-async def test_what_nobody_asked_about_is_not_recorded() -> None:
+async def test_only_what_a_pod_was_placed_by_is_recorded() -> None:
     async with recorded() as rig:
         rig.show(Pod(RULED).on("a"))
         rig.state.upsert_pod(model_pod(stored(Pod(annotated(pod("known"), RULES)).on("a"), RULED)))
+        refused = annotated(pod("refused"), RULES)
+        rig.ask(Pod(refused), admitted=False)
+        rig.show(Pod(refused).on("a"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert rig.written == []
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["the one that placed it", "the other"])
+async def test_of_two_replicas_only_the_one_that_has_placed_a_pod_records_it(first: int) -> None:
+    """Each was asked; the pod was edited in between, and the first attempt came to nothing."""
+    later = annotated(pod("ruled"), {"podAntiAffinity": {REQUIRED: [term(HOST, selector())]}})
+    async with recorded() as placing, recorded() as other:
+        for rig in (placing, other):
+            rig.show(Pod(RULED))
+        other.ask(Pod(RULED))
+        for rig in (placing, other):
+            rig.show(Pod(later))
+        placing.ask(Pod(later))
+        for rig in ((placing, other), (other, placing))[first]:
+            rig.show(Pod(later).on("a"))
+            for _ in range(5):
+                await asyncio.sleep(0)
+        assert (placing.written, other.written) == ([("default/ruled", digest_of(later))], [])
 
 
 async def test_a_record_that_failed_is_tried_again(

@@ -68,8 +68,8 @@ def _not_served(setup: Setup) -> Iterator[Spot]:
 
 def _useless(setup: Setup) -> Iterator[Spot]:
     used = {*_needed(setup), "prioritizeVerb"}
-    if setup.mode is Mode.ASSIST:
-        used |= {"filterVerb", "preemptVerb"}  # for rules in annotations
+    if setup.refuses():
+        used |= {"filterVerb", "preemptVerb"}
     for ours in setup.ours():
         for field, _ in ours.entry.verbs():
             if field not in used:

@@ -27,16 +27,17 @@ class JudgedAnnotations:
 
     def __init__(self, reservations: Reservations) -> None:
         self._reservations = reservations
-        self._asked: LruCache[str, str] = LruCache(memory.ASKED)
-        """By the uid of a waiting pod, the digest with which it was asked about last."""
+        self._asked: LruCache[str, tuple[str, bool]] = LruCache(memory.ASKED)
+        """By the uid of a waiting pod, the digest with which it was asked about last, and whether
+        it was admitted to any node then."""
 
-    def note_asked(self, uid: str, digest: str) -> None:
+    def note_asked(self, uid: str, digest: str, *, admitted: bool) -> None:
         """Remember which rules in its annotation a waiting pod is judged by, "" for none.
 
-        They count for others if it gets a place by that.
+        They count for others once it is nominated or, if it was `admitted` to a node, placed.
         """
         if digest:
-            self._asked.put(uid, digest, PER_POD)
+            self._asked.put(uid, (digest, admitted), PER_POD)
         elif self._asked.size:
             self._asked.pop(uid)
 
@@ -70,7 +71,9 @@ class JudgedAnnotations:
         for reservation in self._reservations.of(pod.key, pod.uid):
             if reservation.pod.node == pod.node:
                 return reservation.pod.pod_class.digest
-        return self._asked.get(pod.uid) or ""
+        digest, admitted = self._asked.get(pod.uid) or ("", False)
+        # One that was refused everywhere was placed by the word of another replica, or of none.
+        return digest if admitted or pod.node is None else ""
 
 
 class BrokenAnnotations:

@@ -1,0 +1,45 @@
+"""The callbacks as the program puts them together by its configuration, without an API server."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from extender.controllers.context import Clocks
+from extender.controllers.history import History
+from extender.metrics import Metrics
+from extender.source import Source, StillPicture
+from extender.warm_up import WarmUp
+from extender.web.app import CALLBACKS
+from extender.wiring import Context, build_callbacks, build_helpers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from extender.cluster.state import ClusterState
+    from extender.config import Config
+    from extender.ports import Check
+    from extender.web.app import Callback
+
+
+def wired(
+    config: Config,
+    state: ClusterState,
+    metrics: Metrics | None = None,
+    *,
+    unsynced: Check = lambda: None,
+    clock: Callable[[], float] = monotonic,
+) -> Mapping[str, Callback]:
+    """Return the callbacks by their verbs."""
+    metrics = metrics or Metrics()
+    context = Context(
+        config,
+        Source("a test", StillPicture({}, {})),
+        state,
+        metrics,
+        unsynced,
+        WarmUp(state, metrics, clock=clock),
+        History(clock),
+        Clocks(clock, clock, lambda: 0.5),
+    )
+    return build_callbacks(context, build_helpers(context))[CALLBACKS]
