@@ -24,7 +24,6 @@ from tests.builders import (
     Pod,
     model_pod,
     node,
-    node_term,
     pod,
     requirement,
     selector,
@@ -240,11 +239,10 @@ def test_which_nodes_are_part_of_domains(
     assert refused(incoming, *placed, nodes=[*NODES, TAINTED]) == expected
 
 
-def test_nodes_count_by_the_affinity_of_the_spec_though_an_annotation_replaces_it() -> None:
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement(ZONE, "Exists")]}]}
-    asking = Pod(new(spread())).requires_nodes(node_term(requirement(ZONE, "In", "a")))
-    replaced = annotated(asking, {"nodeAffinity": {REQUIRED: terms}}, "Replace")
-    assert refused(replaced, *IN_A) == {}
+def test_nodes_count_by_the_affinity_of_the_spec_alone() -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement(ZONE, "In", "a")]}]}
+    asking = annotated(new(spread()), {"nodeAffinity": {REQUIRED: terms}})
+    assert refused(asking, *IN_A) == FULL_A
 
 
 def test_a_nominated_pod_counts_on_its_node() -> None:
