@@ -315,7 +315,7 @@ def build_ops(
         configuration=effective(config),
         readiness=readiness,
         metrics=metrics,
-        domains=Domains(state, shown.drift, unready, turns),
+        domains=Domains(state, unready, turns),
         explain=shown.explain,
         hosts=config.serving.allowed_hosts,
     )

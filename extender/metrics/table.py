@@ -164,10 +164,6 @@ class Metrics(ObserverMetrics):
             "Required terms that placed pods break now, each counted once a topology domain.",
             *("plugin", "rule"),
         )
-        self.drifted_pods = make.gauges(
-            "drifted_pods",
-            "Placed pods whose rules still have the old value of a label that was edited later.",
-        )
         self.broken_annotations = make.gauges(
             "broken_annotations", "Pods with rules in annotations that cannot be read."
         )
