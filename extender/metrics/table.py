@@ -98,8 +98,9 @@ class Metrics(ObserverMetrics):
         )
         self.shadow_disagreements = make.counters(
             "shadow_disagreements",
-            "Nodes that the scheduler accepted and the extender would have refused.",
-            *("plugin", "reason", "cause"),
+            "Nodes that the scheduler accepted and the extender would have refused, some of them "
+            "only because its watch was behind the scheduler.",
+            *("plugin", "reason"),
         )
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(

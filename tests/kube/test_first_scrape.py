@@ -85,7 +85,7 @@ ANNOTATED_IN_ASSIST = {("InterPodAffinity", "Filter"): 4, ("InterPodAffinity", "
             4,
             {"filter", "prioritize"},
             PER_PLUGIN | SCORES | ANNOTATED,
-            {"shadow_disagreements_total": 2 * len(WITHOUT_ANNOTATIONS)},
+            {"shadow_disagreements_total": len(WITHOUT_ANNOTATIONS)},
             id="shadow",
         ),
     ],
