@@ -120,11 +120,11 @@ async def test_over_tls_a_client_is_known_by_its_name(
     ca.configure_trust(client)
     ca.issue_cert(name).configure_cert(client)
     settings = configuration(
-        MODE="replace",
-        CONFIG=str(tmp_path / "config.yaml"),
-        TLS_CERT_FILE=str(tmp_path / "tls.crt"),
-        TLS_PRIVATE_KEY_FILE=str(tmp_path / "tls.key"),
-        CLIENT_CA_FILE=str(tmp_path / "ca.crt"),
+        mode="replace",
+        config=str(tmp_path / "config.yaml"),
+        tls_cert_file=str(tmp_path / "tls.crt"),
+        tls_private_key_file=str(tmp_path / "tls.key"),
+        client_ca_file=str(tmp_path / "ca.crt"),
     )
     async with running(settings) as program, aiohttp.ClientSession() as session:
         url = f"{program.callbacks_url}/filter"
