@@ -91,10 +91,11 @@ release: ## make every artefact of a release, and their sums, in dist/; URL= whe
 	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
 	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
 
+MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
 
 test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
-	@.ci/beside "$(MAKE) --no-print-directory types" $(PYTEST) --dist loadfile -m "not thorough"
+	@.ci/beside "$(MYPY)" $(PYTEST) --dist loadfile -m "not thorough"
 
 thorough: $(STAMP) ## those of these tests that take long: random clusters and streams of events, fuzz, memory, a browser
 	@$(PYTEST) --dist worksteal -m thorough
@@ -155,7 +156,7 @@ lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/lint-imports
 
 types: $(STAMP) ## mypy, strict
-	@$(BIN)/mypy extender affinityctl clusterload simulation tests bench release
+	@$(MYPY)
 
 reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics, and the schema of the chart
 	@$(BIN)/python -m release.reference docs/reference

@@ -72,7 +72,7 @@ def judging(
 def _of_extender(path: Path) -> Judging:
     from extender import config, enabled, files  # noqa: PLC0415 - the whole server
 
-    loaded = config.load(Namespace(config=str(path)), {}, files.read_text)
+    loaded = config.load(Namespace(config=str(path)), files.read_text)
     profile = Profile(
         enabled.node_affinity(loaded),
         enabled.inter_pod_affinity(loaded),

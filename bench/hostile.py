@@ -38,11 +38,9 @@ from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.collecting import keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
@@ -260,7 +258,6 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "the node that it is on is relabelled": move,
         "that is noticed": bench.evicting.look,
         "patrol": lambda: patrolling(state, STEPS),
-        "drift": lambda: stepwise(DriftWatch(state).look(STEP_CLASSES), STEPS),
         "it is deleted": lambda: bench.placed(gone=True),
     }
     for name, activity in activities.items():

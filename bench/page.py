@@ -19,7 +19,6 @@ from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
@@ -81,7 +80,6 @@ async def _measure(state: ClusterState, reader: PodReader) -> Sequence[Sequence[
     explain = Explain(state, question, reader, lambda: None)
     shown = Shown(
         state,
-        DriftWatch(state),
         Watch(state),
         RecentCalls(Metrics()),
         explain,

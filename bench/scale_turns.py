@@ -21,12 +21,10 @@ from bench.hostile_pods import PREFERRED, PRIORITY, REQUIRED, alike, hostile_pod
 from bench.turns import Turns, patrolling, stepwise
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.collecting import Collector, keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.history import History
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
@@ -314,9 +312,6 @@ _CLUSTERS: Final[dict[Callable[[], ClusterState], dict[str, Callable[[Bench], Ac
         ),
         "large: audit": lambda bench: lambda: stepwise(audit(bench.state), STEPS),
         "large: patrol": lambda bench: lambda: patrolling(bench.state, STEPS),
-        "large: drift": lambda bench: (
-            lambda: stepwise(DriftWatch(bench.state).look(STEP_CLASSES), STEPS)
-        ),
     },
     _small_cluster: {
         "terms: 64 pods of 4,096 are placed": lambda bench: bench.watching(PODS, _hostile("ADDED")),

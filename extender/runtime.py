@@ -16,13 +16,11 @@ from typing import Any, Final, NoReturn
 import uvloop
 
 from extender import __version__
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
 from extender.config import Config, Mode, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
-from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
@@ -147,7 +145,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
-        found, drift = _look_after_state(context, parts)
+        found = _look_after_state(context, parts)
         _look_after_annotations(context, parts)
         helpers = build_helpers(context)
         if helpers.nomination is not None:
@@ -171,7 +169,6 @@ async def running(config: Config) -> AsyncIterator[Running]:
         status = partial(_status, context, calls, callbacks_url=listening.url, started=time())
         shown = Shown(
             state,
-            drift,
             found,
             RecentCalls(metrics),
             build_explain(context),
@@ -202,17 +199,16 @@ def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics
         metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
 
 
-def _look_after_state(context: Context, parts: AsyncExitStack) -> tuple[Watch, DriftWatch]:
-    """Run what keeps the state true and tidy; return what finds broken rules, and drift."""
+def _look_after_state(context: Context, parts: AsyncExitStack) -> Watch:
+    """Run what keeps the state true and tidy; return what finds broken rules."""
     state, metrics, unsynced = context.state, context.metrics, context.unsynced
-    found, drift = Watch(state), DriftWatch(state)
+    found = Watch(state)
     _keep_running("audit", keep_auditing(state, metrics), parts)
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
     patrol = keep_patrolling(state, metrics, INTER_POD_AFFINITY, unsynced, watch=found)
     _keep_running("patrol", patrol, parts)
-    _keep_running("drift", keep_watching_drift(drift, metrics, unsynced), parts)
-    return found, drift
+    return found
 
 
 def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:

@@ -1,4 +1,4 @@
-"""The command serve: settings from four places, then the whole program."""
+"""The command serve: settings from three places, then the whole program."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ modes:
            differed is counted and logged
   The scheduler needs the configuration for the same mode; scheduler-config/ has one for each.
 
-precedence: flags, then environment variables, then the file, then defaults.
-  Each flag with a value has a variable: --ops-port is AFFINITY_EXTENDER_OPS_PORT, -v is
-  AFFINITY_EXTENDER_V. AFFINITY_EXTENDER_CLUSTER lists files the way PATH lists directories.
+precedence: flags, then the file, then defaults.
   The file has more settings than there are flags: docs/reference/configuration.md describes all
   of them. --write-config-to - prints the configuration that they add up to, with every default;
   a running program shows it at /configz.
@@ -75,7 +73,7 @@ def add_to(commands: Commands) -> None:
     groups = {name: serve.add_argument_group(name) for name in _names(OPTIONS)}
     for option in OPTIONS:
         # -v as in Kubernetes, which takes --v as well.
-        names = [f"-{option.flag}"] * (len(option.flag) == 1) + [f"--{option.flag}"]
+        names = dict.fromkeys((option.spelled, f"--{option.flag}"))
         added = groups[option.group].add_argument(
             *names,
             dest=option.dest,
@@ -109,9 +107,8 @@ def _names(options: Iterable[Option]) -> Iterable[str]:
 def _serve(flags: argparse.Namespace) -> int:
     from extender import config, files, logs  # noqa: PLC0415 - help comes at once
 
-    loaded = config.load(flags, os.environ, files.read_text)
-    for warning in config.unknown_variables(os.environ):
-        complain(f"warning: {warning}")
+    config.refuse_variables(os.environ)
+    loaded = config.load(flags, files.read_text)
     if flags.validate_only:
         from extender import validating  # noqa: PLC0415 - brings TLS and the cluster along
 

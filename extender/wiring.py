@@ -102,11 +102,8 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     clock = context.clocks.clock
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
-    shadow = (
-        ShadowDifferences(state, metrics, filter_plugins(config))
-        if config.mode is Mode.SHADOW
-        else None
-    )
+    shadowing = config.mode is Mode.SHADOW
+    shadow = ShadowDifferences(metrics, filter_plugins(config)) if shadowing else None
     requests = Requests(state, metrics, pods, context.warm_up, context.unsynced)
     priorities = Priorities(
         requests,
@@ -315,7 +312,7 @@ def build_ops(
         configuration=effective(config),
         readiness=readiness,
         metrics=metrics,
-        domains=Domains(state, shown.drift, unready, turns),
+        domains=Domains(state, unready, turns),
         explain=shown.explain,
         hosts=config.serving.allowed_hosts,
     )

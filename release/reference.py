@@ -30,9 +30,9 @@ _MADE: Final = "<!-- Written by `make reference`; change the source that it name
 
 _CONFIGURATION: Final = (
     "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
-    "the file that `serve --config` reads, with its type, its default, and its flag and "
-    "environment variable if it has them. Flags win over environment variables, these over the "
-    "file, the file over the defaults; `serve --write-config-to -` prints what they add up to. "
+    "the file that `serve --config` reads, with its type, its default, and its flag if it "
+    "has one. Flags win over the file, the file over the defaults; `serve --write-config-to -` "
+    "prints what they add up to. "
     "With any mistake the program does not start; `serve --validate-only` reports all of them.\n"
 )
 _COMMAND_LINE: Final = (
@@ -74,7 +74,7 @@ def configuration() -> str:
             intro = _prose(type(value).__doc__ or "")
             blocks.append(f"\n## `{field.encode_name}`\n\n{intro}\n")
             if field.encode_name in options:
-                blocks.append(f"\n- {_also(options[field.encode_name])}\n")
+                blocks.append(f"\n- `{options[field.encode_name].spelled}`\n")
             for inner in _fields(type(value)):
                 path = f"{field.encode_name}.{inner.encode_name}"
                 text = said[type(value).__name__, inner.name]
@@ -173,13 +173,8 @@ def _said_of_fields(source: str) -> dict[tuple[str, str], str]:
 
 
 def _entry(path: str, field: inspect.Field, text: str, option: Option | None) -> str:
-    also = "" if option is None else f"; {_also(option)}"
+    also = "" if option is None else f"; `{option.spelled}`"
     return f"\n### `{path}`\n\n{_prose(text)}\n\n- {_type(field.type)}; {_default(field)}{also}\n"
-
-
-def _also(option: Option) -> str:
-    dashes = "-" if len(option.flag) == 1 else "--"
-    return f"`{dashes}{option.flag}`, `{option.variable}`"
 
 
 def _type(kind: inspect.Type) -> str:

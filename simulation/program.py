@@ -11,11 +11,9 @@ from typing import Any, Final
 
 from kubernetes_asyncio.client import Configuration
 
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.controllers.context import Clocks
-from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
@@ -175,13 +173,11 @@ class Incarnation:
     def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:
         stale_after = self._config.client_connection.stale_after_seconds
         freshness = Freshness(lambda: source.picture.silent_for, stale_after, self.state, VITAL)
-        drift = DriftWatch(self.state)
         return [
             freshness.run(),
             keep_auditing(self.state, metrics),
             keep_expiring(self.state, now),
             keep_patrolling(self.state, metrics, INTER_POD_AFFINITY, self._unsynced),
-            keep_watching_drift(drift, metrics, self._unsynced),
         ]
 
 

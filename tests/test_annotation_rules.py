@@ -63,7 +63,7 @@ async def serving(
         "clusterFiles": [str(cluster)],
         "serving": {"port": 0, "opsPort": 0},
     }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     async with running(loaded) as program, ClientSession() as session:
         yield program, session
 

@@ -222,19 +222,25 @@ def test_a_place_that_cannot_be_written(
     assert served == []
 
 
-def test_the_environment_is_read(
+@pytest.mark.parametrize("more", [(), ("--mode", "replace"), ("--validate-only",)])
+def test_a_variable_that_was_a_setting_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     served: list[config.Config],
     capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
 ) -> None:
-    monkeypatch.setenv("AFFINITY_EXTENDER_OPS_PORT", "5")
-    monkeypatch.setenv("AFFINITY_EXTENDER_OPSPORT", "6")
-    assert cli.main(["serve"]) == 0
-    assert served[0].serving.ops_port == 5
+    monkeypatch.setenv("AFFINITY_EXTENDER_MODE", "replace")
+    assert cli.main(["serve", *more]) == 2
+    assert served == []
     assert capsys.readouterr().err == (
-        "affinity-extender: warning: AFFINITY_EXTENDER_OPSPORT is no setting, did you mean "
-        "AFFINITY_EXTENDER_OPS_PORT?\n"
+        "affinity-extender: AFFINITY_EXTENDER_MODE: this variable is no longer read; "
+        "give --mode, or mode in the configuration file; see affinity-extender serve --help\n"
     )
+
+
+def test_other_commands_do_not_mind_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFFINITY_EXTENDER_MODE", "replace")
+    assert cli.main(["version"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Idle connections, however many, take neither callbacks nor probes down."""
+"""Connections that wait, however many, take neither callbacks nor probes down."""
 
 from __future__ import annotations
 
@@ -80,6 +80,27 @@ async def test_with_few_files_left_callbacks_and_probes_are_answered() -> None:
         await process.communicate()
 
 
+async def test_hundreds_of_unfinished_questions_keep_no_probe_out() -> None:
+    """Most are refused for their number at once, and linger while their bodies may still come."""
+    half = (
+        b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 100000\r\n\r\n{"
+    )
+    opened: list[asyncio.StreamWriter] = []
+    async with running(configuration()) as program, asyncio.timeout(WAIT):
+        try:
+            for number in range(600):
+                opened.append((await asyncio.open_connection(*place(program.ops_url)))[1])
+                opened[-1].write(half)
+                if number % 15 == 14:
+                    path = ("livez", "readyz", "metrics")[number // 15 % 3]
+                    assert (await get(f"{program.ops_url}/{path}"))[0] == 200
+        finally:
+            for writer in opened:
+                writer.close()
+            await asyncio.gather(*(one.wait_closed() for one in opened), return_exceptions=True)
+
+
 @pytest.mark.parametrize("files", [6, 8, 10, 100])
 async def test_too_few_files_for_anything_are_said_in_one_line(files: int) -> None:
     process = await asyncio.create_subprocess_exec(
@@ -120,11 +141,11 @@ async def test_over_tls_a_client_is_known_by_its_name(
     ca.configure_trust(client)
     ca.issue_cert(name).configure_cert(client)
     settings = configuration(
-        MODE="replace",
-        CONFIG=str(tmp_path / "config.yaml"),
-        TLS_CERT_FILE=str(tmp_path / "tls.crt"),
-        TLS_PRIVATE_KEY_FILE=str(tmp_path / "tls.key"),
-        CLIENT_CA_FILE=str(tmp_path / "ca.crt"),
+        mode="replace",
+        config=str(tmp_path / "config.yaml"),
+        tls_cert_file=str(tmp_path / "tls.crt"),
+        tls_private_key_file=str(tmp_path / "tls.key"),
+        client_ca_file=str(tmp_path / "ca.crt"),
     )
     async with running(settings) as program, aiohttp.ClientSession() as session:
         url = f"{program.callbacks_url}/filter"

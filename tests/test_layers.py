@@ -21,10 +21,10 @@ ARROWS = [
     pytest.param(LAYERS, "cluster/state.py", "extender.verbs.plugins", id="the cluster on rules"),
     pytest.param(LAYERS, "verbs/plugins.py", "extender.wire.objects", id="rules on JSON"),
     pytest.param(LAYERS, "wire/objects.py", "extender.metrics", id="JSON on metrics"),
-    pytest.param(LAYERS, "controllers/drift.py", "extender.web.app", id="a controller on HTTP"),
+    pytest.param(LAYERS, "controllers/history.py", "extender.web.app", id="a controller on HTTP"),
     pytest.param(
         LAYERS,
-        "controllers/drift.py",
+        "controllers/history.py",
         "extender.callbacks.binding",
         id="a controller on a callback",
     ),

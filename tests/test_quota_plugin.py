@@ -45,7 +45,7 @@ async def serving(folder: Path, mode: str, **quota_plugin: Any) -> AsyncIterator
         "clusterFiles": [str(cluster)],
         "serving": {"port": 0, "opsPort": 0},
     }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     async with running(loaded) as program:
         yield program
 

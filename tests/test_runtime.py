@@ -28,11 +28,10 @@ WAIT = 60.0
 """Seconds after which a test that waits has failed."""
 
 
-def configuration(**environ: str) -> Any:
-    """Load a configuration from environment variables, on free ports."""
-    variables = {"PORT": "0", "OPS_PORT": "0", "CLUSTER": str(SAMPLES / "cluster.yaml"), **environ}
-    prefixed = {f"AFFINITY_EXTENDER_{name}": value for name, value in variables.items()}
-    return load(Namespace(), prefixed, Path.read_text)
+def configuration(**flags: str | list[str]) -> Any:
+    """Load a configuration from flags, on free ports."""
+    known = {"port": "0", "ops_port": "0", "cluster": [str(SAMPLES / "cluster.yaml")]}
+    return load(Namespace(**known | flags), Path.read_text)
 
 
 async def post(url: str, body: bytes) -> Any:
@@ -57,7 +56,7 @@ async def get(url: str) -> tuple[int, str]:
 
 
 async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
-    async with running(configuration(MODE="replace")) as program:
+    async with running(configuration(mode="replace")) as program:
         question = (SAMPLES / "refused.json").read_bytes()
         answer = await post(f"{program.callbacks_url}/filter", question)
         assert answer["NodeNames"] == []
@@ -66,7 +65,7 @@ async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
 
 @pytest.mark.parametrize("mode", [mode.value for mode in Mode])
 async def test_what_is_proposed_to_be_tried_shows_it_in_every_mode(mode: str) -> None:
-    settings = configuration(MODE=mode)
+    settings = configuration(mode=mode)
     async with running(settings) as program:
         *_, line = announcement(settings, program)
         *_, data, url = shlex.split(line)
@@ -76,7 +75,7 @@ async def test_what_is_proposed_to_be_tried_shows_it_in_every_mode(mode: str) ->
 
 
 async def test_the_operations_port_does_not_follow_the_callbacks_to_another_address() -> None:
-    async with running(configuration(BIND_ADDRESS="127.0.0.2")) as program:
+    async with running(configuration(bind_address="127.0.0.2")) as program:
         assert program.callbacks_url.startswith("http://127.0.0.2:")
         assert program.ops_url.startswith("http://127.0.0.1:")
         assert (await get(f"{program.ops_url}/livez"))[0] == 200
@@ -94,8 +93,8 @@ async def test_gates_hold_for_what_is_read_and_for_what_is_asked(tmp_path: Path)
     cluster.write_text(json.dumps({"kind": "List", "items": things}))
 
     for gates, fitting in (("", ["a", "b"]), ("MatchLabelKeysInPodAffinity=false", [])):
-        settings = {"MODE": "replace", "CLUSTER": str(cluster), "FEATURE_GATES": gates}
-        async with running(configuration(**settings)) as program:
+        settings = configuration(mode="replace", cluster=[str(cluster)], feature_gates=gates)
+        async with running(settings) as program:
             answers = [
                 await post(
                     f"{program.callbacks_url}/filter",
@@ -107,7 +106,7 @@ async def test_gates_hold_for_what_is_read_and_for_what_is_asked(tmp_path: Path)
 
 
 async def test_readiness_fails_first_while_callbacks_go_on() -> None:
-    async with running(configuration(MODE="replace")) as program:
+    async with running(configuration(mode="replace")) as program:
         assert (await get(f"{program.ops_url}/readyz"))[0] == 200
         program.lifecycle.stopping = True
         status, text = await get(f"{program.ops_url}/readyz")
@@ -126,7 +125,7 @@ async def test_readiness_fails_first_while_callbacks_go_on() -> None:
     ],
 )
 async def test_preemption_and_its_budgets_go_with_the_hard_rules(mode: str, status: int) -> None:
-    async with running(configuration(MODE=mode)) as program, aiohttp.ClientSession() as session:
+    async with running(configuration(mode=mode)) as program, aiohttp.ClientSession() as session:
         body = {"Pod": {"metadata": {"name": "new"}}, "NodeNameToMetaVictims": {}}
         async with session.post(f"{program.callbacks_url}/preempt", json=body) as response:
             assert response.status == status
@@ -148,7 +147,7 @@ async def test_metrics_and_page_show_the_cluster() -> None:
 
 async def test_the_page_tells_whether_the_scheduler_calls() -> None:
     async with (
-        running(configuration(MODE="replace")) as program,
+        running(configuration(mode="replace")) as program,
         aiohttp.ClientSession() as session,
     ):
         async with session.post(f"{program.callbacks_url}/filter", data=b"nonsense") as response:
@@ -165,7 +164,7 @@ async def test_an_occupied_port_is_said_in_one_line() -> None:
     async with running(configuration()) as program:
         port = program.callbacks_url.rpartition(":")[2]
         with pytest.raises(ExtenderError, match=f"cannot listen on 127.0.0.1:{port}"):
-            async with running(configuration(PORT=port)):
+            async with running(configuration(port=port)):
                 pass
 
 
@@ -186,7 +185,7 @@ async def test_a_broken_cluster_file_keeps_the_program_from_starting(tmp_path: P
     broken = tmp_path / "cluster.json"
     broken.write_text('{"kind":"List","items":[{"kind":"Pod","metadata":{"name":7}}]}')
     with pytest.raises(ClusterFileError, match=r"cluster.json: object 0 \(Pod\): metadata.name: "):
-        async with running(configuration(CLUSTER=str(broken))):
+        async with running(configuration(cluster=[str(broken)])):
             pass
 
 

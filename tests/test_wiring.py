@@ -41,7 +41,7 @@ def test_arguments_of_inter_pod_affinity(
         "plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"],
         "interPodAffinity": fields,
     }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     of_annotations = NodeAffinityPlugin(of_annotations=True)
     assert score_plugins(loaded) == (expected, of_annotations)
 
@@ -58,7 +58,7 @@ def test_arguments_of_node_affinity() -> None:
         "plugins": ["NodeAffinity"],
         "nodeAffinity": {"addedAffinity": added, "weight": 7},
     }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     plugin, other = score_plugins(loaded)
     assert other == InterPodAffinity(of_annotations=True)
     assert isinstance(plugin, NodeAffinityPlugin)
@@ -75,7 +75,7 @@ def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
         "kind": config.KIND,
         "annotations": {"namespaceSelector": selector},
     }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, {})]}}
     read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), rules)).encode())
     assert (read.pod_class.annotated is None) is (selector is None)

@@ -72,8 +72,7 @@ def _load(paths: Sequence[Path], objects: Objects) -> None:
 
 
 def _named_config(name: str) -> Configured:
-    # The environment is that of whoever looks, not that of the extender.
-    config = load(argparse.Namespace(config=name), {}, read_text)
+    config = load(argparse.Namespace(config=name), read_text)
     return Configured(Place(name, KIND), config)
 
 

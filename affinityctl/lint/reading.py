@@ -21,7 +21,7 @@ from affinityctl.lint.template import (
     TermAt,
 )
 from affinityctl.rollouts import ONE_POD
-from extender.config import Mode
+from extender.config import Mode, Option, once_set_by
 from extender.errors import ObjectError
 from extender.model.labels import Labels
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
@@ -64,7 +64,20 @@ class _Port(msgspec.Struct, rename="camel"):
     container_port: int | None = None
 
 
+class _Variable(msgspec.Struct, rename="camel"):
+    name: object = None
+    value: object = None
+    value_from: object = None
+
+    @property
+    def setting(self) -> Option | None:
+        """Return the setting of the extender that it was once."""
+        value = self.value if self.value_from is None else self.value_from
+        return once_set_by(str(self.name), "" if value is None else str(value))
+
+
 class _Container(msgspec.Struct, rename="camel"):
+    env: list[_Variable] | None = None
     ports: list[_Port] | None = None
     restart_policy: str | None = None
     args: list[object] | None = None
@@ -102,6 +115,17 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
         """Return the mode of an extender that one of its containers is, if a flag sets it."""
         found = (each.mode for each in (*(self.containers or ()), *(self.init_containers or ())))
         return next(filter(None, found), None)
+
+    def variables_not_read(self) -> Iterator[tuple[str, Option]]:
+        """Yield the settings of the extender that are in variables, with the path of each."""
+        for name, containers in (
+            ("containers", self.containers),
+            ("initContainers", self.init_containers),
+        ):
+            for index, container in enumerate(containers or ()):
+                for number, variable in enumerate(container.env or ()):
+                    if (option := variable.setting) is not None:
+                        yield f"{name}[{index}].env[{number}]", option
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""
@@ -234,6 +258,7 @@ class TemplateReader:
             fault,
             annotation,
             found.get(EXCLUSIVE_ANNOTATION),
+            tuple(spec.variables_not_read()),
         )
 
     def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:

@@ -43,6 +43,7 @@ OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *domains.RULES,
     *spreading.RULES,
     *redundancy.RULES,
+    *ours.OF_CONTAINER,
 )
 
 

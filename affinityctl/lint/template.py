@@ -11,6 +11,7 @@ from msgspec import structs
 
 from affinityctl.lint.near import Names, Vocabulary, said
 from affinityctl.rollouts import ONE_POD, Rollout
+from extender.config import Option
 from extender.errors import ObjectError
 from extender.model.labels import Labels, Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
@@ -293,6 +294,8 @@ class Template:
     """The rules in its annotations, or what is wrong with them."""
     exclusive: str | None = None
     """What its annotation about exclusive domains says."""
+    variables_not_read: tuple[tuple[str, Option], ...] = ()
+    """Settings of the extender in environment variables, with their paths below the spec."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -12,7 +12,6 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
 from extender.callbacks.requests import NotReadyError, Requests
 from extender.callbacks.shadow import ShadowDifferences
-from extender.callbacks.template_nodes import judge_templates
 from extender.cluster.counts.nodes import NodeList
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
@@ -126,9 +125,7 @@ class Filters:
             if args.pod.node is not None:
                 # Rules hold while a pod is scheduled only. kube-scheduler 1.37 asks about one whose
                 # resize is deferred (gate InPlacePodVerticalScalingSchedulerPreemption).
-                return self._untold(None, args)
-            if self._requests.are_templates(args):
-                return self._untold(await self._judge_templates(args), args)
+                return write_filter_result(None, args, write_names(None, args), resolvable=False)
             # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
             self._state.note_asked(args.pod.without_annotations, admitted=False)
             in_flight = self._listeners.in_flight
@@ -155,28 +152,6 @@ class Filters:
         """Answer /filter when there is no verdict."""
         self._note_fault(error, seconds)
         return write_filter_error(fault_text(error))
-
-    def _untold(self, verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
-        """Write an answer that nobody else hears of."""
-        names_json = write_names(verdicts, args)
-        return write_filter_result(verdicts, args, names_json, resolvable=self._resolvable)
-
-    async def _judge_templates(self, args: ExtenderArgs) -> FilterResult:
-        """Judge nodes that the cluster does not have; nothing is left of the question."""
-        pod, plugins = args.pod, self._plugins
-        broken = broken_annotation(pod)
-        if broken is not None and plugins:
-            raise broken
-        if self._compares_pods:
-            await self._requests.prepare(pod)
-
-        def judged(asked: NodeList) -> FilterResult:
-            if not self._may_refuse(pod):
-                return FilterResult(asked, ())
-            # Nobody is nominated to a node that there is not.
-            return judge(self._state, pod, asked, plugins, nominated=False)
-
-        return await judge_templates(self._requests, pod, args.nodes or {}, judged)
 
     def _may_refuse(self, pod: Pod) -> bool:
         """Return whether a rule may refuse nodes for a pod; IndeterminateError if unknown."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
@@ -17,8 +16,6 @@ from extender.reading import ApartReader
 from extender.warm_up import WarmUp
 from extender.wire.extender_args import ExtenderArgs, NameLists, open_args, read_envelope
 from extender.wire.objects import PodReader
-
-T = TypeVar("T")
 
 
 class NotReadyError(ExtenderError):
@@ -67,20 +64,6 @@ class Requests:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
         await self.warm_up.prepare(pod)
         self.check_ready()
-
-    async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
-        """Yield what the steps of a prepared question come to, as far as the time allows."""
-        async for each in self.warm_up.in_turns(pod, steps, seconds):
-            yield each
-            self.check_ready()
-
-    def are_templates(self, args: ExtenderArgs) -> bool:
-        """Return whether a request has whole nodes, of which the cluster has none.
-
-        Not those of names that pods are bound to: such a node is there, and the watch is behind.
-        """
-        nodes, number = args.nodes or {}, self.state.nodes.number
-        return bool(nodes) and all(number(name) is None for name in nodes)
 
     def asked(self, args: ExtenderArgs) -> NodeList:
         """Look up the nodes of a request."""

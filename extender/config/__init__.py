@@ -1,11 +1,11 @@
-"""The configuration: defaults, file, environment and flags, decoded strictly into frozen values."""
+"""The configuration: defaults, file and flags, decoded strictly into frozen values."""
 
 from __future__ import annotations
 
 from extender.config.connections import Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
-from extender.config.options import OPTIONS, Option, unknown_variables
+from extender.config.options import OPTIONS, Option, once_set_by, refuse_variables
 from extender.config.schema import API_VERSION, KIND, Config, LogFormat, Mode, Prioritize
 from extender.model.verdict import PluginName
 
@@ -22,8 +22,9 @@ __all__ = [
     "Serving",
     "effective",
     "load",
+    "once_set_by",
     "parse_stream",
     "parse_yaml",
+    "refuse_variables",
     "to_yaml",
-    "unknown_variables",
 ]

@@ -1,4 +1,4 @@
-"""Flags over environment over file over defaults; of quotas, what kube-apiserver's file says."""
+"""Flags over file over defaults; of quotas, what kube-apiserver's file says."""
 
 from __future__ import annotations
 
@@ -29,25 +29,23 @@ _BOOLS = {"true": True, "false": False}
 _ADMISSION_FILE = "crossNamespacePodAffinity.admissionControlConfigFile"
 
 
-def load(
-    flags: argparse.Namespace, environ: Mapping[str, str], read_file: Callable[[Path], str]
-) -> Config:
+def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
     """Put the layers together and check the whole; ConfigError names all faults and their sources.
 
     `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
     """
-    given = [(option, *_value(option, flags, environ)) for option in OPTIONS]
-    names = next(texts for option, texts, _ in given if option.flag == "config")
+    names = _texts(BY_FLAG["config"], flags)
     document = _file(names, read_file)
     found: list[ConfigError] = []
     origins: dict[str, str] = {}
-    for option, texts, source in given:
+    for option in OPTIONS:
+        texts = _texts(option, flags)
         if texts and option.path:
             try:
-                _overlay(document, option, texts, source)
+                _overlay(document, option, texts)
             except ConfigError as error:
                 found.append(error)
-            origins[option.path] = source
+            origins[option.path] = option.spelled
     config, wrong = decode_all(document)
     if config is not None:
         wrong += _beyond_the_schema(config, {error.block for error in wrong})
@@ -69,15 +67,12 @@ def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigEr
     return [error for error in faults(config) if error.block not in broken]
 
 
-def _value(
-    option: Option, flags: argparse.Namespace, environ: Mapping[str, str]
-) -> tuple[list[str], str]:
-    """Return an option's texts and where they come from; the flag wins."""
+def _texts(option: Option, flags: argparse.Namespace) -> list[str]:
+    """Return what a flag was given, nothing if it was not."""
     flag = getattr(flags, option.dest, None)
-    if flag is not None:
-        dashes = "-" if len(option.flag) == 1 else "--"
-        return (list(flag) if option.many else [flag]), dashes + option.flag
-    return option.from_environment(environ), option.variable
+    if flag is None:
+        return []
+    return list(flag) if option.many else [flag]
 
 
 def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
@@ -87,12 +82,12 @@ def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
     return parse(text, names[0])
 
 
-def _overlay(document: Document, option: Option, texts: list[str], source: str) -> None:
+def _overlay(document: Document, option: Option, texts: list[str]) -> None:
     """Write an option's value into the document, over what the file says."""
     for text in texts:
         if not encodable(text):
-            # The bytes of a flag or variable are not decoded before they reach Python.
-            raise ConfigError(source, f"{show(text)} is not UTF-8")
+            # The bytes of a flag are not decoded before they reach Python.
+            raise ConfigError(option.spelled, f"{show(text)} is not UTF-8")
     *blocks, last = option.path.split(".")
     inner: Any = document
     for name in blocks:
@@ -103,7 +98,8 @@ def _overlay(document: Document, option: Option, texts: list[str], source: str) 
             return  # the file is wrong here; decoding says so
     if option is BY_FLAG["feature-gates"]:
         gates = inner.get(last)
-        inner[last] = {**(gates if isinstance(gates, dict) else {}), **_gates(texts[0], source)}
+        written = gates if isinstance(gates, dict) else {}
+        inner[last] = {**written, **_gates(texts[0], option.spelled)}
     else:
         inner[last] = texts if option.many else _typed(texts[0], option.schema_default)
 
@@ -128,7 +124,7 @@ def _gates(text: str, source: str) -> dict[str, bool]:
 
 
 def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "") -> ConfigError:
-    """Add which flag, variable or file set the field that is wrong."""
+    """Add which flag or file set the field that is wrong."""
     kind = UnreadableFileError if isinstance(error, UnreadableFileError) else ConfigError
     for path, source in origins.items():
         if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):

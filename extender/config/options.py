@@ -1,25 +1,22 @@
-"""The settings that also have a flag and an environment variable: one table for all three."""
+"""The settings that also have a flag: one table for both."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
-import os
 import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from extender.config.schema import API_VERSION, KIND, Config
+from extender.errors import ConfigError, ConfigFaultsError
 
-PREFIX = "AFFINITY_EXTENDER_"
+_PREFIX = "AFFINITY_EXTENDER_"
 
-# A Service called affinity-extender makes the kubelet set AFFINITY_EXTENDER_PORT=tcp://10.0.0.1:80,
-# AFFINITY_EXTENDER_SERVICE_HOST and more in the pods of its namespace: not meant for us.
-_SERVICE_LINK_NAME = re.compile(r"(^|_)(SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|SCTP).*|PORT)$")
-_SERVICE_LINK_VALUE = re.compile(r"^(tcp|udp|sctp)://")
-
+# A Service called affinity-extender makes the kubelet set AFFINITY_EXTENDER_PORT=tcp://10.0.0.1:80
+# in the pods of its namespace: not meant for us.
+_SERVICE_LINK = re.compile(r"^(tcp|udp|sctp)://")
 
 GROUPS = {
     "": "configuration",
@@ -33,7 +30,7 @@ GROUPS = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Option:
-    """One setting: `--flag`, AFFINITY_EXTENDER_FLAG, and where it lands in the file."""
+    """One setting: `--flag`, and where it lands in the file."""
 
     flag: str
     """Long name without dashes."""
@@ -48,7 +45,7 @@ class Option:
     """Dotted place in the configuration file; empty for those that only steer loading."""
 
     many: bool = False
-    """May be repeated; the environment variable separates values as PATH does."""
+    """May be repeated."""
 
     unset: str = ""
     """What counts when the schema has no default value, if not none; one line for `--help`."""
@@ -67,9 +64,15 @@ class Option:
         return GROUPS.get(self.path.partition(".")[0], "rules")
 
     @property
-    def variable(self) -> str:
-        """Environment variable."""
-        return PREFIX + self.dest.upper()
+    def spelled(self) -> str:
+        """The flag with its dashes."""
+        return ("-" if len(self.flag) == 1 else "--") + self.flag
+
+    @property
+    def instead_of_variable(self) -> str:
+        """Say where to write what an environment variable said."""
+        field = f", or {self.path} in the configuration file" if self.path else ""
+        return f"this variable is no longer read; give {self.spelled}{field}"
 
     @property
     def default(self) -> str:
@@ -91,13 +94,6 @@ class Option:
         """The values that the schema allows, where it lists them."""
         value = self.schema_default
         return tuple(map(str, type(value))) if isinstance(value, enum.Enum) else ()
-
-    def from_environment(self, environ: Mapping[str, str]) -> list[str]:
-        """Return the values that the environment gives, none when unset or empty."""
-        text = environ.get(self.variable, "")
-        if not text or _SERVICE_LINK_VALUE.match(text):
-            return []
-        return [part for part in text.split(os.pathsep) if part] if self.many else [text]
 
 
 OPTIONS = (
@@ -195,20 +191,27 @@ OPTIONS = (
     ),
 )
 BY_FLAG = {option.flag: option for option in OPTIONS}
+_BY_VARIABLE = {f"{_PREFIX}{option.dest.upper()}": option for option in OPTIONS}
 
 
-def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """Say which variables look like settings of ours and are none, for a warning at the start.
+def once_set_by(variable: str, value: str) -> Option | None:
+    """Return the setting that an environment variable with a value was once; empty ones were none.
 
-    No error, unlike an unknown field in the file: others may set variables in our name, among
-    them the kubelet.
+    Nor were those that the kubelet sets for a Service, or others that begin alike.
     """
-    known = {option.variable.removeprefix(PREFIX) for option in OPTIONS}
-    given = {name.removeprefix(PREFIX) for name in environ if name.startswith(PREFIX)}
-    unknown = sorted(name for name in given - known if not _SERVICE_LINK_NAME.search(name))
-    return [f"{PREFIX}{name} is no setting{_suggestion(name, known)}" for name in unknown]
+    counted = value and not _SERVICE_LINK.match(value)
+    return _BY_VARIABLE.get(variable) if counted else None
 
 
-def _suggestion(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean {PREFIX}{close[0]}?" if close else ""
+def refuse_variables(environ: Mapping[str, str]) -> None:
+    """Raise ConfigError for variables that were settings once, as for an unknown field in the file.
+
+    Without them the program would run in another mode, or serve without TLS.
+    """
+    faults = [
+        ConfigError(name, option.instead_of_variable)
+        for name, value in sorted(environ.items())
+        if (option := once_set_by(name, value)) is not None
+    ]
+    if faults:
+        raise ConfigFaultsError.of(faults)

@@ -98,8 +98,9 @@ class Metrics(ObserverMetrics):
         )
         self.shadow_disagreements = make.counters(
             "shadow_disagreements",
-            "Nodes that the scheduler accepted and the extender would have refused.",
-            *("plugin", "reason", "cause"),
+            "Nodes that the scheduler accepted and the extender would have refused, some of them "
+            "only because its watch was behind the scheduler.",
+            *("plugin", "reason"),
         )
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
@@ -163,10 +164,6 @@ class Metrics(ObserverMetrics):
             "violations",
             "Required terms that placed pods break now, each counted once a topology domain.",
             *("plugin", "rule"),
-        )
-        self.drifted_pods = make.gauges(
-            "drifted_pods",
-            "Placed pods whose rules still have the old value of a label that was edited later.",
         )
         self.broken_annotations = make.gauges(
             "broken_annotations", "Pods with rules in annotations that cannot be read."

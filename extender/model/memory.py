@@ -54,8 +54,6 @@ NAME_LISTS: Final = 32 * MIB
 """Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
 PRECOMPUTED: Final = 16 * MIB
 """Answers to prioritize that are ready, each with the call that it answers."""
-DIFFERENCES: Final = 16 * MIB
-"""Mode `shadow`: verdicts that are looked at a second time."""
 VICTIMS: Final = 4 * MIB
 """Whom preempt has just named."""
 EXPECTED: Final = 8 * MIB

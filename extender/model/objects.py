@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from extender.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
     Affinity,
-    Drift,
     WrittenAffinity,
 )
 from extender.model.quota import Charge
@@ -191,13 +189,6 @@ class PodClass:
                 self.namespace, self.labels, added, size=self.size, of_annotations=True
             )
         return self._by_annotation
-
-    def drift(self) -> Iterator[Drift | None]:
-        """Yield the label keys for which the labels are not those that the rules were made of.
-
-        None after each step that finds nothing: there may be thousands.
-        """
-        return self.written.drift(self.affinity, self.labels)
 
     def relabelled(self, new: PodClass) -> PodClass:
         """Return the class of a pod of this class after an update to the class `new`.

@@ -165,15 +165,6 @@ class Affinity:
 NO_AFFINITY = Affinity()
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """A label key for which the owner's label is no longer what it was when rules were merged."""
-
-    key: str
-    merged: frozenset[str]
-    """What the rule has; nothing where the owner had no such label then."""
-
-
 class WrittenTerm(Struct, frozen=True, gc=False):
     """A term as its manifest has it, label keys not yet merged."""
 
@@ -204,28 +195,6 @@ class WrittenTerm(Struct, frozen=True, gc=False):
         pods = self.term.pods
         narrowed = PodSelector(selector.also(extra), pods.namespaces, pods.namespace_selector)
         return Term(narrowed, self.term.topology_key)
-
-    def drift(self, effective: Term, owner_labels: Labels) -> Iterator[Drift | None]:
-        """Yield what the effective term says of each key if the owner's labels do not, else None.
-
-        None for the term as well, so that whoever goes through thousands of them can pause. One
-        value that was written about a key of an owner without that label is taken for a merged one:
-        what is stored looks the same.
-        """
-        yield None
-        selector = effective.pods.selector
-        if selector.matches_nothing:
-            return
-        # Merging gives one value. Beside it there may be what somebody wrote for the same key.
-        found: dict[tuple[str, Operator], set[str]] = {}
-        for each in selector.requirements:
-            if len(each.values) == 1:
-                found.setdefault((each.key, each.operator), set()).update(each.values)
-        by_key = {of_key: frozenset(values) for of_key, values in found.items()}
-        for key, operator in self.label_keys():
-            merged, value = by_key.get((key, operator), frozenset()), owner_labels.get(key)
-            as_merged = not merged if value is None else value in merged
-            yield None if as_merged else Drift(key, merged)
 
     def label_keys(self) -> Iterator[tuple[str, Operator]]:
         """Yield each label key, with the operator of the requirement that it becomes."""
@@ -290,19 +259,6 @@ class WrittenAffinity:
         creation. A server that does not merge, with the gate off, drops the keys.
         """
         return self.merged(NO_LABELS)
-
-    def drift(self, effective: Affinity, owner_labels: Labels) -> Iterator[Drift | None]:
-        """Yield where the owner's labels have left the effective rules behind, None elsewhere.
-
-        One for each term, and for each of its keys, where any term has keys.
-        """
-        others = (term for term, _ in (*self.preferred, *self.limits))
-        written = (*self.required, *self.required_anti, *others)
-        if any(term.match_label_keys or term.mismatch_label_keys for term in written):
-            weighted = (each.term for each in effective.preferred)
-            terms = (*effective.required, *effective.required_anti, *weighted, *effective.limits)
-            for term, its_effective in zip(written, terms, strict=True):
-                yield from term.drift(its_effective, owner_labels)
 
 
 NO_WRITTEN_AFFINITY = WrittenAffinity()

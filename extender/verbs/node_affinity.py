@@ -34,9 +34,6 @@ class NodeAffinityRule(Rule):
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that match, and the names of those that do not."""
         rule = self.asks_for
-        if asked.template is not None:
-            fits = asked.names and rule.judge(asked.names[0], asked.template)
-            return (asked, ()) if fits else (asked.only(()), asked.names)
         judged = self.state.node_rules.judge(rule)
         if judged.matching == len(self.state.nodes):
             return asked, ()

@@ -48,8 +48,7 @@ class PodRule(Rule):
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that it leaves, and the names of those that it refuses."""
         names = asked.names
-        by_name = self.topology.values_are_names and asked.template is None
-        if self.forbidden and by_name and len(self.domains) <= len(names):
+        if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
             # The short way for hostnames: the domains are the names, so no node is looked up.
             values = self.topology.values
             refused = {values[domain] for domain in self.domains}.intersection(names)
@@ -163,9 +162,6 @@ def united_rules(
     reason = Reason.AFFINITY
     for table, allowed in _affinity(prefilter, met=near is not None and near.attracts):
         yield PodRule(reason, table.topology, allowed, forbidden=False)
-    if near is None and _lacks_key(prefilter, asked):
-        topology = prefilter.affinity[0].topology
-        yield PodRule(reason, topology, (), forbidden=False)
     reason = Reason.ANTI_AFFINITY
     yield from _forbidden(reason, prefilter.anti_affinity, asked)
     if near is not None and near.repelled:
@@ -187,18 +183,8 @@ def _affinity(
     """
     first = met or prefilter.is_first
     for table in prefilter.affinity:
-        # Every domain there is, and one that a template would be the first node of; that leaves out
-        # the nodes without the key, which are in none.
-        yield table, range(len(table.topology.values) + 1) if first else table.counts
-
-
-def _lacks_key(prefilter: PreFilterState, asked: NodeList) -> bool:
-    """Return whether a template lacks a key of required affinity.
-
-    The tables do not tell: of all keys that no node has, one has a table.
-    """
-    labels, terms = asked.template, prefilter.pod_class.affinity.required
-    return labels is not None and any(each.topology_key not in labels for each in terms)
+        # Every domain there is leaves out the nodes without the key, which are in none.
+        yield table, range(len(table.topology.values)) if first else table.counts
 
 
 def _forbidden(reason: Reason, unions: Sequence[DomainUnion], asked: NodeList) -> Iterator[PodRule]:

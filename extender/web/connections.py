@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final, Protocol, cast
 
-from aiohttp import hdrs, web
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.http_exceptions import BadHttpMethod, HttpProcessingError
 from multidict import CIMultiDict
 
@@ -42,9 +43,11 @@ class ConnectionObserver(Protocol):
 class Connections:
     """All connections of a port, from the moment that each was accepted.
 
-    One too many costs the connection that has been silent for longest: first one that never said
-    anything, else one that is between two requests, else one whose client does not go on with
-    its request or with reading its answer: whoever does so on all of them would keep probes out.
+    One too many costs the one that was heard of longest ago, of those that wait for their client.
+    If most have never said anything, it is one of them. Else it is one whose client does not go on
+    with its request, with a body that was refused, or with reading its answer; else one that is
+    between two requests; else one that never said anything. So a flood of connections of one kind
+    closes its own, and a probe, which is new, is answered before its turn to be closed comes.
     When we work on what all have asked, the new one is closed.
     """
 
@@ -89,19 +92,15 @@ class Connections:
         self.observer.connection_closed(self._port, reason)
 
     def _evict(self) -> bool:
-        for connection in self._silent:
-            self._close(connection)
-            return True
-        waiting = None
-        for connection, _ in zip(self._heard, range(MOST.looked_at), strict=False):
-            if connection.is_idle:
-                self._close(connection)
-                return True
-            if waiting is None and connection.waits_for_its_client:
-                waiting = connection
-        if waiting is not None:
-            self._close(waiting)
-        return waiting is not None
+        victim = next(iter(self._silent), None)
+        if len(self._silent) <= len(self._heard):
+            oldest = [*islice(self._heard, MOST.looked_at)]
+            waiting = next((each for each in oldest if each.waits_for_its_client), None)
+            idle = next((each for each in oldest if each.is_idle), None)
+            victim = waiting or idle or victim
+        if victim is not None:
+            self._close(victim)
+        return victim is not None
 
     def _close(self, connection: Connection) -> None:
         self.gone(connection)
@@ -116,7 +115,9 @@ class Connection(web.RequestHandler):
     handshake and `connection_made` after it, without TLS both are one.
     """
 
-    __slots__ = ("_connections", "_header_bytes", "_raw", "_reading", "_refused", "_writing")
+    __slots__ = (
+        *("_body", "_connections", "_header_bytes", "_raw", "_reading", "_refused", "_writing"),
+    )
 
     def __init__(self, manager: web.Server, connections: Connections, log: ServerLog) -> None:
         super().__init__(
@@ -131,6 +132,7 @@ class Connection(web.RequestHandler):
             access_log=None,  # type: ignore[arg-type]  # None is how aiohttp is told to keep none
         )
         self._connections = connections
+        self._body: StreamReader | None = None
         self._raw: asyncio.Transport | None = None
         self._reading: tuple[str, asyncio.TimerHandle] | None = None
         self._writing: asyncio.TimerHandle | None = None
@@ -159,9 +161,12 @@ class Connection(web.RequestHandler):
 
     @property
     def _has_part_of_a_body(self) -> bool:
+        """Whether the body of the last request is not whole, be it answered or not."""
         if self._messages:
-            return not self._messages[-1][1].is_eof()
-        return self._current_request is not None and not self._current_request.content.is_eof()
+            self._body = self._messages[-1][1]
+        elif self._current_request is not None:
+            self._body = self._current_request.content
+        return self._body is not None and not self._body.is_eof()
 
     def accepted(self, transport: asyncio.Transport) -> bool:
         """Take the socket; False when there are too many, and it was closed."""
@@ -184,7 +189,7 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Give everything back."""
-        self._raw = None
+        self._raw = self._body = None
         self._connections.gone(self)
         self._read_by(None, 0)
         self._write_by(None)

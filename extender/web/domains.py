@@ -1,4 +1,4 @@
-"""/domains: which rules placed pods carry, where they hold, and which have been left behind."""
+"""/domains: which rules placed pods carry, and where they hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 
 from aiohttp import web
 
-from extender.cluster.audits.drift import DriftedPods, DriftWatch
 from extender.cluster.audits.overview import (
     amount_in,
     choosing_namespaces,
@@ -44,16 +43,13 @@ Document: TypeAlias = dict[str, Any]
 class Domains:
     """Answers GET /domains from the live state, a page at a time, put together in small slices.
 
-    Without a question: topology keys, terms and drift. `key`: the domains of a topology key. `key`
+    Without a question: topology keys and terms. `key`: the domains of a topology key. `key`
     and `value`: one domain, with the terms carried there. `term`: one term, with its domains. The
     cluster may change between two rows, as it may between two pages.
     """
 
-    def __init__(
-        self, state: ClusterState, drift: DriftWatch, unready: Check, turns: Turns
-    ) -> None:
+    def __init__(self, state: ClusterState, unready: Check, turns: Turns) -> None:
         self._state = state
-        self._drift = drift
         self._unready = unready
         self._turns = turns
 
@@ -82,13 +78,6 @@ class Domains:
         broken = self._state.broken_annotations
         yield "topologies", self._topologies()
         yield "terms", page.of_terms(self._state.existing_terms.after(after), _summary)
-        yield (
-            "drift",
-            {
-                "pods": self._drift.pods,
-                "examples": [_drifted(each) for each in islice(self._drift.known, MOST.examples)],
-            },
-        )
         yield (
             "brokenAnnotations",
             {
@@ -257,11 +246,3 @@ def _amount(existing: ExistingTerm, amount: int) -> Document:
 
 def _some(names: Sequence[str]) -> Document:
     return {"count": len(names), "names": list(names[: MOST.examples])}
-
-
-def _drifted(found: DriftedPods) -> Document:
-    keys = [
-        {"key": each.key, "merged": sorted(each.merged), "label": found.labels.get(each.key)}
-        for each in found.drift
-    ]
-    return {"pod": found.example, "podsAlike": found.pods, "labelKeys": keys}

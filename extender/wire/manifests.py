@@ -249,12 +249,6 @@ class LabelledMetadata(msgspec.Struct):
     labels: dict[str, str] | None = None
 
 
-class LabelledManifest(msgspec.Struct):
-    """A node, of which nothing but labels counts."""
-
-    metadata: LabelledMetadata
-
-
 class NamespaceAnnotations(msgspec.Struct, rename={"revisions": REVISIONS_ANNOTATION}):
     """Annotations of a namespace that are about the rules of its pods."""
 

@@ -17,7 +17,6 @@ from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget, preemptor_in
 from extender.model.exclusive import MOST_LETTERS
 from extender.model.keys import Key, key_of
-from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
@@ -72,7 +71,6 @@ _POD = msgspec.json.Decoder(manifests.PodManifest)
 _NODE_NAME = re.compile(r"[ !#-\[\]-~]+")
 """Answers have it as it is, without a look at what JSON would escape. API servers take less."""
 _NODE = msgspec.json.Decoder(manifests.NodeManifest)
-_LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
 _NAMESPACE = msgspec.json.Decoder(manifests.NamespaceManifest)
 _BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
 _TEXT = msgspec.json.Decoder(str)
@@ -349,11 +347,6 @@ def read_namespace(raw: Json) -> Namespace:
     # Others do not count, as no namespace can be refused for it.
     own = annotations is not None and bytes(annotations.revisions) == _OWN
     return Namespace(metadata.name, {**labels, REVISIONS: OWN} if own else labels)
-
-
-def read_labels(raw: Json, what: str) -> Labels:
-    """Read nothing but the labels of a node; ObjectError names `what` and the field."""
-    return decode(_LABELLED, raw, what).metadata.labels or {}
 
 
 def read_budget(raw: Json) -> PodDisruptionBudget:

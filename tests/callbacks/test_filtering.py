@@ -10,8 +10,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.annotating import REQUIRED, annotated, stored
-from tests.builders import HOST, Pod, model_pod, pod, selector, state_of, term
+from tests.builders import HOST, Pod, model_pod, node, pod, selector, state_of, term
 from tests.serving import APART, NEW, NODES, OLD, WEB, Start, ask, question
+
+OWN = "node(s) didn't match pod anti-affinity rules"
+UNKNOWN = "node(s) unknown to the extender"
 
 
 async def test_filter_refuses_by_the_rules(start: Start) -> None:
@@ -43,6 +46,49 @@ async def test_a_stranger_is_refused_only_to_whoever_asks_about_it(start: Start)
     body = json.dumps(question(APART, "b"), separators=(",", ":")).encode()
     again = json.loads(await (await client.post("/filter", data=body)).read())
     assert again["FailedAndUnresolvableNodes"] == {}
+
+
+@pytest.mark.parametrize(
+    ("incoming", "refused"),
+    [
+        pytest.param(NEW, {}, id="no rule is about the pod"),
+        pytest.param(APART, dict.fromkeys(("new", "ghost"), UNKNOWN) | {"a": OWN}, id="rules"),
+    ],
+)
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(NODES, id="all are known"),
+        pytest.param([node("new", {HOST: "a"})], id="none is known"),
+        pytest.param([node("new", {HOST: "new"}), NODES[1]], id="one of two is known"),
+        pytest.param([node("ghost", {HOST: "ghost"})], id="a pod is bound there"),
+        pytest.param([node("b", {HOST: "a"})], id="other labels than the watch has shown"),
+        pytest.param([], id="no node at all"),
+    ],
+)
+async def test_whole_nodes_are_judged_by_their_names(
+    start: Start,
+    registry: CollectorRegistry,
+    incoming: Pod,
+    refused: dict[str, str],
+    nodes: list[dict[str, Any]],
+) -> None:
+    client = await start(state_of(NODES, [], [OLD, pod("early").on("ghost")]))
+    names = [each["metadata"]["name"] for each in nodes]
+    whole = {"Pod": incoming, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+    fits = [name for name in names if name not in refused]
+    expected = {name: refused[name] for name in names if name in refused}
+    answer = await ask(client, "/filter", whole)
+    assert answer["Nodes"]["items"] == [each for each in nodes if each["metadata"]["name"] in fits]
+    assert (answer["NodeNames"], answer["FailedNodes"], answer["Error"]) == (None, {}, "")
+    assert answer["FailedAndUnresolvableNodes"] == expected
+    named = await ask(client, "/filter", question(incoming, *names))
+    assert (named["NodeNames"], named["FailedAndUnresolvableNodes"]) == (fits, expected)
+    counted = [
+        registry.get_sample_value("affinity_extender_schedule_attempts_total", {"result": result})
+        for result in ("feasible", "unschedulable")
+    ]
+    assert sorted(map(int, filter(None, counted))) == [2], "each question is an attempt"
 
 
 async def test_to_a_pod_that_no_rule_is_about_no_node_is_looked_up(start: Start) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.shadow import (
-    LOG_PAUSE_SECONDS,
-    MOST_OPEN,
-    SETTLE_SECONDS,
-    ShadowDifferences,
-)
+from extender.callbacks.shadow import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
 from extender.model.verdict import Reason
-from extender.verbs.filtering import judge
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
@@ -28,7 +20,6 @@ from tests.answering import Answering
 from tests.builders import (
     HOST,
     crossing,
-    model_node,
     model_pod,
     model_quota,
     node,
@@ -38,11 +29,9 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.ringing import ring
 from tests.verbs.judging import AFFINITY
 
 NAMES = ["a", "b"]
-WAIT = 10.0
 WEB = selector(app="web")
 OLD = pod("old").labels(app="web").on("a")
 NEW = pod("new").labels(app="web")
@@ -61,11 +50,8 @@ class Shadow:
         self.state: ClusterState = state_of([node(name, {HOST: name}) for name in NAMES], [], [OLD])
         self.registry = CollectorRegistry()
         self.now = 0.0
-        self.second_looks: list[Callable[[], None]] = []
         metrics = Metrics(self.registry, "test")
-        disagreements = ShadowDifferences(
-            self.state, metrics, plugins, later=self._later, clock=lambda: self.now
-        )
+        disagreements = ShadowDifferences(metrics, plugins, clock=lambda: self.now)
         pods = PodReader(charges=True)
         self.answers = Answering(
             self.state,
@@ -77,10 +63,6 @@ class Shadow:
             defer=lambda work: work(),
         )
 
-    def _later(self, seconds: float, call: Callable[[], None]) -> None:
-        assert seconds == SETTLE_SECONDS
-        self.second_looks.append(call)
-
     async def filter(self, incoming: Any, names: list[str]) -> Any:
         """Ask as the scheduler does."""
         body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
@@ -91,16 +73,10 @@ class Shadow:
         body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
         return json.loads(await self.answers.prioritize(json.dumps(body).encode()))
 
-    def settle(self) -> None:
-        """Take all second looks that are due."""
-        looks, self.second_looks = self.second_looks, []
-        for look in looks:
-            look()
-
-    def counted(self) -> dict[tuple[str, str], float]:
-        """Return the disagreements that are not 0, by reason and cause."""
+    def counted(self) -> dict[str, float]:
+        """Return the disagreements that are not 0, by reason."""
         return {
-            (sample.labels["reason"], sample.labels["cause"]): sample.value
+            sample.labels["reason"]: sample.value
             for metric in self.registry.collect()
             for sample in metric.samples
             if sample.name == "affinity_extender_shadow_disagreements_total" and sample.value
@@ -144,9 +120,7 @@ async def test_what_differs_is_counted_by_reason(
     shadow: Shadow, caplog: pytest.LogCaptureFixture
 ) -> None:
     await shadow.filter(APART, ["a", "b", "stranger"])
-    assert shadow.counted() == {}, "not before the second look"
-    shadow.settle()
-    assert shadow.counted() == {(OWN_RULE, "rule"): 1, (UNKNOWN, "rule"): 1}
+    assert shadow.counted() == {OWN_RULE: 1, UNKNOWN: 1}
     (line,) = caplog.messages
     assert line == (
         "the scheduler would place default/new where the extender would not: "
@@ -160,8 +134,7 @@ async def test_a_pod_that_its_quota_does_not_allow_differs_on_every_node() -> No
     barred = pod("new").anti_affinity(term(HOST, WEB, namespaceSelector={}))
     answer = await shadow.filter(barred, ["b", "a"])
     assert answer["NodeNames"] == ["b", "a"]
-    shadow.settle()
-    assert shadow.counted() == {(OWN_RULE, "rule"): 1, (Reason.QUOTA.value, "rule"): 1}
+    assert shadow.counted() == {OWN_RULE: 1, Reason.QUOTA.value: 1}
     name = "plugin_execution_duration_seconds_count"
     refused = {"extension_point": "Filter", "status": "UnschedulableAndUnresolvable"}
     assert shadow.seen(name, plugin="CrossNamespacePodAffinity", **refused) == 1
@@ -170,9 +143,8 @@ async def test_a_pod_that_its_quota_does_not_allow_differs_on_every_node() -> No
 
 async def test_agreement_leaves_no_trace(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:
     await shadow.filter(APART, ["b"])
-    assert shadow.second_looks == []
     assert (shadow.counted(), caplog.messages) == ({}, [])
-    zero = shadow.seen("shadow_disagreements_total", plugin=PLUGIN, reason=OWN_RULE, cause="rule")
+    zero = shadow.seen("shadow_disagreements_total", plugin=PLUGIN, reason=OWN_RULE)
     assert zero == 0, "the series is there from the start"
 
 
@@ -184,35 +156,17 @@ async def test_nothing_counts_as_refused(shadow: Shadow) -> None:
     assert shadow.seen("plugin_execution_duration_seconds_count", plugin=PLUGIN, **verdict) == 1
 
 
-async def test_a_blocker_that_is_gone_by_then_was_our_lag(
-    shadow: Shadow, caplog: pytest.LogCaptureFixture
-) -> None:
-    await shadow.filter(APART, ["a"])
-    shadow.state.remove_pod("default/old", "default-old")
-    # The pod itself is placed meanwhile, and is no obstacle to itself.
-    shadow.state.upsert_pod(model_pod(APART.on("a")))
-    shadow.settle()
-    assert shadow.counted() == {(OWN_RULE, "lag"): 1}
-    assert caplog.messages == []
-
-
-async def test_company_that_has_come_by_then_was_our_lag(shadow: Shadow) -> None:
+async def test_company_that_our_watch_has_not_shown_yet_counts(shadow: Shadow) -> None:
+    """The scheduler counts what it has just placed; a difference that comes of that stays."""
     await shadow.filter(NEAR_DB, ["a", "b"])
+    assert shadow.counted() == {NO_COMPANY: 2}
     shadow.state.upsert_pod(model_pod(pod("db").labels(app="db").on("b")))
-    shadow.settle()
-    assert shadow.counted() == {(NO_COMPANY, "lag"): 1, (NO_COMPANY, "rule"): 1}
-
-
-async def test_a_node_that_is_known_by_then_was_our_lag(shadow: Shadow) -> None:
-    await shadow.filter(NEW, ["c"])
-    shadow.state.upsert_node(model_node(node("c")))
-    shadow.settle()
-    assert shadow.counted() == {(UNKNOWN, "lag"): 1}
+    await shadow.filter(NEAR_DB, ["b"])
+    assert shadow.counted() == {NO_COMPANY: 2}
 
 
 async def test_a_line_names_few_nodes(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:
     await shadow.filter(NEW, [f"n{number}" for number in range(9)])
-    shadow.settle()
     assert caplog.messages[0].endswith(f"{UNKNOWN}: n0, n1, n2, n3, n4 and 4 more")
 
 
@@ -221,36 +175,12 @@ async def test_lines_come_no_faster_than_people_read(
 ) -> None:
     for _ in range(3):
         await shadow.filter(APART, ["a"])
-        shadow.settle()
     assert len(caplog.messages) == 1
     shadow.now += LOG_PAUSE_SECONDS
     await shadow.filter(APART, ["a"])
-    shadow.settle()
     assert len(caplog.messages) == 2
     assert caplog.messages[1].endswith("(and 2 times before, not logged)")
-    assert shadow.counted() == {(OWN_RULE, "rule"): 4}, "counted all the same"
-
-
-async def test_what_waits_for_a_second_look_is_bounded(shadow: Shadow) -> None:
-    for _ in range(MOST_OPEN + 3):
-        await shadow.filter(APART, ["a"])
-    assert len(shadow.second_looks) == MOST_OPEN
-    assert shadow.counted() == {(OWN_RULE, "rule"): 3}
-    shadow.settle()
-    await shadow.filter(APART, ["a"])
-    assert len(shadow.second_looks) == 1, "there is room again"
-
-
-async def test_the_second_look_comes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = Metrics()
-    rung = ring(metrics.shadow_disagreements)
-    monkeypatch.setattr("extender.callbacks.shadow.SETTLE_SECONDS", 0.0)
-    state = state_of([node("a", {HOST: "a"})], [], [OLD])
-    incoming = model_pod(APART)
-    verdicts = judge(state, incoming, state.nodes.asked(["a"]), AFFINITY)
-    ShadowDifferences(state, metrics, AFFINITY).note(incoming, verdicts)
-    async with asyncio.timeout(WAIT):
-        await rung.wait()
+    assert shadow.counted() == {OWN_RULE: 4}, "counted all the same"
 
 
 async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
@@ -258,7 +188,7 @@ async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
     answer = await shadow.filter(APART, ["a"])
     assert "pods not synced yet" in answer["Error"]
     assert await shadow.prioritize(APART, ["a"]) == []
-    assert shadow.second_looks == []
+    assert shadow.counted() == {}
 
 
 async def test_a_group_whose_pods_depend_on_each_other_is_not_compared(shadow: Shadow) -> None:
@@ -268,6 +198,5 @@ async def test_a_group_whose_pods_depend_on_each_other_is_not_compared(shadow: S
     for each in (leader, follower):
         shadow.state.upsert_pod(model_pod(each))
     assert (await shadow.filter(follower, NAMES))["NodeNames"] == NAMES
-    shadow.settle()
     assert shadow.counted() == {}
     assert shadow.seen("schedule_attempts_total", result="feasible") == 1

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.drift import KEYS, DriftWatch
 from extender.cluster.audits.overview import (
     amount_in,
     choosing_namespaces,
@@ -18,10 +15,10 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.pod_sets import matched_by
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.pod_affinity import Drift, PodSelector
+from extender.model.pod_affinity import PodSelector
 from extender.model.stepping import at_once
 from tests import strategies
-from tests.builders import model_pod, namespace, node, pod, requirement, selector, state_of, term
+from tests.builders import model_pod, namespace, node, pod, selector, state_of, term
 
 ZONE = "zone"
 NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"}), node("bare")]
@@ -68,61 +65,3 @@ def test_terms_are_numbered_in_the_order_in_which_they_appear() -> None:
     state.remove_pod("default/x", "default-x")
     state.upsert_pod(model_pod(pod("z").anti_affinity(term(ZONE, selector(app="x"))).on("a1")))
     assert [existing.number for existing in state.existing_terms] == [2, 3]
-
-
-def test_drift_of_a_pod_that_is_only_reserved_is_not_told() -> None:
-    state = state_of(NODES, [], [])
-    stored = term(ZONE, selector(version="1"), matchLabelKeys=["version"])
-    waiting = model_pod(pod("w").labels(version="2").anti_affinity(stored))
-    state.reserve(waiting, "a1", deadline=1)
-    watch = DriftWatch(state)
-    assert told(watch) == []
-    state.upsert_pod(model_pod(pod("w").labels(version="2").anti_affinity(stored).on("a1")))
-    assert told(watch) == ["default/w"]
-    assert told(watch) == [], "it is news only once"
-    assert watch.pods == 1
-
-
-@pytest.mark.parametrize(
-    ("terms", "keys"),
-    [
-        pytest.param(600, 10, id="many terms"),
-        pytest.param(1, 6000, id="many label keys in a term"),
-    ],
-)
-def test_drift_of_a_pod_with_very_many_label_keys_is_looked_for_in_steps(
-    terms: int, keys: int
-) -> None:
-    names = [f"key-{number}" for number in range(keys)]
-    stored = [
-        term(ZONE, selector(requirement(names[-1], "In", "1"), app=f"a{n}"), matchLabelKeys=names)
-        for n in range(terms)
-    ]
-    state = state_of(NODES, [], [])
-    for name in ("v", "w", "x"):
-        labels = {"name": name, names[-1]: "1" if name != "w" else "2"}
-        state.upsert_pod(model_pod(pod(name).labels(labels).anti_affinity(*stored).on("a1")))
-    watch = DriftWatch(state)
-    steps = [[each.example for each in step] for step in watch.look(10)]
-    assert [*chain.from_iterable(steps)] == ["default/w"]
-    assert len(steps) >= 3 * 6000 // (10 * KEYS)
-    (drifted,) = watch.known
-    assert drifted.drift == (Drift(names[-1], frozenset(("1",))),)
-
-
-def test_a_pod_that_goes_while_its_label_keys_are_looked_at_has_not_drifted() -> None:
-    names = [f"key-{number}" for number in range(20)]
-    stored = term(ZONE, selector(requirement(names[0], "In", "1")), matchLabelKeys=names)
-    state = state_of(NODES, [], [])
-    state.upsert_pod(model_pod(pod("w").labels({names[0]: "2"}).anti_affinity(stored).on("a1")))
-    watch = DriftWatch(state)
-    looking = watch.look(1)
-    assert [*islice(looking, 3)] == [[], [], []]
-    state.remove_pod("default/w", "default-w")
-    assert [*chain.from_iterable(looking)] == []
-    assert watch.pods == 0
-
-
-def told(watch: DriftWatch) -> list[str]:
-    """Look at all classes, and return what is new."""
-    return [each.example for step in watch.look(1) for each in step]

@@ -49,7 +49,7 @@ def load(files: Mapping[str, str]) -> config.Config:
             raise FileNotFoundError(2, "No such file or directory") from None
 
     flags = argparse.Namespace(config="ours.yaml", admission_control_config_file="etc/a.yaml")
-    return config.load(flags, {}, read)
+    return config.load(flags, read)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ clientConnection: {{}}
 
 def load_text(text: str) -> config.Config:
     flags = argparse.Namespace(config=FILE)
-    return config.load(flags, {}, lambda _: text)
+    return config.load(flags, lambda _: text)
 
 
 def load_fields(fields: dict[str, Any]) -> config.Config:
@@ -66,7 +66,7 @@ def nested(path: str, value: object) -> dict[str, Any]:
 
 
 def test_the_documented_file_holds_the_defaults() -> None:
-    assert load_text(DOCUMENTED) == config.load(argparse.Namespace(), {}, _no_file)
+    assert load_text(DOCUMENTED) == config.load(argparse.Namespace(), _no_file)
 
 
 def _no_file(path: Path) -> str:

@@ -1,9 +1,8 @@
-"""Flags over environment over file over defaults."""
+"""Flags over file over defaults."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 import pytest
@@ -14,56 +13,25 @@ from extender.errors import ConfigError
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 
-def load(
-    flags: dict[str, object] | None = None,
-    environ: dict[str, str] | None = None,
-    file: str | None = None,
-) -> config.Config:
+def load(flags: dict[str, object] | None = None, file: str | None = None) -> config.Config:
     given = dict(flags or {})
     if file is not None:
         given["config"] = "extender.yaml"
-    return config.load(argparse.Namespace(**given), environ or {}, lambda _: HEADER + (file or ""))
+    return config.load(argparse.Namespace(**given), lambda _: HEADER + (file or ""))
 
 
 @pytest.mark.parametrize(
-    ("flags", "environ", "file", "expected"),
+    ("flags", "file", "expected"),
     [
-        pytest.param({}, {}, None, 10280, id="the default"),
-        pytest.param({}, {}, "serving: {port: 1}", 1, id="the file over the default"),
-        pytest.param(
-            {},
-            {"AFFINITY_EXTENDER_PORT": "2"},
-            "serving: {port: 1}",
-            2,
-            id="the environment over the file",
-        ),
-        pytest.param(
-            {"port": "3"},
-            {"AFFINITY_EXTENDER_PORT": "2"},
-            "serving: {port: 1}",
-            3,
-            id="the flag over everything",
-        ),
-        pytest.param(
-            {"port": None}, {"AFFINITY_EXTENDER_PORT": "2"}, None, 2, id="a flag not given is none"
-        ),
-        pytest.param(
-            {}, {"AFFINITY_EXTENDER_PORT": ""}, None, 10280, id="an empty variable is none"
-        ),
-        pytest.param(
-            {},
-            {"AFFINITY_EXTENDER_PORT": "tcp://10.96.0.7:80"},
-            "serving: {port: 1}",
-            1,
-            id="the kubelet's variable for a Service of our name is none",
-        ),
-        pytest.param({"port": "3"}, {}, "serving:", 3, id="a flag over an empty block"),
+        pytest.param({}, None, 10280, id="the default"),
+        pytest.param({}, "serving: {port: 1}", 1, id="the file over the default"),
+        pytest.param({"port": "3"}, "serving: {port: 1}", 3, id="the flag over everything"),
+        pytest.param({"port": None}, "serving: {port: 1}", 1, id="a flag not given is none"),
+        pytest.param({"port": "3"}, "serving:", 3, id="a flag over an empty block"),
     ],
 )
-def test_precedence(
-    flags: dict[str, object], environ: dict[str, str], file: str | None, expected: int
-) -> None:
-    assert load(flags, environ, file).serving.port == expected
+def test_precedence(flags: dict[str, object], file: str | None, expected: int) -> None:
+    assert load(flags, file).serving.port == expected
 
 
 GOOD_VALUES: dict[str, tuple[str, object]] = {
@@ -97,15 +65,12 @@ def find(loaded: config.Config, path: str) -> object:
 
 
 @pytest.mark.parametrize("flag", GOOD_VALUES)
-def test_a_setting_is_the_same_as_flag_and_as_variable(flag: str) -> None:
+def test_a_flag_sets_its_field(flag: str) -> None:
     option = next(one for one in config.OPTIONS if one.flag == flag)
     text, expected = GOOD_VALUES[flag]
     needed: dict[str, object] = dict(NEEDED.get(flag, {}))
-    by_flag = load({**needed, option.dest: text})
-    by_variable = load(needed, {option.variable: text})
     spelled = str(expected) if isinstance(expected, Path) else expected
-    assert find(by_flag, option.path) == find(by_variable, option.path) == spelled
-    assert by_flag == by_variable
+    assert find(load({**needed, option.dest: text}), option.path) == spelled
     assert find(load(), option.path) != spelled, "a default would prove nothing"
 
 
@@ -114,101 +79,69 @@ def test_every_setting_has_been_tried() -> None:
     assert {option.flag for option in config.OPTIONS} == apart | GOOD_VALUES.keys()
 
 
-def test_names_of_the_variables() -> None:
-    assert {option.variable for option in config.OPTIONS} >= {
-        "AFFINITY_EXTENDER_OPS_PORT",
-        "AFFINITY_EXTENDER_TLS_PRIVATE_KEY_FILE",
-        "AFFINITY_EXTENDER_V",
-    }
-
-
 @pytest.mark.parametrize(
-    ("flags", "environ", "file"),
+    ("flags", "file"),
     [
-        pytest.param({"cluster": ["a", "b"]}, {}, None, id="the flag, repeated"),
-        pytest.param(
-            {}, {"AFFINITY_EXTENDER_CLUSTER": f"a{os.pathsep}b"}, None, id="the variable, as PATH"
-        ),
-        pytest.param({}, {}, "clusterFiles: [a, b]", id="the file"),
+        pytest.param({"cluster": ["a", "b"]}, None, id="the flag, repeated"),
+        pytest.param({}, "clusterFiles: [a, b]", id="the file"),
         pytest.param(
             {"cluster": ["a", "b"]},
-            {"AFFINITY_EXTENDER_CLUSTER": "c", "AFFINITY_EXTENDER_KUBECONFIG": "k"},
             "clusterFiles: [d, e, f]",
-            id="the flag instead of the lower layers, not added to them",
+            id="the flag instead of the file, not added to it",
         ),
     ],
 )
-def test_cluster_files(flags: dict[str, object], environ: dict[str, str], file: str | None) -> None:
-    assert load(flags, environ, file).cluster_files == (Path("a"), Path("b"))
-
-
-def test_the_configuration_file_can_come_from_the_environment() -> None:
-    asked = []
-
-    def read(path: Path) -> str:
-        asked.append(path)
-        return HEADER + "mode: replace"
-
-    loaded = config.load(argparse.Namespace(), {"AFFINITY_EXTENDER_CONFIG": "/c"}, read)
-    assert asked == [Path("/c")]
-    assert loaded.mode is config.Mode.REPLACE
+def test_cluster_files(flags: dict[str, object], file: str | None) -> None:
+    assert load(flags, file).cluster_files == (Path("a"), Path("b"))
 
 
 @pytest.mark.parametrize(
-    ("flags", "environ", "file", "expected"),
+    ("flags", "file", "expected"),
     [
         pytest.param(
             {"port": "x"},
-            {},
             None,
             "serving.port: 'x' is not a whole number in 0..65535 (from --port)",
             id="a flag that is no number",
         ),
         pytest.param(
-            {},
-            {"AFFINITY_EXTENDER_PORT": "99999"},
+            {"port": "99999"},
             "serving: {port: 1}",
-            "serving.port: 99999 is not in 0..65535 (from AFFINITY_EXTENDER_PORT)",
-            id="a variable out of range",
+            "serving.port: 99999 is not in 0..65535 (from --port)",
+            id="a flag out of range",
         ),
         pytest.param(
             {"v": "-1"},
-            {},
             None,
             "logging.verbosity: -1 is not in 0..10 (from -v)",
             id="the flag of one letter",
         ),
         pytest.param(
             {"ops_port": "1"},
-            {},
             "serving: {port: true}",
             "extender.yaml: serving.port: true is not a whole number in 0..65535",
             id="a mistake in the file, beside a flag",
         ),
         pytest.param(
             {"port": "1"},
-            {},
             "serving: 5",
             "extender.yaml: serving: 5 is not a mapping of fields",
             id="a flag over a broken block",
         ),
         pytest.param(
             {"cluster": ["a", ""]},
-            {},
             None,
             "clusterFiles[1]: '' is not the name of a file (from --cluster)",
             id="an empty file name",
         ),
         pytest.param(
             {"feature_gates": "PodAffinityNamespaceSelector"},
-            {},
             None,
             "--feature-gates: 'PodAffinityNamespaceSelector' is not NAME=true or NAME=false",
             id="a gate without value",
         ),
         pytest.param(
             {"feature_gates": "Nope=true"},
-            {},
             None,
             "featureGates.Nope: no such field; known: MatchLabelKeysInPodAffinity, "
             "PodAffinityNamespaceSelector (from --feature-gates)",
@@ -217,10 +150,10 @@ def test_the_configuration_file_can_come_from_the_environment() -> None:
     ],
 )
 def test_an_error_says_where_the_value_came_from(
-    flags: dict[str, object], environ: dict[str, str], file: str | None, expected: str
+    flags: dict[str, object], file: str | None, expected: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        load(flags, environ, file)
+        load(flags, file)
     assert str(caught.value) == expected
 
 
@@ -245,7 +178,7 @@ def test_a_file_that_cannot_be_read(error: Exception, expected: str) -> None:
         raise error
 
     with pytest.raises(ConfigError) as caught:
-        config.load(argparse.Namespace(config="c.yaml"), {}, read)
+        config.load(argparse.Namespace(config="c.yaml"), read)
     assert str(caught.value) == expected
 
 
@@ -257,18 +190,35 @@ def test_gates_are_merged_one_by_one() -> None:
     assert load(flags, file=file).feature_gates == load().feature_gates
 
 
-def test_variables_that_are_no_settings() -> None:
-    environ = {
-        "AFFINITY_EXTENDER_OPSPORT": "1",
-        "AFFINITY_EXTENDER_ZZZZZZZZ": "1",
-        "AFFINITY_EXTENDER_OPS_PORT": "1",
-        "AFFINITY_EXTENDER_SERVICE_HOST": "10.0.0.1",
-        "AFFINITY_EXTENDER_SERVICE_PORT_CALLBACKS": "1",
-        "AFFINITY_EXTENDER_PORT_10280_TCP_ADDR": "10.0.0.1",
-        "AFFINITY_EXTENDER_METRICS_PORT": "tcp://10.0.0.1:1",
-        "PATH": "/bin",
-    }
-    assert config.unknown_variables(environ) == [
-        "AFFINITY_EXTENDER_OPSPORT is no setting, did you mean AFFINITY_EXTENDER_OPS_PORT?",
-        "AFFINITY_EXTENDER_ZZZZZZZZ is no setting",
+@pytest.mark.parametrize("option", config.OPTIONS, ids=lambda option: option.flag)
+def test_a_variable_that_was_a_setting_names_what_to_write(option: config.Option) -> None:
+    name = f"AFFINITY_EXTENDER_{option.flag.replace('-', '_').upper()}"
+    with pytest.raises(ConfigError) as caught:
+        config.refuse_variables({name: "x", "PATH": "/bin"})
+    field = f", or {option.path} in the configuration file" if option.path else ""
+    give = f"give {'-' if option.flag == 'v' else '--'}{option.flag}{field}"
+    assert str(caught.value) == f"{name}: this variable is no longer read; {give}"
+
+
+def test_all_variables_that_were_settings_are_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.refuse_variables({"AFFINITY_EXTENDER_V": "1", "AFFINITY_EXTENDER_MODE": "replace"})
+    found = str(caught.value).splitlines()
+    assert [each.partition(":")[0] for each in found] == [
+        "AFFINITY_EXTENDER_MODE",
+        "AFFINITY_EXTENDER_V",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("MODE", "", id="empty, which was no setting either"),
+        pytest.param("PORT", "tcp://10.96.0.7:80", id="the kubelet's, for a Service of our name"),
+        pytest.param("OPS_PORT", "udp://10.96.0.7:80", id="for affinity-extender-ops"),
+        pytest.param("SERVICE_HOST", "10.0.0.1", id="the kubelet's, of a name that was no setting"),
+        pytest.param("IMAGE", "1.0", id="somebody else's"),
+    ],
+)
+def test_other_variables_hinder_nothing(name: str, value: str) -> None:
+    config.refuse_variables({f"AFFINITY_EXTENDER_{name}": value})

@@ -82,7 +82,7 @@ def configurations(draw: st.DrawFn) -> config.Config:
 def test_what_is_written_loads_as_it_was(original: config.Config) -> None:
     text = to_yaml(original)
     flags = argparse.Namespace(config=os.devnull)
-    assert config.load(flags, {}, lambda _: text) == original
+    assert config.load(flags, lambda _: text) == original
 
 
 def test_terms_survive_as_well() -> None:
@@ -116,6 +116,5 @@ def test_no_terms_is_empty() -> None:
 
 def test_unset_names_are_left_out() -> None:
     assert (
-        "tlsCertFile"
-        not in effective(config.load(argparse.Namespace(), {}, Path.read_text))["serving"]
+        "tlsCertFile" not in effective(config.load(argparse.Namespace(), Path.read_text))["serving"]
     )

@@ -54,7 +54,7 @@ async def serving(case: Case, directory: Path, *plugins: str) -> AsyncIterator[C
         "serving": {"port": 0, "opsPort": 0},
     }
     flags = argparse.Namespace(config="config.yaml", cluster=[str(cluster)])
-    loaded = config.load(flags, {}, lambda _: json.dumps(document))
+    loaded = config.load(flags, lambda _: json.dumps(document))
     async with running(loaded) as program, ClientSession(program.callbacks_url) as client:
         yield client
 

@@ -78,8 +78,7 @@ HEALTHY: Mapping[str, str] = {
     f'{BINDS}{{result="unclear"}}': growing(0),
     f"{OURS}_consistency_mismatches_total": growing(0),
     f'{OURS}_violations{{plugin="InterPodAffinity", rule="antiAffinity"}}': steady(0),
-    f'{OURS}_shadow_disagreements_total{{cause="rule", reason="r"}}': growing(0),
-    f'{OURS}_shadow_disagreements_total{{cause="lag", reason="r"}}': growing(3),
+    f'{OURS}_shadow_disagreements_total{{reason="r"}}': growing(0),
     f'{OURS}_evictions_total{{plugin="p", result="evicted"}}': growing(0.1),
     f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(0),
     f'{OURS}_evictions_paused{{instance="a"}}': steady(0),
@@ -152,8 +151,8 @@ FAULTS: list[Any] = [
         ["AffinityExtenderRulesViolated"],
     ),
     (
-        "a rule that is read differently",
-        {f'{OURS}_shadow_disagreements_total{{cause="rule", reason="r"}}': growing(1)},
+        "nodes that would have been refused",
+        {f'{OURS}_shadow_disagreements_total{{reason="r"}}': growing(1)},
         ["AffinityExtenderShadowDisagrees"],
     ),
     (
@@ -209,6 +208,21 @@ CONSEQUENCES = {
 """Alerts about what stops the extender: how bad that is depends on the mode."""
 SEVERITIES = {"shadow": "info", "assist": "warning", "replace": "critical"}
 SCRAPED = f'{CONFIG}{{hash="abc", mode="replace"}}'
+VIOLATED: list[Any] = [
+    (
+        f"{mode}: {rule} rules are broken",
+        {
+            SCRAPED: None,
+            f'{CONFIG}{{hash="abc", mode="{mode}"}}': steady(1),
+            f'{OURS}_violations{{plugin="InterPodAffinity", rule="{rule}"}}': steady(2),
+        },
+        "AffinityExtenderRulesViolated",
+        "warning" if (mode, rule) == ("replace", "antiAffinity") else "info",
+    )
+    for mode in SEVERITIES
+    for rule in ("affinity", "antiAffinity")
+]
+"""A partner that was scaled to 0 breaks affinity, and the API allows that."""
 NO_EXTENDER = {UP: steady(0), BUILD: None, SYNCED_PODS: None, HEARD_PODS: None}
 
 MODES: list[Any] = [
@@ -276,7 +290,7 @@ def test_what_stops_the_extender_is_as_severe_as_its_mode_makes_it(folder: Path)
             f'count by (severity) (ALERTS{{alertname="{alert}", alertstate="firing"}})',
             [f'{{severity="{severity}"}}'],
         )
-        for name, changed, alert, severity in MODES
+        for name, changed, alert, severity in MODES + VIOLATED
     ]
     run_tests(folder, tested)
 
@@ -337,8 +351,8 @@ def test_each_alert_has_a_fault() -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_each_alert_leads_to_its_runbook(name: str) -> None:
     rule = ALERTS[name]
-    by_mode = rule["labels"]["severity"] not in {"critical", "warning"}
-    assert by_mode == (name in CONSEQUENCES)
+    by_mode = ALERTS["AffinityExtenderDown"]["labels"]["severity"]
+    assert (rule["labels"]["severity"] == by_mode) == (name in CONSEQUENCES)
     assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
     assert rule["annotations"]["runbook_url"] == f"docs/monitoring.md#{name.lower()}"
     sections = re.split(r"^### ", (ROOT / "docs" / "monitoring.md").read_text(), flags=re.MULTILINE)

@@ -49,9 +49,9 @@ def test_it_has_every_flag(program: Parser) -> None:
     assert {flag for flag in flags if f"`{flag}`" not in PAGES["command-line.md"]} == set()
 
 
-def test_it_has_every_variable() -> None:
+def test_it_has_the_flag_of_every_field() -> None:
     settings = [option for option in OPTIONS if option.path]
-    absent = [each.flag for each in settings if each.variable not in PAGES["configuration.md"]]
+    absent = [each for each in settings if f"`{each.spelled}`" not in PAGES["configuration.md"]]
     assert absent == []
 
 

@@ -84,7 +84,7 @@ def test_what_is_shipped_starts_and_says_where_it_listens(
     top = parser("affinity-extender", "", "")
     add_to(top.add_subparsers())
     flags: argparse.Namespace = top.parse_args(arguments)
-    loaded = config.load(flags, {}, lambda _: text)
+    loaded = config.load(flags, lambda _: text)
     serving = loaded.serving
     with_certificates = all((serving.tls_cert_file, serving.client_ca_file))
     assert serving.bind_address == ("0.0.0.0" if with_certificates else "127.0.0.1")

@@ -125,10 +125,6 @@ class Extender:
         """Return the processor time that the program has used since it started."""
         return self._process.cpu_seconds()
 
-    async def domains(self, question: str = "") -> Any:
-        """Return what /domains tells of the rules in force."""
-        return await self.page(f"/domains{question}")
-
     async def page(self, path: str) -> Any:
         """Return a JSON page of the operations port."""
         async with self._session.get(f"{self.ops_url}{path}") as answer:

@@ -100,7 +100,7 @@ async def serving(case: Case, folder: Path) -> AsyncIterator[Running]:
         "plugins: [InterPodAffinity, NodeAffinity, CrossNamespacePodAffinity]\n"
         f"clusterFiles: ['{cluster}']\nserving: {{port: 0, opsPort: 0}}\n"
     )
-    async with running(load(Namespace(config=str(config)), {}, Path.read_text)) as program:
+    async with running(load(Namespace(config=str(config)), Path.read_text)) as program:
         yield program
 
 

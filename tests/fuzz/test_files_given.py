@@ -85,7 +85,7 @@ def test_a_cluster_file_is_read_or_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["configuration", "admission"])
 def test_a_configuration_is_read_or_refused(tmp_path: Path, kind: str) -> None:
-    document = config.effective(config.load(Namespace(), {}, Path.read_text))
+    document = config.effective(config.load(Namespace(), Path.read_text))
     document["plugins"] = ["InterPodAffinity", "CrossNamespacePodAffinity"]
     given, admission = tmp_path / "given.yaml", tmp_path / "admission.yaml"
     campaign = Campaign(f"{kind} files")
@@ -104,7 +104,7 @@ def test_a_configuration_is_read_or_refused(tmp_path: Path, kind: str) -> None:
         start = time.monotonic()
         with campaign.telling(content):
             try:
-                config.load(Namespace(config=str(given), **flags), {}, files.read_text)
+                config.load(Namespace(config=str(given), **flags), files.read_text)
             except ExtenderError as error:
                 check(error, given if kind == "configuration" else admission)
             assert time.monotonic() - start < READ_SECONDS

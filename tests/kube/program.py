@@ -33,4 +33,4 @@ def live(rig: Rig, folder: Path, **fields: Any) -> Config:
         "serving": {"port": 0, "opsPort": 0},
         **fields,
     }
-    return config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    return config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))

@@ -41,11 +41,6 @@ async def test_a_label_added_to_a_running_pod_is_not_merged_by_a_restart(
         await until_ready(program)
         assert await refused(program, incoming) == {"a"}
         assert await refused(program, waiting) == {"a", "b"}
-        drift = await until_drift(program)
-    assert drift["pods"] == 1
-    (found,) = drift["examples"]
-    assert found["pod"] == "default/late"
-    assert found["labelKeys"] == [{"key": "version", "merged": [], "label": "1"}]
 
 
 async def test_a_manifest_is_explained_as_it_will_be_once_it_is_created(
@@ -74,17 +69,6 @@ async def until_ready(program: Running) -> None:
     """Return once everything is synced."""
     while program.lifecycle.unsynced() is not None:  # noqa: ASYNC110 - tasks of the program
         await asyncio.sleep(0.01)
-
-
-async def until_drift(program: Running) -> Any:
-    """Return what /domains says of drift, once there is some."""
-    async with ClientSession() as session:
-        while True:
-            async with session.get(f"{program.ops_url}/domains") as response:
-                drift = (await response.json())["drift"]
-            if drift["pods"]:
-                return drift
-            await asyncio.sleep(0.05)  # it is looked for every few seconds
 
 
 async def refused(program: Running, incoming: Any) -> set[str]:

@@ -35,7 +35,7 @@ def replacing(**connection: object) -> Config:
         "plugins": ["InterPodAffinity", "CrossNamespacePodAffinity"],
         "clientConnection": connection,
     }
-    return load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    return load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
 
 
 REPLACE = replacing()

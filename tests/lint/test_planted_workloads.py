@@ -83,6 +83,16 @@ def in_host_network() -> Pod:
     return made
 
 
+MODE = {"name": "AFFINITY_EXTENDER_MODE", "value": "replace"}
+FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
+
+
+def with_variable(variable: Json, containers: str = "containers") -> Pod:
+    made = web()
+    made["spec"][containers] = [{"name": "a"}, {"name": "b", "env": [{"name": "A"}, variable]}]
+    return made
+
+
 def limited(most: int, label_selector: Json) -> Pod:
     at_most = {REQUIRED: [term(ZONE, label_selector, maxMatchingPods=most)]}
     return web().annotated(AFFINITY_ANNOTATION, json.dumps({"podAntiAffinity": at_most}))
@@ -273,6 +283,9 @@ FAULTS: list[Any] = [
             "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
         },
     ),
+    ("variable-not-read", with_variable(MODE)),
+    ("variable-not-read", of("Deployment", with_variable(MODE, "initContainers"))),
+    ("variable-not-read", with_variable({"name": MODE["name"], "valueFrom": FIELD})),
     ("selector-misses-own-pods", of("Deployment", spread(selector(app="shop")), replicas=2)),
     ("selector-misses-own-pods", of("StatefulSet", spread(None), replicas=2)),
     (
@@ -518,6 +531,12 @@ FINE = [
         id="keys that the API server has merged",
     ),
     pytest.param(web().phase("Failed").anti_affinity(term(HOST)), id="a pod that has ended"),
+    pytest.param(with_variable({"name": "MODE", "value": "replace"}), id="a variable of its own"),
+    pytest.param(with_variable({"name": MODE["name"]}), id="an empty variable"),
+    pytest.param(
+        with_variable({"name": "AFFINITY_EXTENDER_PORT", "value": "tcp://10.0.0.1:80"}),
+        id="a variable as the kubelet sets it for a Service",
+    ),
 ]
 
 
@@ -745,3 +764,12 @@ def test_where_all_pods_are_known_the_rule_about_pods_says_it() -> None:
 def test_another_pod_of_the_group_may_meet_both() -> None:
     driver = pod("driver").labels(app="web", tier="cache").on("n0")
     assert found(linted(*CLUSTER, POLICY, driver, BY_ZONE.affinity(NEAR_CACHE))) == []
+
+
+@pytest.mark.parametrize("containers", ["containers", "initContainers"])
+def test_a_variable_that_is_not_read_is_found_where_it_is(containers: str) -> None:
+    (finding,) = linted(of("Deployment", with_variable(MODE, containers))).findings
+    assert finding.path == f"spec.template.spec.{containers}[1].env[1]"
+    assert finding.message == (
+        "this variable is no longer read; give --mode, or mode in the configuration file"
+    )

@@ -10,7 +10,6 @@ from typing import Any
 from aiohttp import web
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
@@ -44,7 +43,6 @@ def shown(
     state = state or ClusterState(annotations=EVERYTHING)
     known = Shown(
         state,
-        DriftWatch(state),
         Watch(state),
         RecentCalls(metrics or Metrics()),
         explaining(state),
@@ -67,7 +65,7 @@ def app_of(
         configuration=configuration or {},
         readiness=readiness or {},
         metrics=metrics or Metrics(),
-        domains=Domains(seen.state, seen.drift, seen.unready, seen.explain.turns),
+        domains=Domains(seen.state, seen.unready, seen.explain.turns),
         explain=seen.explain,
     )
     Pages(seen, readiness or {}).add_to(app)

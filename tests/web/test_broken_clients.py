@@ -90,10 +90,9 @@ class Server:
 @asynccontextmanager
 async def serving(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Server]:
     """Serve the sample cluster; what was logged until then is forgotten."""
-    settings = {"PORT": "0", "OPS_PORT": "0", "CLUSTER": str(SAMPLES / "cluster.yaml")}
-    environ = {f"AFFINITY_EXTENDER_{key}": value for key, value in settings.items()}
-    environ["AFFINITY_EXTENDER_MODE"] = "replace"
-    async with running(load(Namespace(), environ, Path.read_text)) as program:
+    cluster = [str(SAMPLES / "cluster.yaml")]
+    flags = Namespace(port="0", ops_port="0", cluster=cluster, mode="replace")
+    async with running(load(flags, Path.read_text)) as program:
         caplog.clear()
         yield Server(URL(program.callbacks_url), URL(program.ops_url))
 

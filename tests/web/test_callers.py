@@ -36,7 +36,7 @@ async def serving(folder: Path) -> AsyncIterator[Asked]:
     """Serve the sample, also as ops.example.com."""
     file = folder / "config.yaml"
     file.write_text(f"{HEADER}serving: {{allowedHosts: [Ops.example.com]}}\n")
-    async with running(configuration(MODE="replace", CONFIG=str(file))) as program:
+    async with running(configuration(mode="replace", config=str(file))) as program:
         yield Asked(program.callbacks_url, program.ops_url)
 
 

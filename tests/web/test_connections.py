@@ -144,12 +144,16 @@ async def serving(
         await release.wait()
         return web.Response()
 
+    async def refuse(_: web.Request) -> web.Response:
+        return web.Response(status=429)
+
     async def big(_: web.Request) -> web.Response:
         return web.Response(body=bytes(64 << 20))
 
     app = web.Application()
     app.router.add_route("*", "/", answer)
     app.router.add_get("/wait", wait)
+    app.router.add_post("/refuse", refuse)
     app.router.add_get("/big", big)
     runner = web.AppRunner(app, shutdown_timeout=SHORT)
     await runner.setup()
@@ -370,6 +374,38 @@ def test_clients_that_keep_us_waiting_keep_nobody_out(
             assert await call == b"200"
             for client in (called, *slow):
                 await client.close()
+
+    run(scenario)
+
+
+HALF = POST + b"\r\n{"
+FLOODS = {
+    "nothing": b"",
+    "half a body": HALF,
+    "half a body that is refused": HALF.replace(b"POST /", b"POST /refuse"),
+    "a whole request": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+"""What each of hundreds of connections says before it waits."""
+
+
+@pytest.mark.parametrize("floods", [*((name,) for name in FLOODS), tuple(FLOODS)], ids=str)
+def test_hundreds_of_connections_keep_no_probe_out(
+    run: Callable[..., None], floods: tuple[str, ...]
+) -> None:
+    async def scenario() -> None:
+        opened: list[Client] = []
+        async with serving(number=32) as server:
+            try:
+                for number in range(600):
+                    opened.append(await server.connect())
+                    opened[-1].say(FLOODS[floods[number % len(floods)]])
+                    if number % 15 == 14:
+                        opened.append(await server.connect())
+                        assert await opened[-1].get() == b"200"
+            finally:
+                for client in opened:
+                    await client.close()
+            assert server.seen.closed.keys() == {"evicted"}
 
     run(scenario)
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.domains import Domains
@@ -50,13 +49,11 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
     """Serve /domains of a cluster; what comes back asks it."""
 
     async def serving(state: ClusterState, unready: str | None = None) -> Ask:
-        watch = DriftWatch(state)
-        assert list(watch.look(100))
         app: web.Application = ops_app(
             configuration={},
             readiness={},
             metrics=Metrics(),
-            domains=Domains(state, watch, lambda: unready, Turns()),
+            domains=Domains(state, lambda: unready, Turns()),
             explain=explaining(state),
         )
         client = await aiohttp_client(app)
@@ -111,7 +108,6 @@ NEAR = {
                     PREFERRED | {"weight": 14, "domainsWithOwners": 1},
                     NEAR | {"owners": 0, "domainsWithOwners": 0},
                 ],
-                "drift": {"pods": 0, "examples": []},
                 "brokenAnnotations": {"pods": 0, "examples": []},
                 "ignoredAnnotations": {"pods": 0, "namespaces": []},
                 "next": None,
@@ -337,25 +333,3 @@ async def test_a_page_of_many_hostnames_stays_readable(
     assert answer["next"] == f"/domains?key={HOST}&after=n0099"
     (zone,) = (await asking(f"/domains?key={ZONE}"))["domains"]
     assert zone["nodes"] == {"count": 5000, "names": [f"n000{n}" for n in range(10)]}
-
-
-async def test_drift_is_shown(ask: Callable[..., Awaitable[Ask]]) -> None:
-    stored = term(ZONE, selector(app="web", version="1"), **KEYS)
-    edited = [pod(f"w{n}").labels(version="2").anti_affinity(stored).on("a1") for n in range(2)]
-    removed = pod("w9").anti_affinity(stored).on("b1")
-    asking = await ask(state_of(NODES, [], [*edited, removed]))
-    assert (await asking("/domains"))["drift"] == {
-        "pods": 3,
-        "examples": [
-            {
-                "pod": "default/w0",
-                "podsAlike": 2,
-                "labelKeys": [{"key": "version", "merged": ["1"], "label": "2"}],
-            },
-            {
-                "pod": "default/w9",
-                "podsAlike": 1,
-                "labelKeys": [{"key": "version", "merged": ["1"], "label": None}],
-            },
-        ],
-    }

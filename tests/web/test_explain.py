@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.reading import APART_BYTES
@@ -69,7 +68,7 @@ def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
             configuration={},
             readiness={},
             metrics=Metrics(),
-            domains=Domains(state, DriftWatch(state), lambda: unready, Turns()),
+            domains=Domains(state, lambda: unready, Turns()),
             explain=explaining(state, unready, pods=pods),
         )
         return await aiohttp_client(app)

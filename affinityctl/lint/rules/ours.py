@@ -1,4 +1,4 @@
-"""What is valid in the extender's own file, and still hurts; rights: enough, and no more."""
+"""The extender's own file, where it is valid and still hurts; its container; its rights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.rights import Granted, Rights
+from affinityctl.lint.template import Template
 from extender.config import Config, Mode
 from extender.config.checks import is_loopback
 
@@ -68,6 +69,23 @@ OF_CONFIG: Final = (
         "Important pods wait behind less important ones.",
         "Leave preemption.enabled at true.",
         _no_preemption,
+    ),
+)
+
+
+def _not_read(template: Template) -> Iterator[Spot]:
+    for path, option in template.variables_not_read:
+        yield Spot(f"{template.owner.path}.{path}", option.instead_of_variable)
+
+
+OF_CONTAINER: Final = (
+    Rule(
+        "variable-not-read",
+        Level.ERROR,
+        "A container sets an environment variable that the extender no longer reads.",
+        "The extender does not start with it.",
+        "Give the flag, or the field of the configuration file, that the finding names.",
+        _not_read,
     ),
 )
 

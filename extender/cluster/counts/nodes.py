@@ -52,11 +52,6 @@ class NodeList:
                 self._numbers = picker(self.names)(self._known)
         return self._numbers
 
-    @property
-    def template(self) -> Labels | None:
-        """Return the labels of the one node asked about, if the cluster has no such node."""
-        return None
-
     def domains(self, topology: Topology) -> Sequence[int]:
         """Return the nodes' domains of a topology, by position in names."""
         return picker(self.numbers)(topology.domain_of)
@@ -78,32 +73,6 @@ class NodeList:
         if self._numbers is not None:
             some._among = self._numbers, hits
         return some
-
-
-class TemplateNode(NodeList):
-    """The question about one node that the cluster does not have, as its labels describe it.
-
-    It has no number. Nothing is entered anywhere, so nothing is left of it.
-    """
-
-    __slots__ = ("_labels",)
-
-    def __init__(self, name: str, labels: Labels) -> None:
-        super().__init__((name,), (), {}, -1, ())
-        self._labels = labels
-
-    @property
-    def template(self) -> Labels:
-        """Return its labels."""
-        return self._labels
-
-    def domains(self, topology: Topology) -> Sequence[int]:
-        """Return the domain of a topology that it would be in."""
-        return [topology.domain_for(self._labels.get(topology.key))]
-
-    def only(self, names: Sequence[str]) -> NodeList:
-        """Return the same question, or the one about no node."""
-        return self if names else super().only(names)
 
 
 class Nodes:

@@ -80,13 +80,6 @@ class Topology:
         """Return the number of a domain, NO_DOMAIN when no node is in it."""
         return self._numbers.get(value, NO_DOMAIN)
 
-    def domain_for(self, value: str | None) -> int:
-        """Return the domain that a node with a label value would be in, of None in none.
-
-        One that no node has would be the next, whatever numbers are free: no table has an entry.
-        """
-        return NO_DOMAIN if value is None else self._numbers.get(value, len(self.values))
-
     def is_alone(self, node: int) -> bool:
         """Return whether a node is in a domain that has no other node."""
         domain = self.domain_of[node]

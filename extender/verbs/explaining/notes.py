@@ -9,8 +9,9 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.exclusive import unwritten
-from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND
-from extender.model.objects import Pod, PodClass
+from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
+from extender.model.objects import Pod
+from extender.model.pod_affinity import WrittenTerm
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
@@ -52,7 +53,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
 
 
 def noting(state: ClusterState, explanation: Explanation) -> Generator[None, None, list[Note]]:
-    """Return the same in steps: a pod may have label keys by the thousand."""
+    """Return the same in steps: a pod may have terms by the thousand."""
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(state, explanation),
@@ -66,9 +67,10 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
         *_preempted(explanation),
         *_beyond(explanation),
     ]
-    for note in _written(own):
-        if note is not None:
-            found.append(note)
+    written = own.written
+    every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
+    for term in every:
+        found += _written(term, own.labels)
         yield
     return found
 
@@ -284,34 +286,24 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
         )
 
 
-def _written(own: PodClass) -> Iterator[Note | None]:
-    """Remark on what is written in a way that does not do what it seems to; None in between."""
-    written = own.written
-    every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
-    for each in every:
-        keys = (*each.match_label_keys, *each.mismatch_label_keys)
-        if keys and each.term.pods.selector.matches_nothing:
-            yield Note(
-                "labelKeysWithoutSelector",
-                f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
-                "and no labelSelector: the API server refuses such a pod",
-            )
-            continue
-        absent = [key for key in keys if key not in own.labels]
-        if absent:
-            yield Note(
-                "labelKeyAbsent",
-                f"the term on {short(each.term.topology_key)} has the label "
-                f"{plural_of('key', absent)} {some(absent, len(absent))}, and the pod has no such "
-                "label: the term is about pods with any value",
-            )
-    for drift in own.drift():
-        if drift is None:
-            yield None
-            continue
-        rules = some(sorted(drift.merged), len(drift.merged)) or "none"
-        changed = f"the label {drift.key} was changed after the pod was created"
-        yield Note("labelChanged", f"{changed}; its rules go on with {rules}")
+def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
+    """Remark on a term that is written in a way that does not do what it seems to."""
+    keys = (*each.match_label_keys, *each.mismatch_label_keys)
+    if keys and each.term.pods.selector.matches_nothing:
+        yield Note(
+            "labelKeysWithoutSelector",
+            f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
+            "and no labelSelector: the API server refuses such a pod",
+        )
+        return
+    absent = [key for key in keys if key not in labels]
+    if absent:
+        yield Note(
+            "labelKeyAbsent",
+            f"the term on {short(each.term.topology_key)} has the label "
+            f"{plural_of('key', absent)} {some(absent, len(absent))}, and the pod has no such "
+            "label: the term is about pods with any value",
+        )
 
 
 def _beyond(explanation: Explanation) -> Iterator[Note]:

@@ -125,12 +125,8 @@ def _tiles(page: Overview) -> Html:
     if shown.eviction is not None:
         breaking = len(shown.eviction.broken)
         tiles.append(_tile("/page/violations", breaking, "pods break a rule as they run"))
-    for number, what in (
-        (shown.drift.pods, "pods whose labels were edited after their rules were merged"),
-        (len(shown.state.broken_annotations), "pods with a broken annotation"),
-    ):
-        if number:
-            tiles.append(_tile("/page/domains", number, what, bad=True))
+    if number := len(shown.state.broken_annotations):
+        tiles.append(_tile("/page/domains", number, "pods with a broken annotation", bad=True))
     return element("ul", *tiles, class_="tiles", aria_label="In numbers")
 
 

@@ -11,7 +11,6 @@ from time import monotonic
 from typing import Final, NoReturn
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
@@ -115,7 +114,6 @@ class Shown:
     """Whatever pages show parts of."""
 
     state: ClusterState
-    drift: DriftWatch
     watch: Watch
     recent: RecentCalls
     explain: Explain
