@@ -298,14 +298,13 @@ class _Bound:
     def may_gain(self, pods: Alike, places: Iterable[str], margin: int) -> list[tuple[int, Pod]]:
         """Return the pods to which one of some places may be worth more, by the margin."""
         best: dict[Domains, int] = {}
-        for name in places:
-            at = self._at[name]
+        # Nodes come and go between two steps.
+        for at in (self._at[name] for name in places if name in self._at):
             kind, each = self._kinds[at], self._worth[at]
             if best.get(kind, -UNBOUNDED) < each:
                 best[kind] = each
         if len(best) * len(pods) > MOST_COMPARED:
             return [(UNBOUNDED, each) for each in pods.values()]
-        # Nodes come and go between two steps.
         gains = [
             (self._gain(self._at[name], best), each)
             for name, each in pods.items()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import extender.verbs.repair
 from extender.cluster.counts.pod_sets import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.stepping import at_once
@@ -22,6 +25,7 @@ from tests.builders import (
     ZONE,
     Json,
     Pod,
+    model_node,
     model_pod,
     namespace,
     node,
@@ -272,3 +276,35 @@ def test_moves_come_to_an_end(pods: list[Json]) -> None:
         moved = {**raw, "spec": {**raw["spec"], "nodeName": found[0].target}}
         state.upsert_pod(model_pod(moved))
     pytest.fail("still moving")
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_whatever_joins_leaves_or_moves_between_two_steps_the_search_goes_on(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KeyError would end the whole round, and with every step that has such luck the next one."""
+    monkeypatch.setattr(extender.verbs.repair, "TAKERS_AT_ONCE", 1)
+    monkeypatch.setattr(extender.verbs.repair, "NODES_AT_ONCE", 1)
+    chance = Random(seed)
+    placed = [spread(f"p{number}", chance.choice(NAMES)) for number in range(6)]
+    state = state_of(NODES, [namespace("default")], placed)
+    chooser, made = Chooser(state, AFFINITY), count()
+
+    def happens() -> None:
+        name, lot = chance.choice(NAMES), chance.randrange(6)
+        if lot == 0:
+            state.remove_node(name)
+        elif lot == 1:
+            state.upsert_node(model_node(at(name)))
+        elif lot == 2:
+            state.upsert_pod(model_pod(spread(f"p{next(made)}", name)))
+        elif lot > 3:
+            state.upsert_node(model_node(at(f"{chance.choice('abc')}{next(made)}")))
+        elif state.pods:
+            gone = state.pods[chance.choice(sorted(state.pods))]
+            state.remove_pod(gone.key, gone.uid)
+
+    for each in list(state.placed_classes):
+        for found in improvements(state, chooser, each, 1):
+            if found is None and chance.random() < 0.6:
+                happens()
