@@ -146,6 +146,21 @@ class Pod(dict[str, Any]):
         metadata["ownerReferences"] = [owner_reference(owner)]
         return changed
 
+    def restarts(self, policy: str) -> Pod:
+        """Return the pod with a restartPolicy."""
+        changed, inner = self._changed("spec")
+        inner["restartPolicy"] = policy
+        return changed
+
+    def ready(self, *, yes: bool = True) -> Pod:
+        """Return the pod as its kubelet has it once it is ready, or is not any more."""
+        changed, inner = self._changed("status")
+        inner["conditions"] = [
+            {"type": "ContainersReady", "status": "True"},
+            {"type": "Ready", "status": "True" if yes else "False"},
+        ]
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")
@@ -349,7 +364,9 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
     """Read a pod as the extender does, with its owner and all that may be asked of its rules."""
-    reader = PodReader(gates=gates, charges=True, node_affinity=True, owners=True)
+    reader = PodReader(
+        gates=gates, charges=True, node_affinity=True, owners=True, requirements=True
+    )
     return reader.read(json.dumps(raw).encode())
 
 

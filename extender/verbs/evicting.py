@@ -16,7 +16,7 @@ from extender.model.execution import SYSTEM_CRITICAL, Execution, ExecutionRule, 
 from extender.model.keys import Key, namespace_of
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
-from extender.model.workload import DAEMON_SET, STATIC
+from extender.model.workload import DAEMON_SET, JOB, STATIC
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 
 MOST_NAMED: Final = 10
@@ -182,6 +182,8 @@ def kept(pod: Pod) -> tuple[Outcome, str]:
         return Outcome.NO_CONTROLLER, ""
     if pod.spec.owner.kind == STATIC:
         return Outcome.STATIC_POD, ""
+    if pod.spec.requirements.runs_once and pod.spec.owner.kind != JOB:
+        return Outcome.NO_CONTROLLER, "its restartPolicy is not Always, and it is of no Job"
     why = spared(pod)
     return (Outcome.GOES, "") if why is None else (Outcome.SPARED, why)
 

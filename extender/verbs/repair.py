@@ -27,7 +27,7 @@ from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import HARD
 from extender.model.objects import Pod
-from extender.model.workload import JOB
+from extender.model.workload import REPLACING
 from extender.verbs.evicting import Outcome, kept
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 from extender.verbs.plugins import Plugins
@@ -186,8 +186,10 @@ def stays(pod: Pod) -> str | None:
     outcome, why = kept(pod)
     if outcome is not Outcome.GOES:
         return why or outcome.words
-    if pod.spec.owner is not None and pod.spec.owner.kind == JOB:
-        return "it belongs to a Job, whose work would be lost"
+    if pod.spec.requirements.runs_once:
+        return "its restartPolicy is not Always, and what it has done would be lost"
+    if pod.spec.owner is not None and pod.spec.owner.kind not in REPLACING:
+        return f"it belongs to a {pod.spec.owner.kind}, which may not replace it"
     held = [each for each in pod.spec.requirements.unmodelled if each in HARD]
     return f"its {held[0]} may hold it where it is" if held else None
 

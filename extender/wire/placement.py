@@ -85,7 +85,7 @@ Fields: TypeAlias = Mapping[str, msgspec.Raw]
 VolumesReader: TypeAlias = Callable[[Sequence[Fields]], PodVolumes]
 """Reads the volumes of a pod; ObjectError names the field that is broken."""
 _Key: TypeAlias = tuple[
-    bytes, str, tuple[str, ...], PodVolumes | None, str | None, tuple[str, ...], bytes
+    bytes, str, tuple[str, ...], PodVolumes | None, str | None, tuple[str, ...], bytes, bool
 ]
 
 
@@ -130,7 +130,11 @@ class RequirementsReader:
         gates = (
             tuple(each.name or "" for each in spec.schedulingGates) if spec.schedulingGates else ()
         )
-        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, gates, spread)
+        runs_once = spec.restartPolicy not in {None, "", ALWAYS}
+        key = (
+            *(tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, gates, spread),
+            runs_once,
+        )
         known = self._known.peek(key)
         if known is None:
             size = decoded_size(tolerations) + len(scheduler) + decoded_size(spread)
@@ -144,6 +148,7 @@ class RequirementsReader:
                 keep,
                 gates,
                 spread=hard,
+                runs_once=runs_once,
                 size=size,
             )
             self._known.put(key, known, size)

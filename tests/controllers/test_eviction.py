@@ -71,6 +71,28 @@ async def test_a_dry_run_does_all_but_evict() -> None:
 
 
 @pytest.mark.parametrize(
+    ("owner", "policy", "goes"),
+    [
+        ("Job/once", "Never", True),
+        ("Job/once", "OnFailure", True),
+        ("Workflow/steps", "Never", False),
+        ("Workflow/steps", "OnFailure", False),
+        ("CloneSet/web", "Always", True),
+        ("Database/own", "Always", True),
+    ],
+)
+async def test_a_pod_that_runs_once_goes_only_if_its_job_runs_it_again(
+    owner: str, policy: str, *, goes: bool
+) -> None:
+    rig = with_disks()
+    rig.place(ON_SSD.restarts(policy), "a", owner=owner)
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    assert bool(rig.mover.evicted) is goes
+    assert rig.outcomes() == ({} if goes else {"disk": "noController"})
+
+
+@pytest.mark.parametrize(
     ("owner", "outcome"),
     [("", "noController"), ("Node/a", "staticPod")],
     ids=["a pod without a controller", "a static pod"],

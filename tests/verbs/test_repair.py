@@ -135,6 +135,29 @@ def test_who_moves(pods: Sequence[Json], expected: dict[str, str]) -> None:
     assert moves(pods, [at("a1"), at("a2"), at("b1"), at("c1")]) == expected
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+@pytest.mark.parametrize(
+    ("kind", "makes_another"),
+    [
+        ("ReplicaSet", True),
+        ("StatefulSet", True),
+        ("ReplicationController", True),
+        ("Job", False),
+        ("Workflow", False),
+        ("DaemonSet", False),
+        ("Node", False),
+        ("", False),
+    ],
+)
+def test_only_pods_that_run_on_and_are_replaced_move(
+    kind: str, policy: str, *, makes_another: bool
+) -> None:
+    """Whatever else owns them: the work of a step of a workflow is lost like that of a Job's."""
+    raw = pod("1").labels(app="web").avoids(100, term(ZONE, WEB)).restarts(policy).on("a1")
+    pods = [raw.owned_by(f"{kind}/it") if kind else raw, web("2").on("a1")]
+    assert bool(moves(pods, [at("a1"), at("b1")])) is (makes_another and policy == "Always")
+
+
 def test_a_gain_below_the_margin_moves_nobody() -> None:
     pods = [spread("1", "a1"), spread("2", "a1")]
     assert moves(pods, margin=100) != {}
