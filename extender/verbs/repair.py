@@ -80,7 +80,9 @@ def improvements(
     chooser: Chooser,
     placed: PlacedClass,
     margin: int,
+    *,
     known: Callable[[], int] = lambda: -UNBOUNDED,
+    may_move: Callable[[Pod], bool] = lambda _: True,
 ) -> Iterator[Improvement | None]:
     """Yield what a pod would gain on each node where those of a class sit worse than they have to.
 
@@ -88,7 +90,7 @@ def improvements(
     a class on one node are alike, save for their preferred node affinity. Who cannot gain more than
     is `known` by then is not looked at.
     """
-    for pods in (yield from _alike(state, placed)):
+    for pods in (yield from _alike(state, placed, may_move)):
         yield None
         for bound, pod in (yield from _suspects(state, chooser, pods, margin)):
             if bound <= known():
@@ -98,7 +100,11 @@ def improvements(
 
 
 def best_improvement(
-    state: ClusterState, chooser: Chooser, placed: PlacedClass, margin: int
+    state: ClusterState,
+    chooser: Chooser,
+    placed: PlacedClass,
+    margin: int,
+    may_move: Callable[[Pod], bool] = lambda _: True,
 ) -> Iterator[Improvement | None]:
     """Yield, last, what a pod of a class would gain that gains the most; None for each turn before.
 
@@ -109,7 +115,7 @@ def best_improvement(
     def known() -> int:
         return -UNBOUNDED if best is None else best.own
 
-    for found in improvements(state, chooser, placed, margin, known):
+    for found in improvements(state, chooser, placed, margin, known=known, may_move=may_move):
         if found is not None and (best is None or found.rank > best.rank):
             best = found
         yield None
@@ -201,7 +207,9 @@ Alike: TypeAlias = Mapping[str, Pod]
 """Pods with the same preferences, one for each node."""
 
 
-def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, list[Alike]]:
+def _alike(
+    state: ClusterState, placed: PlacedClass, may_move: Callable[[Pod], bool]
+) -> Generator[None, None, list[Alike]]:
     """Return the pods of a class that prefer anything and may be moved; O(pods on their nodes).
 
     In steps of a few nodes; what weighing them needs is counted.
@@ -215,7 +223,7 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, li
                 continue
             asks = state.in_force(pod).node_affinity
             prefers_nodes = asks is not None and any(asks.preferred_rules)
-            if (terms or prefers_nodes) and stays(pod) is None:
+            if (terms or prefers_nodes) and stays(pod) is None and may_move(pod):
                 found.setdefault(asks if prefers_nodes else None, {})[name] = pod
         if count % NODES_AT_ONCE == 0:
             yield

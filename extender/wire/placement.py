@@ -52,6 +52,7 @@ CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
 """Those that are read."""
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
+_READY = b'"Ready"'
 
 _COST = re.compile(rb'"(?P<value>0|-[0-9]{1,20}|[1-9][0-9]{0,19})"')
 _INT32 = 1 << 31
@@ -312,6 +313,14 @@ def recorded_rules(conditions: bytes) -> str:
         if each.type == RULES_AT_PLACEMENT:
             return each.message or "" if each.status == "True" else ""
     return ""
+
+
+def is_ready(conditions: bytes) -> bool:
+    """Return whether the condition Ready is true."""
+    if _READY not in conditions:
+        return False
+    found = decode(_CONDITIONS, conditions, "status.conditions") or ()
+    return any(each.type == "Ready" and each.status == "True" for each in found)
 
 
 def preemption_message(conditions: bytes) -> str | None:

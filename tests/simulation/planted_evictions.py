@@ -11,14 +11,11 @@ import extender.controllers.eviction.record
 import extender.verbs.evicting
 import extender.wiring
 from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import EvictionLimits, Mover
-from extender.controllers.eviction.owner_locks import (
-    CircuitBreaker,
-    OwnerLocks,
-    Pauses,
-    RateLimiter,
-)
+from extender.controllers.eviction.limits import CircuitBreaker, Pauses, RateLimiter
+from extender.controllers.eviction.moves import Moves
+from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.record import BrokenRules
+from extender.controllers.eviction.turns import Notes
 from extender.controllers.last_look import LastLook, Looked
 from extender.kube.evictor import ApiEvictor
 from extender.kube.lease import Lease
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _leads_for_ever(patch: Patch) -> None:
-    async def confirm(self: Lease, _: int) -> bool:
+    async def confirm(self: Lease) -> bool:
         return self._valid_until > 0.0
 
     patch.setattr(Lease, "leads", property(lambda self: self._valid_until > 0.0))
@@ -46,7 +43,7 @@ def _leads_for_ever(patch: Patch) -> None:
 
 
 def _confirms_nothing(patch: Patch) -> None:
-    async def confirm(self: Lease, _: int) -> bool:
+    async def confirm(self: Lease) -> bool:
         return self.leads
 
     patch.setattr(Lease, "confirm", confirm)
@@ -63,7 +60,7 @@ def _deletes(patch: Patch) -> None:
 
 
 def _limits_each_replica(patch: Patch) -> None:
-    patch.setattr(Mover, "inherit", lambda *_: None)
+    patch.setattr(Notes, "learn", lambda *_, **__: None)
 
 
 def _counts_what_is_sure(patch: Patch) -> None:
@@ -90,7 +87,7 @@ def _looks_once(patch: Patch) -> None:
 
 
 def _moves_all_of_an_owner(patch: Patch) -> None:
-    patch.setattr(OwnerLocks, "busy", lambda *_: False)
+    patch.setattr(Moves, "refusal", lambda *_: None)
 
 
 def _limits(patch: Patch, change: Callable[[int, float, float, bool], EvictionLimits]) -> None:
