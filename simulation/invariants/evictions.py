@@ -20,6 +20,7 @@ from simulation.evicting_plan import Evicting
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.known import Knowledge, Replica, mirror, truth
+from simulation.invariants.missing import Missing
 from simulation.invariants.owners import Owners, owner_of
 from simulation.invariants.rooms import Rooms
 from simulation.invariants.writers import is_extender
@@ -64,6 +65,7 @@ class EvictionJudge:
         self._times: deque[float] = deque()
         self._owners = Owners(store, clock)
         self.rooms = Rooms(store, clock)
+        self.missing = Missing(store, clock, behind)
         self._holder: str | None = None
 
     @property
@@ -104,7 +106,12 @@ class EvictionJudge:
         if self._clock() - float(made) > WAITED_SECONDS:
             self.counts["late"] += 1
             self._owners.begin(pod, by, late=True)
+            self.missing.forget(pod)
             return None
+        old = change.old or pod
+        for name, about in self.missing.faults(pod, old):
+            self._break(name, f"{change.key}: {about}", change.key)
+        self.missing.begin(pod, old)
         return by
 
     def _break(self, name: str, about: str, *words: str) -> None:
@@ -156,6 +163,7 @@ class Evictions(EvictionJudge):
         if self.broken:
             raise self.broken[0]
         now = self._clock()
+        self.missing.look()
         for replica in self._living():
             known = self._knowledge.setdefault(replica.name, Knowledge(now - 1.0))
             if replica.awake:

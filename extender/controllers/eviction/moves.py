@@ -91,6 +91,8 @@ class Move:
     ended: Callable[[Move, End], None]
     landed: Callable[[Move], bool]
     """Whether the successor, once it is ready, sits as well as it was to."""
+    carried_out: bool = False
+    """Whether the API server has said so; else the watch has to show it."""
     gone_at: float | None = None
     placed_at: float | None = None
     ready_at: float | None = None
@@ -241,6 +243,12 @@ class Moves:
         if self._open.pop(owner, None) is not None and not self._dry_run:
             self._state.end_succession(owner)
 
+    def carry_out(self, owner: Controller) -> None:
+        """Note that the API server has evicted a pod, whatever the watch shows yet."""
+        move = self._open.get(owner)
+        if move is not None:
+            move.carried_out = True
+
     def pause(self, owner: Controller, at_least: float) -> None:
         """Leave the pods of a controller alone for a while: a budget protects them."""
         pause = self._pauses.setdefault(owner, Pause(FIRST_PAUSE_SECONDS))
@@ -276,7 +284,7 @@ class Moves:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None and not pod.status.deleting:
-            if now - move.began >= UNSEEN_SECONDS:
+            if not move.carried_out and now - move.began >= UNSEEN_SECONDS:
                 self.drop(owner)
         elif pod is not None:
             if now - move.began >= READY_SECONDS:

@@ -123,7 +123,7 @@ class Mover:
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
-                kept = await self._ask(pod, record, owner, version)
+                kept = await self._ask(pod, record, target, version)
         finally:
             if kept:
                 self._window.done()
@@ -155,7 +155,7 @@ class Mover:
             return None
         return looked.version
 
-    async def _ask(self, pod: Pod, record: Record, owner: Controller, version: str) -> bool:
+    async def _ask(self, pod: Pod, record: Record, target: str, version: str) -> bool:
         """Have the API server evict a pod; False when that has certainly not happened."""
         try:
             answer = await self._port.evict(
@@ -163,7 +163,7 @@ class Mover:
                 version=version,
                 dry_run=self._dry_run,
                 # It may have to wait until it can be sent.
-                may_go=lambda: self._leadership.leads and self._may_still_go(pod, record),
+                may_go=lambda: self._leadership.leads and self._may_still_go(pod, record, target),
             )
         except ExtenderError as error:
             record.outcome, record.why = Outcome.FAILED, str(error)
@@ -172,15 +172,24 @@ class Mover:
             record.pause.begin(self._clock())
             # Without a clear no it may have been done, or be done in a while.
             return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
-        return self._take_over(pod, record, owner, answer)
+        return self._take_over(pod, record, answer)
 
-    def _may_still_go(self, pod: Pod, record: Record) -> bool:
-        known = self._state.pod(pod.key, pod.uid)
-        return known is not None and not is_only_replica(self._state, known) and self._still(record)
+    def _may_still_go(self, pod: Pod, record: Record, target: str) -> bool:
+        """Return whether a pod has to go, and may, by what has passed since it was looked at."""
+        known, choose = self._state.pod(pod.key, pod.uid), self._chooser.choose
+        return (
+            known is not None
+            and not is_only_replica(self._state, known)
+            and self._still(record)
+            and choose(known, avoid=(), placements=(), among=[target]) is not None
+        )
 
-    def _take_over(self, pod: Pod, record: Record, owner: Controller, answer: Eviction) -> bool:
+    def _take_over(self, pod: Pod, record: Record, answer: Eviction) -> bool:
         """Note what the API server has said; return whether it has evicted, or would have."""
         record.why = answer.why
+        owner = pod.controller
+        if owner is None:
+            return False
         match answer.became:
             case Evicted.REFUSED:
                 record.outcome = Outcome.BUDGET
@@ -195,6 +204,7 @@ class Mover:
                 return False
             case Evicted.DONE:
                 self._moves.pardon(owner)
+                self._moves.carry_out(owner)
                 record.outcome = Outcome.DRY_RUN if self._dry_run else Outcome.EVICTED
                 record.evicted_at = None if self._dry_run else self._clock()
                 self._recorder.count("dryRun" if self._dry_run else "evicted", pod, record)

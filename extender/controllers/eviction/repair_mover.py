@@ -157,6 +157,8 @@ class RepairMover:
                 return False
             case Evicted.DONE:
                 dry = self._dry_run
+                self._turns.moves.pardon(owner)
+                self._turns.moves.carry_out(owner)
                 known.outcome = Outcome.DRY_RUN if dry else Outcome.EVICTED
                 self._count("dryRun" if dry else "evicted", move, said(move))
                 await self._tell(move)
