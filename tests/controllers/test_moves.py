@@ -12,7 +12,10 @@ from extender.controllers.eviction.moves import (
     PROVEN_SECONDS,
     REPLACED_SECONDS,
 )
+from extender.model.objects import Pod
 from extender.ports import Remark
+from extender.warm_up import WarmUp
+from tests.builders import HOST, selector, term
 from tests.controllers.moving import GRACE, SETTLE, App, Cluster
 
 HOUR = 3600.0
@@ -288,3 +291,51 @@ async def test_pods_of_a_scheduler_that_has_not_asked_for_a_day_stay() -> None:
     it.askers.note("default-scheduler")
     await it.after(60)
     assert it.moved
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_move_that_begins_while_another_is_prepared_is_the_only_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind)
+    before: list[str] = []
+
+    async def prepare(_: WarmUp, pod: Pod) -> None:
+        """Let somebody else begin to move another pod of the controller meanwhile."""
+        other = next(each for each in it.state.pods.values() if each.uid != pod.uid)
+        if not before and other.pod_class.labels["app"] == app.name:
+            before.append(other.uid)
+            assert it.turns.moves.begin(other, "b0", ended=lambda *_: None) is not None
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    await it.after(GRACE + SETTLE + 3)
+    assert before
+    assert it.mover.tried == []
+
+
+@pytest.mark.parametrize("about", ["everybody", "itself"])
+async def test_one_tenant_holds_up_nobody_else(about: str) -> None:
+    """Its successor never gets a node, and its preference is about pods of all namespaces."""
+    it = cluster("preferred", share=1.0)
+    tenant = it.app("tenant", ["a0"] * 3, space="tenants", disks=False, makes=False)
+    if about == "everybody":
+        everybody = term(HOST, selector(), namespaceSelector={})
+        tenant.template = tenant.template.avoids(1, everybody)
+        for name in list(tenant.pods):
+            it._run(tenant, name, "a0", it.now)
+    waits = it._create
+    await it.after(SETTLE + 2)
+    assert it.of(tenant) == 1
+    # A pod that no node takes.
+    tenant.template = tenant.template.requests(cpu="4000")
+    waits(tenant)
+    other = it.app("other", ["a0"] * 3, disks=False)
+    own = it.app("own", ["a0"] * 3, space="tenants", disks=False)
+    await it.after(SETTLE + 5)
+    assert it.of(other) == 1
+    await it.after(REPLACED_SECONDS)
+    assert it.of(own) >= 1
+    await it.after(600)
+    assert it.of(tenant) == 1
+    assert it.ready(other) == it.ready(own) == 3

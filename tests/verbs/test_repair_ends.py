@@ -69,6 +69,7 @@ class App:
     space: str
     wishes: tuple[Wish, ...]
     zone: tuple[int, str] | None
+    annotated: Wish | None
 
 
 class World:
@@ -93,7 +94,11 @@ class World:
         self.rests: dict[Controller, int] = {}
         for app in self.apps.values():
             for _ in range(chance.randint(1, 4)):
-                self._place(self._make(app), chance.choice(sorted(self.labels)))
+                made = self._make(app)
+                if chance.random() < 0.3:
+                    # Its annotation, if it has one, was edited when it had its place.
+                    made = made.with_status(record="")
+                self._place(made, chance.choice(sorted(self.labels)))
 
     def _draw(self, name: str) -> App:
         chance, space = self.chance, self.chance.choice(SPACES)
@@ -107,7 +112,8 @@ class World:
             for _ in range(chance.randint(1, 3))
         )
         zone = (chance.randint(1, 60), chance.choice("xyz")) if chance.random() < 0.3 else None
-        return App(name, space, wishes, zone)
+        more = Wish(-7, ZONE, chance.choice(APPS), (space,)) if chance.random() < 0.3 else None
+        return App(name, space, wishes, zone, more)
 
     def _make(self, app: App) -> ModelPod:
         name = f"{app.name}-{next(self.numbers)}"
@@ -119,17 +125,13 @@ class World:
         if app.zone is not None:
             weight, zone = app.zone
             raw = raw.prefers_nodes(weight, node_term(requirement(ZONE, "In", zone)))
-        if self.chance.random() < 0.2 and app.zone is None:
-            # Part of it is said in an annotation, which was edited since in some cases.
-            extra = term(ZONE, selector(app=self.chance.choice(APPS)))
+        if app.annotated is not None:
+            extra = term(ZONE, selector(app=app.annotated.app))
             weighted = {"weight": 7, "podAffinityTerm": extra}
             raw = Pod(annotated(raw, {"podAntiAffinity": {PREFERRED: [weighted]}}))
         return model_pod(raw)
 
     def _place(self, made: ModelPod, on: str) -> None:
-        if self.chance.random() < 0.3:
-            # Its annotation, if it has one, was edited when it had its place.
-            made = made.with_status(record="")
         self.state.upsert_pod(structs.replace(made, node=on))
 
     def round(self) -> list[tuple[ModelPod, ModelPod]]:
@@ -199,11 +201,8 @@ class World:
 
     def _wishes(self, one: ModelPod, app: App) -> Iterator[Wish]:
         yield from app.wishes
-        annotation = one.pod_class.annotated
-        if annotation is not None and one.pod_class.standing is Standing.WHOLE:
-            (added,) = annotation.added.preferred
-            about = next(each for each in APPS if added.term.pods.selector.matches({"app": each}))
-            yield Wish(-7, ZONE, about, (app.space,))
+        if app.annotated is not None and one.pod_class.standing is Standing.WHOLE:
+            yield app.annotated
 
 
 def check(seed: int) -> int:
