@@ -6,7 +6,8 @@ by an annotation of the Lease, in which hour a scheduler has asked last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import time
 from typing import Final
 
@@ -21,11 +22,15 @@ LATELY_HOURS: Final = 24
 MOST: Final = 64
 """Schedulers that are remembered: profiles, not pods, have such names."""
 
-_HOURS: Final = msgspec.json.Decoder(dict[str, int])
+_HOURS: Final[msgspec.json.Decoder[Mapping[str, int]]] = msgspec.json.Decoder(dict[str, int])
 
 
 class Askers:
-    """The hour, since 1970, in which each scheduler has asked last."""
+    """The hour, since 1970, in which each scheduler has asked last.
+
+    Of two values of a scheduler the later counts, so that replicas with different clocks agree on
+    what is written.
+    """
 
     def __init__(self, epoch: Callable[[], float] = time) -> None:
         self._epoch = epoch
@@ -38,37 +43,26 @@ class Askers:
 
     def note(self, scheduler: str) -> None:
         """Note that a scheduler asks; O(1)."""
-        self._learn(scheduler, self._now)
+        if self._hours.get(scheduler, 0) < self._now:
+            self._merge({scheduler: self._now})
 
     def asks(self, scheduler: str) -> bool:
-        """Return whether a scheduler has asked within the last day."""
-        return self._hours.get(scheduler, -LATELY_HOURS) >= self._now - LATELY_HOURS
+        """Return whether a scheduler has asked within the last day; a clock may be wrong by one."""
+        return abs(self._hours.get(scheduler, 0) - self._now) <= LATELY_HOURS
 
     def learn(self, text: str) -> None:
         """Take over what replicas have written; what none of them has is left alone."""
-        if text == self._read:
-            return
-        self._read = text
-        try:
-            found = decode(_HOURS, text.encode()) if text else {}
-        except ObjectError:
-            return
-        for scheduler, hour in found.items():
-            # A clock that was wrong does not make a scheduler ask for ever.
-            self._learn(scheduler, min(hour, self._now))
+        if text != self._read:
+            self._read = text
+            with suppress(ObjectError):
+                self._merge(decode(_HOURS, text.encode()) if text else {})
 
-    def _learn(self, scheduler: str, hour: int) -> None:
-        known = self._hours.get(scheduler)
-        if known is None and len(self._hours) >= MOST:
-            oldest = min(self._hours, key=self._hours.__getitem__)
-            if self._hours[oldest] >= hour:
-                return
-            del self._hours[oldest]
-        if known is None or known < hour:
-            self._hours[scheduler] = hour
+    def _merge(self, found: Mapping[str, int]) -> None:
+        latest = {name: max(hour, found.get(name, 0)) for name, hour in self._hours.items()}
+        known = sorted(({**found, **latest}).items(), key=lambda each: (-each[1], each[0]))
+        self._hours = dict(known[:MOST])
 
     def written(self) -> str:
-        """Return what is to be written, the same for the same."""
-        lately = self._now - LATELY_HOURS
-        kept = {name: hour for name, hour in sorted(self._hours.items()) if hour >= lately}
-        return msgspec.json.encode(kept).decode()
+        """Return what is to be written, the same for the same; "" for nothing."""
+        hours = dict(sorted(self._hours.items()))
+        return msgspec.json.encode(hours).decode() if hours else ""

@@ -224,7 +224,7 @@ class Evictions(EvictionJudge):
         number = int(annotations.get(ACKNOWLEDGED, "0"))
         if number != self._acknowledged[-1][1]:
             self._acknowledged.append((self._clock(), number))
-        if is_extender(change.by):
+        if leads(change):
             held = bool(change.new["spec"]["holderIdentity"])
             if held and self._holder not in {None, change.by}:
                 self.counts["handovers"] += 1
@@ -247,6 +247,12 @@ class Evictions(EvictionJudge):
         if busy is not None:
             self._break("two pods of an owner", f"{key} while {busy}", key)
         self._owners.begin(pod, by, late=False)
+
+
+def leads(change: Change) -> bool:
+    """Tell whether an extender writes of a Lease who leads, and not only a note beside that."""
+    old, new = change.old, change.new
+    return is_extender(change.by) and (old is None or new is None or old["spec"] != new["spec"])
 
 
 def _may_break(change: Change) -> bool:

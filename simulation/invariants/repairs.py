@@ -12,13 +12,12 @@ from typing import Final
 
 from simulation.apiserver.requests import pod_key
 from simulation.apiserver.store import Change, Json, Store
-from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge
+from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge, leads
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.idle import Known
 from simulation.invariants.known import Replica
 from simulation.invariants.owners import owner_of
 from simulation.invariants.worth import Worth, prefers
-from simulation.invariants.writers import is_extender
 from simulation.preferring import STAYS
 from simulation.repairing_plan import Repairing
 
@@ -133,7 +132,7 @@ class Repairs(EvictionJudge):
 
     def _take(self, change: Change) -> None:
         new, old = change.new, change.old
-        if change.resource == "leases" and new is not None and is_extender(change.by):
+        if change.resource == "leases" and new is not None and leads(change):
             self._take_lease(change.by if new["spec"]["holderIdentity"] else None)
         if change.resource != "pods" or new is None:
             return

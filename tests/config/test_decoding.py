@@ -724,5 +724,5 @@ def test_moves_for_preferences_need_the_hints_that_steer_their_successors(
     if fits:
         load_fields(fields)
         return
-    with pytest.raises(ConfigError, match="hints.enabled: preferredDuringExecution"):
+    with pytest.raises(ConfigError, match=r"hints\.enabled: preferredDuringExecution"):
         load_fields(fields)

@@ -62,7 +62,7 @@ class Notes:
         """Return what is to be written; what the leader has done is for the leader alone."""
         self._askers.learn(annotations.get(ASKERS, ""))
         asking = self._askers.written()
-        notes = {} if asking == "{}" else {ASKERS: asking}
+        notes = {ASKERS: asking} if asking else {}
         if leads:
             turns = self._turns
             notes[MOVES] = write_moves(turns.moves.written(turns.window.recent))
