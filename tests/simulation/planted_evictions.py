@@ -13,7 +13,7 @@ import extender.wiring
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.limits import CircuitBreaker, Pauses, RateLimiter
 from extender.controllers.eviction.moves import Moves
-from extender.controllers.eviction.moving import EvictionLimits
+from extender.controllers.eviction.moving import EvictionLimits, Mover
 from extender.controllers.eviction.record import BrokenRules
 from extender.controllers.eviction.turns import Notes
 from extender.controllers.last_look import LastLook, Looked
@@ -130,6 +130,17 @@ def _looks_for_no_node(patch: Patch) -> None:
         return Assessment(Outcome.GOES, first.cause, pod.node)
 
     patch.setattr(extender.controllers.eviction.moving, "second_look", anywhere)
+    patch.setattr(Mover, "_may_still_go", lambda *_: True)
+
+
+def _takes_any_successor_for_ready(patch: Patch) -> None:
+    patch.setattr(Moves, "_is_ready", lambda *_: True)
+    patch.setattr(Moves, "_owes", lambda *_: False)
+
+
+def _moves_the_only_replica(patch: Patch) -> None:
+    for module in (extender.controllers.eviction.moving, extender.verbs.evicting):
+        patch.setattr(module, "is_only_replica", lambda *_: False)
 
 
 def _evicts_both(patch: Patch) -> None:
@@ -146,6 +157,7 @@ def _notices_nothing(patch: Patch) -> None:
 MANY = "too many evictions in a minute"
 TWO = "two pods of an owner"
 TWICE = "two replicas evict"
+MISSING = "another is missing"
 CAUSE = "evicted without a cause"
 EARLY = "evicted within the grace period"
 
@@ -170,13 +182,15 @@ def _evicts_with_unclear_ends(plan: Plan) -> bool:
 EVICTIONS: Mapping[str, Planted] = {
     name: Planted(plant, breaks, _evicts)
     for name, (plant, breaks) in {
-        "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO}),
-        "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO}),
+        "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO, MISSING}),
+        "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO, MISSING}),
         "deletes instead of evicting": (_deletes, {"evicted without a mark"}),
-        "limits each replica by itself": (_limits_each_replica, {MANY}),
+        "limits each replica by itself": (_limits_each_replica, {MANY, MISSING}),
         "counts no eviction": (_counts_nothing, {MANY}),
         "does not look again": (_looks_once, {CAUSE, EARLY}),
-        "moves all pods of an owner": (_moves_all_of_an_owner, {TWO}),
+        "moves all pods of an owner": (_moves_all_of_an_owner, {TWO, MISSING}),
+        "takes any successor for ready": (_takes_any_successor_for_ready, {MISSING}),
+        "moves the only replica": (_moves_the_only_replica, {"the only replica"}),
         "waits for no grace period": (_waits_for_nothing, {EARLY}),
         "never pauses": (_never_pauses, {"evicted while paused"}),
         "evicts pods of nobody": (_takes_anybody_for_an_owner, {"evicted without a controller"}),
@@ -186,7 +200,7 @@ EVICTIONS: Mapping[str, Planted] = {
     }.items()
 } | {
     "counts only what is sure": Planted(
-        _counts_what_is_sure, {MANY, TWO}, _evicts_with_unclear_ends
+        _counts_what_is_sure, {MANY, TWO, MISSING}, _evicts_with_unclear_ends
     ),
     "never runs dry": Planted(_never_runs_dry, {"evicted in a dry run"}, _evicts_in_a_dry_run),
 }

@@ -62,6 +62,10 @@ def _sees_nobody_leave(patch: Patch) -> None:
     _refuses_all_but(patch, Outcome.OWNER_BUSY)
 
 
+def _forgets_with_the_lead(patch: Patch) -> None:
+    patch.setattr(Moves, "inherit", lambda *_: None)
+
+
 def _takes_no_turn(patch: Patch) -> None:
     patch.setattr(RateLimiter, "take", lambda _: None)
 
@@ -111,6 +115,7 @@ RESTED = "moved before it rested"
 SETTLED = "moved before it settled"
 TWO = "two pods of an owner"
 TWICE = "two replicas evict"
+MISSING = "another is missing"
 HOURLY = "too many moves in an hour"
 MANY = "too many evictions in a minute"
 
@@ -133,15 +138,18 @@ REPAIRS: Mapping[str, Planted] = {
         "keeps what it knew without the lead": Planted(
             _keeps_what_it_knew_without_the_lead, {SETTLED}
         ),
-        "takes no lock of an owner": Planted(_takes_no_lock, {TWO, RESTED}),
-        "sees nobody leave or wait": Planted(_sees_nobody_leave, {TWO}),
+        "takes no lock of an owner": Planted(_takes_no_lock, {TWO, RESTED, MISSING}),
+        "sees nobody leave or wait": Planted(_sees_nobody_leave, {TWO, MISSING}),
+        "forgets all with the lead": Planted(
+            _forgets_with_the_lead, {HOURLY, RESTED, MISSING}, _counts_hours
+        ),
         "takes no turn": Planted(_takes_no_turn, {MANY}, _has_few_turns),
         "counts no moves of an hour": Planted(_counts_no_hour, {HOURLY}, _counts_hours),
         "moves pods that have to stay": Planted(_moves_anybody, {"moved though it has to stay"}),
         "looks for no room": Planted(_looks_for_no_room, {"moved with nowhere to go"}),
         "moves for any gain": Planted(_takes_any_gain, {"moved without a gain"}),
         "moves without the lead": Planted(
-            _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY}
+            _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY, MISSING}
         ),
         "begins to wait anew": Planted(_begins_anew_each_round, {"left where it is"}),
     }.items()

@@ -87,7 +87,7 @@ class FailedMoves:
         rows: dict[str, _Row] = {}
         for name, age, anywhere in written:
             row = rows.setdefault(name, _Row())
-            row.times = [*row.times[1 - MOST :], self._clock() - age]
+            row.times = [*row.times[1 - MOST :], self._clock() - max(age, 0.0)]
             row.anywhere = anywhere
         for name, row in rows.items():
             if len(row.times) >= len(self._recent(name)):

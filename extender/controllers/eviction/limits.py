@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from extender.controllers.history import HOUR
+
 WINDOW_SECONDS: Final = 60.0
+MOST_IN_HOUR: Final = 100_000
+"""Moves in a namespace that are believed to be in the last hour when another replica says so."""
 EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
@@ -51,6 +55,48 @@ class RateLimiter:
     def fill(self, number: int) -> None:
         """Note some that another replica has made within the last minute."""
         self._times.extend([self._clock()] * min(number, self._most))
+
+
+class LastHour:
+    """The moves of the last hour, by namespace."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._moves: deque[tuple[float, str]] = deque()
+
+    def take(self, namespace: str) -> None:
+        """Note one."""
+        self._moves.append((self._clock(), namespace))
+
+    def give_back(self) -> None:
+        """Note that the last one has come to nothing."""
+        if self._moves:
+            self._moves.pop()
+
+    @property
+    def moves(self) -> Mapping[str, int]:
+        """Return how many there were in each namespace."""
+        while self._moves and self._moves[0][0] <= self._clock() - HOUR:
+            self._moves.popleft()
+        return Counter(name for _, name in self._moves)
+
+    @property
+    def latest(self) -> Mapping[str, float]:
+        """Return when each namespace had its last one."""
+        return {name: at for at, name in self._moves}
+
+    def written(self) -> dict[str, tuple[int, float]]:
+        """Return what the next leader has to know: how many, and how long ago the last was."""
+        now, moves, latest = self._clock(), self.moves, self.latest
+        return {name: (number, now - latest[name]) for name, number in moves.items()}
+
+    def inherit(self, written: Mapping[str, tuple[int, float]]) -> None:
+        """Take over what another leader has noted, beside what is known here."""
+        now, own = self._clock(), self.moves
+        for name, (number, age) in written.items():
+            more = min(number, MOST_IN_HOUR) - own.get(name, 0)
+            self._moves.extend([(now - min(max(age, 0.0), HOUR), name)] * more)
+        self._moves = deque(sorted(self._moves))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,16 @@ evicted by an earlier leader: what has to be remembered is written beside the Le
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
 from extender.cluster.ledgers.successors import Succession
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.failed_moves import FailedMoves
+from extender.controllers.eviction.failed_moves import SOON_SECONDS, FailedMoves
+from extender.controllers.eviction.limits import LastHour
 from extender.controllers.history import HOUR
 from extender.model.keys import Key, key_of, name_of
 from extender.model.objects import Controller, Pod
@@ -51,6 +52,8 @@ DAY: Final = 86_400.0
 FIRST_REST_SECONDS: Final = 60.0
 MISS: Final = 4
 """How many times longer a controller rests after each miss."""
+MOST_MISSES: Final = 20
+"""Of what is read: more make no difference, and a power of them would be no number."""
 MOST_LANDED: Final = 8
 """Successors of one controller that are watched."""
 FIRST_PAUSE_SECONDS: Final = 10.0
@@ -146,8 +149,8 @@ class Moves:
         self._open: dict[Controller, Move] = {}
         self._past: dict[Controller, _Past] = {}
         self._pauses: dict[Controller, Pause] = {}
-        self._hour: deque[tuple[float, str]] = deque()
-        """When a pod was moved for preferred rules in the last hour, and in which namespace."""
+        self.hour: Final = LastHour(clock)
+        """The moves for preferred rules."""
         self.failed: Final = FailedMoves(clock)
         self._late: Counter[str] = Counter()
         """The successors that take long to be ready, by namespace: they may turn out to fail."""
@@ -165,7 +168,7 @@ class Moves:
             return Refusal(Outcome.OWNER_BUSY)
         now, past = self._clock(), self._past.get(owner)
         if past is not None and self._owes(owner, past):
-            return Refusal(Outcome.NOT_REPLACED)
+            return Refusal(Outcome.NOT_REPLACED, SOON_SECONDS)
         if past is not None and past.rests_until > now:
             return Refusal(Outcome.RESTS, past.rests_until - now)
         pause = self._pauses.get(owner)
@@ -283,12 +286,14 @@ class Moves:
         if move is None:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
-        if pod is not None and not pod.status.deleting:
-            if not move.carried_out and now - move.began >= UNSEEN_SECONDS:
-                self.drop(owner)
-        elif pod is not None:
-            if now - move.began >= READY_SECONDS:
+        if pod is not None:
+            seen = pod.status.deleting
+            if now - move.began < (READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS):
+                return
+            if seen:
                 self._end(owner, move, End.NOT_REPLACED)
+            else:
+                self.drop(owner)
         elif move.placed_at is None:
             self._look_for_successor(owner, move)
         else:
@@ -367,35 +372,11 @@ class Moves:
         seconds = (rest or FIRST_REST_SECONDS) * MISS**past.misses
         past.rests_until = self._clock() + min(seconds, DAY)
 
-    # The last hour
-
-    def note_preferred(self, namespace: str) -> None:
-        """Note that a pod was moved for its preferred rules."""
-        self._hour.append((self._clock(), namespace))
-
-    def take_back_preferred(self) -> None:
-        """Note that the last one of these was not moved after all."""
-        if self._hour:
-            self._hour.pop()
-
-    @property
-    def last_hour(self) -> Mapping[str, int]:
-        """Return how many pods were moved for preferred rules in the last hour, by namespace."""
-        while self._hour and self._hour[0][0] <= self._clock() - HOUR:
-            self._hour.popleft()
-        return Counter(name for _, name in self._hour)
-
-    @property
-    def served(self) -> Mapping[str, float]:
-        """Return when each namespace had its last move of that kind."""
-        return {name: at for at, name in self._hour}
-
     # For the next leader
 
     def written(self, minute: int) -> WrittenMoves:
         """Return what the next leader has to know; `minute` are the evictions of the last one."""
-        now, hour = self._clock(), self.last_hour
-        served = self.served
+        now = self._clock()
         newest = sorted(
             {**dict.fromkeys(self._past), **dict.fromkeys(self._open)},
             key=lambda owner: owner in self._open,
@@ -403,7 +384,7 @@ class Moves:
         )
         return WrittenMoves(
             minute,
-            {name: (number, now - served[name]) for name, number in hour.items()},
+            self.hour.written(),
             list(self.failed.written()),
             [self._written_of(owner, now) for owner in newest],
         )
@@ -431,17 +412,13 @@ class Moves:
         Of both, what holds a controller back the longer counts.
         """
         now = self._clock()
-        own = self.last_hour
-        for name, (number, age) in written.hour.items():
-            more = max(0, min(number, MOST_IN_HOUR) - own.get(name, 0))
-            self._hour.extend([(now - age, name)] * more)
-        self._hour = deque(sorted(self._hour))
+        self.hour.inherit(written.hour)
         self.failed.inherit(written.failed)
         for each in written.controllers:
             owner = Controller(each.namespace, each.uid)
             past = self._past.setdefault(owner, _Past())
             past.misses = max(past.misses, min(each.misses, MOST_MISSES))
-            past.missed_at = max(past.missed_at, now - each.missed)
+            past.missed_at = max(past.missed_at, now - max(each.missed, 0.0))
             past.rests_until = max(past.rests_until, now + min(each.rests, DAY))
             if owner not in self._open:
                 past.owed = max(past.owed, each.owed)
@@ -449,8 +426,3 @@ class Moves:
             for name, uid, left in each.landed[:MOST_LANDED]:
                 key = key_of(each.namespace, name)
                 past.landed.setdefault(uid, _Landed(key, now + min(left, KEPT_SECONDS), None))
-
-
-MOST_IN_HOUR: Final = 10_000
-MOST_MISSES: Final = 20
-"""Of what is read: more make no difference, and a power of them would be no number."""

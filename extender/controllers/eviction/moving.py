@@ -117,8 +117,9 @@ class Mover:
         self, pod: Pod, record: Record, owner: Controller, cause: EvictionCause, target: str
     ) -> float | None:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
+        if self._moves.begin(pod, target, ended=self._recorder.ended) is None:
+            return REST_SECONDS
         self._window.take()
-        self._moves.begin(pod, target, ended=self._recorder.ended)
         kept = False
         try:
             version = await self._may_go(pod, record, cause, target)

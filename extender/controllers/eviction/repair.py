@@ -162,7 +162,7 @@ class RepairController:
     def _in_turn(self) -> list[Controller]:
         """Return whom to look at; first those whose namespace has had no move for the longest."""
         due = [owner for owner, each in self._prospects.items() if each.found is not None]
-        served = self._moves.served
+        served = self._moves.hour.latest
         return sorted(due, key=lambda owner: served.get(owner.namespace, 0.0))
 
     def _is_sure(self) -> bool:
@@ -232,16 +232,17 @@ class RepairController:
         share = self._eviction.max_affected
         if share >= EVERYBODY:
             return False
-        hour, most = self._moves.last_hour, max(1, int(share * len(self._state.pods)))
+        hour, most = self._moves.hour.moves, max(1, int(share * len(self._state.pods)))
         return sum(hour.values()) >= most or hour.get(namespace, 0) >= (most + 1) // 2
 
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:
         """Evict a pod; its turn is taken before anything is awaited, and given back if need be."""
         window = self._turns.window
-        window.take()
+        if not self._mover.begin(move):
+            return
         # The lead is confirmed after this: should it pass on, the next leader has heard of it.
-        self._moves.note_preferred(owner.namespace)
-        self._mover.begin(move)
+        window.take()
+        self._moves.hour.take(owner.namespace)
         kept = False
         try:
             kept = await self._mover.carry_out(owner, known, move)
@@ -253,7 +254,7 @@ class RepairController:
             if not kept or self._eviction.dry_run:
                 self._moves.drop(owner)
         if not kept:
-            self._moves.take_back_preferred()
+            self._moves.hour.give_back()
         if kept and self._eviction.dry_run:
             # What would be moved is told once a day, not once a rest.
             known.rests_until = self._clock() + DAY

@@ -76,9 +76,9 @@ class RepairMover:
         self._throttle = LogThrottle(_log)
         self._metrics.evictions.begin((REASON,), MOVES)
 
-    def begin(self, move: Improvement) -> None:
-        """Note that a pod goes, and that its successor is to sit better."""
-        self._turns.moves.begin(
+    def begin(self, move: Improvement) -> bool:
+        """Note that a pod goes, and that its successor is to sit better; False if it may not go."""
+        begun = self._turns.moves.begin(
             move.pod,
             move.target,
             rest=self._rest,
@@ -86,6 +86,7 @@ class RepairMover:
             ended=self._ended,
             landed=self._has_landed,
         )
+        return begun is not None
 
     def _ended(self, move: Move, end: End) -> None:
         result = {End.LANDED: "landed", End.UNDONE: "undone"}.get(end, "missed")
