@@ -165,7 +165,7 @@ class Leadership(Protocol):
         """Return how many affected pods somebody has called fine; 0 when nobody has."""
 
     def keep(self, notes: LeaseNotes) -> None:
-        """Have notes written with the lead, for whoever has it next."""
+        """Have notes written with each renewal, for the next leader."""
 
     async def confirm(self) -> bool:
         """Find out from the API server, now, that it is this one; by that its notes are kept."""

@@ -35,7 +35,7 @@ class Setbacks:
     def __init__(self, world: Hindered) -> None:
         self._world = world
         self._unmade: dict[str, float] = {}
-        """By namespace, until when nobody can make pods there; EVERYWHERE for all."""
+        """By namespace, until when no pod can be made there; EVERYWHERE for all."""
         self._lame: dict[str, float] = {}
         """By zone."""
         self._slow = 0.0
@@ -65,7 +65,7 @@ class Setbacks:
         self._slow = max(self._slow, self._world.now + action.seconds)
 
     def _refuses(self, workload: Workload) -> bool:
-        """Tell whether nobody can make a pod of a workload now."""
+        """Tell whether no pod of a workload can be made now."""
         until = (self._unmade.get(each, 0.0) for each in (workload.space, EVERYWHERE))
         return max(until) > self._world.now
 

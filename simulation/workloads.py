@@ -84,7 +84,7 @@ class Controllers:
         self._busy: set[str] = set()
         self._owners: dict[str, str] = {}
         self.refuses: Callable[[Workload], bool] = lambda _: False
-        """Whether nobody can make pods of a workload now."""
+        """Whether no pod of a workload can be made now."""
         self._store.observers.append(self._look)
 
     def apply(self, workload: Workload) -> None:

@@ -160,7 +160,7 @@ class Lease:
         return True
 
     async def _add_notes(self) -> None:
-        """Write what another leader has to know; next time if somebody else has just written."""
+        """Write what another leader has to know; at the next try, if the Lease has just changed."""
         if self._seen is None or self._notes is None:
             return
         annotations = self._annotations()

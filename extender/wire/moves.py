@@ -1,7 +1,7 @@
 """What the leader writes beside its Lease about moved pods, for the next one.
 
-Ages and rests are in seconds as of the moment of writing: clocks of two hosts need not agree. Who
-reads them later takes everything for more recent than it is, never for older.
+Ages and rests are in seconds as of the moment of writing: clocks of two hosts need not agree. A
+later reader takes everything for more recent than it is, never for older.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def write_moves(moves: WrittenMoves) -> str:
 
 
 def read_moves(text: str) -> WrittenMoves | None:
-    """Read what was written; None for what nobody here has written."""
+    """Read what was written; None if it cannot be read."""
     try:
         return decode(_MOVES, text.encode(), "moves") if len(text) <= MOST_BYTES else None
     except ObjectError:

@@ -40,7 +40,7 @@ class _Gone:
 
 
 class Missing:
-    """Follows the pods of owners of which extenders have evicted one."""
+    """Follows the pods of each owner that has lost one to an extender."""
 
     def __init__(
         self, store: Store, clock: Callable[[], float], behind: Callable[[], float]
@@ -110,7 +110,7 @@ class Missing:
         self._gone[owner] = _Gone(key, self._clock(), ready, known)
 
     def forget(self, pod: Json) -> None:
-        """Note that a pod was evicted when nobody waited for that any more."""
+        """Note that a pod was evicted after the extender had given up the request."""
         self._gone.pop(owner_of(pod) or "", None)
 
     def look(self) -> None:

@@ -233,7 +233,7 @@ class Cluster:
         return Eviction(Evicted.DONE)
 
     def delete(self, name: str) -> None:
-        """Take a pod away, as somebody else does."""
+        """Take a pod away, as an autoscaler does."""
         gone = next(each for each in self.state.pods.values() if each.uid == name)
         self.state.remove_pod(gone.key, gone.uid)
 
@@ -246,7 +246,7 @@ class Cluster:
             await self.step()
 
     async def step(self) -> None:
-        """Let everybody do what is due, and a second pass."""
+        """Let controllers and kubelets do what is due, and a second pass."""
         if self.eviction is not None:
             await self.eviction.look()
             while await self.eviction.process_next():

@@ -54,7 +54,7 @@ def test_a_clock_that_is_years_ahead_makes_no_scheduler_ask_for_ever() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_replicas_come_to_agree_and_then_nobody_writes(seed: int) -> None:
+def test_replicas_come_to_agree_and_then_none_writes(seed: int) -> None:
     chance = Random(seed)
     replicas = [Replica((1_000_000 + chance.randrange(-50, 50)) * HOUR) for _ in range(3)]
     for _ in range(60):

@@ -43,7 +43,7 @@ async def test_a_pod_goes_once_when_its_grace_period_is_over() -> None:
     assert rig.counted("evicted") == 1
     assert rig.outcomes() == {}
     missed, entry = rig.history.latest()
-    # Nobody has made another pod.
+    # No other pod was made.
     assert (missed.result, missed.pod) == ("missed", "default/disk")
     assert (entry.kind, entry.result, entry.pod) == ("eviction", "evicted", "default/disk")
     assert "required node affinity (disk in (ssd)) is not met" in entry.note

@@ -37,7 +37,7 @@ def misplaced(it: Cluster, kind: str, name: str = "web", replicas: int = 6, **mo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_if_nobody_makes_successors_one_pod_of_a_controller_is_lost(kind: str) -> None:
+async def test_where_no_successors_are_made_one_pod_of_a_controller_is_lost(kind: str) -> None:
     it = cluster(kind)
     app = misplaced(it, kind, replicas=10, makes=False)
     await it.after(2 * HOUR)
@@ -157,7 +157,7 @@ async def test_of_controllers_that_come_to_it_later_none_moves_while_all_stands_
 
 
 async def test_slow_successors_of_many_controllers_hold_up_the_next_until_they_are_ready() -> None:
-    """Whether they are slow or lame, nobody knows before."""
+    """Whether they are slow or lame cannot be known before."""
     it = cluster("required")
     for number in range(9):
         misplaced(it, "required", f"app{number}", 2, starts=lambda _: 200.0)
@@ -241,7 +241,7 @@ async def test_restarts_do_not_end_a_rest() -> None:
     assert len(it.moved) <= 4
 
 
-async def test_a_lease_that_somebody_has_scribbled_on_is_taken_all_the_same() -> None:
+async def test_a_lease_with_broken_annotations_is_taken_all_the_same() -> None:
     for text in ("", "{", "null", "[]", '{"hour": {"a": [1e999, 0]}}', '{"controllers": [[1]]}'):
         it = cluster("preferred")
         it.leader.annotations = {"affinity-extender.io/moves": text}
@@ -302,7 +302,7 @@ async def test_a_move_that_begins_while_another_is_prepared_is_the_only_one(
     before: list[str] = []
 
     async def prepare(_: WarmUp, pod: Pod) -> None:
-        """Let somebody else begin to move another pod of the controller meanwhile."""
+        """Let another move of the controller begin meanwhile."""
         other = next(each for each in it.state.pods.values() if each.uid != pod.uid)
         if not before and other.pod_class.labels["app"] == app.name:
             before.append(other.uid)
@@ -314,14 +314,14 @@ async def test_a_move_that_begins_while_another_is_prepared_is_the_only_one(
     assert it.mover.tried == []
 
 
-@pytest.mark.parametrize("about", ["everybody", "itself"])
-async def test_one_tenant_holds_up_nobody_else(about: str) -> None:
+@pytest.mark.parametrize("about", ["all namespaces", "itself"])
+async def test_one_tenant_holds_up_no_other(about: str) -> None:
     """Its successor never gets a node, and its preference is about pods of all namespaces."""
     it = cluster("preferred", share=1.0)
     tenant = it.app("tenant", ["a0"] * 3, space="tenants", disks=False, makes=False)
-    if about == "everybody":
-        everybody = term(HOST, selector(), namespaceSelector={})
-        tenant.template = tenant.template.avoids(1, everybody)
+    if about == "all namespaces":
+        every = term(HOST, selector(), namespaceSelector={})
+        tenant.template = tenant.template.avoids(1, every)
         for name in list(tenant.pods):
             it._run(tenant, name, "a0", it.now)
     waits = it._create

@@ -86,7 +86,7 @@ def tainted(each: JSON) -> JSON:
 async def budget(
     api: Api, labels: dict[str, str], allowed: int = 0, name: str = "strict"
 ) -> AsyncIterator[None]:
-    """Allow so many disruptions; the controller that would find out how many does not run."""
+    """Allow a number of disruptions; the controller that would compute it does not run."""
     kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
     spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
     made = await api.create(BUDGETS, kind | {"metadata": {"name": name}, "spec": spec})

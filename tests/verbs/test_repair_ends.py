@@ -48,7 +48,7 @@ SPACES = ("one", "two")
 APPS = ("a", "b", "c", "d")
 KEYS = (ZONE, HOST, "rack")
 ROUNDS = 60
-"""Far more than it takes: then whoever still moves has missed, and rests for days."""
+"""Far more than it takes: controllers that still move then have missed, and rest for days."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class World:
         self.state.upsert_pod(structs.replace(made, node=on))
 
     def round(self) -> list[tuple[ModelPod, ModelPod]]:
-        """Move whoever is due, all at once; return who has gone, and in place of whom."""
+        """Move every pod that is due, all at once; return each successor with the pod that went."""
         due: dict[Controller, Improvement] = {}
         for placed in list(self.state.placed_classes):
             for each in best_improvement(self.state, self.chooser, placed, 1):
@@ -206,7 +206,7 @@ class World:
 
 
 def check(seed: int) -> int:
-    """Move pods until nobody moves; return how many have moved."""
+    """Move pods until none moves; return how many have moved."""
     world, moved = World(seed), 0
     for number in range(ROUNDS):
         before = world.worth()
@@ -217,7 +217,7 @@ def check(seed: int) -> int:
         if moves and len(spaces) == 1:
             assert after > before, f"seed {seed}, round {number}: {before} became {after}"
         if moves and after <= before:
-            assert missed >= 2, f"seed {seed}, round {number}: lower, and nobody rests"
+            assert missed >= 2, f"seed {seed}, round {number}: lower, and no controller rests"
         if not moves and not any(world.rests.values()):
             return moved
     assert world.misses, f"seed {seed} moves for ever"

@@ -169,7 +169,7 @@ class RuleWatch:
             self._upsert(pod, self._execution)
 
     def runs(self, pod: Pod, before: Pod) -> None:
-        """Take over a pod of which no more is new than whether it is ready."""
+        """Take over a pod that differs from before only in whether it is ready."""
         if self._execution is not None:
             self.owned.count(before, -1)
             self.owned.count(pod, 1)

@@ -47,7 +47,7 @@ class Prospect:
     outcome: Outcome = Outcome.GRACE
     why: str = ""
     rests_until: float = 0.0
-    """After an attempt that moved nobody; after one that did, `Moves` says for how long."""
+    """After an attempt that evicted no pod; after one that did, `Moves` says for how long."""
 
 
 class RepairMover:
