@@ -51,7 +51,8 @@ DAY: Final = 86_400.0
 """The longest rest. What a controller owes is forgotten after it: it was scaled down."""
 FIRST_REST_SECONDS: Final = 60.0
 MISS: Final = 4
-"""How many times longer a controller rests after each miss."""
+"""How many times longer a controller rests after each miss: what misses always does so six times on
+the first day, and once a day then."""
 MOST_MISSES: Final = 20
 """Of what is read: more make no difference, and a power of them would be no number."""
 MOST_LANDED: Final = 8
@@ -303,7 +304,10 @@ class Moves:
         now = self._clock()
         if move.gone_at is None:
             move.gone_at = now
-        if self._state.rule_watch.owned.placed(owner) >= move.placed:
+        seen = self._successor(move)
+        if (seen is not None and seen.node is not None) or (
+            self._state.rule_watch.owned.placed(owner) >= move.placed
+        ):
             move.placed_at = now
             self._look_at_start(owner, move)
         elif now - move.gone_at >= REPLACED_SECONDS:
@@ -321,13 +325,17 @@ class Moves:
         if now - move.ready_at >= PROVEN_SECONDS:
             self._end(owner, move, End.LANDED if move.landed(move) else End.WORSE)
 
-    def _is_ready(self, owner: Controller, move: Move) -> bool:
+    def _successor(self, move: Move) -> Pod | None:
         seen = move.succession.successor
         known = None if seen is None else self._state.pod(seen.key, seen.uid)
         if known is None:
-            # It is gone again: the next one that its controller makes is waited for.
+            # If it is gone again, the next one that its controller makes is waited for.
             move.succession.successor = None
-        elif known.status.ready and not known.status.deleting:
+        return known
+
+    def _is_ready(self, owner: Controller, move: Move) -> bool:
+        known = self._successor(move)
+        if known is not None and known.status.ready and not known.status.deleting:
             return True
         return self._state.rule_watch.owned.ready(owner) >= move.ready
 
@@ -378,8 +386,8 @@ class Moves:
         """Return what the next leader has to know; `minute` are the evictions of the last one."""
         now = self._clock()
         newest = sorted(
-            {**dict.fromkeys(self._past), **dict.fromkeys(self._open)},
-            key=lambda owner: owner in self._open,
+            {**self._past, **self._open},
+            key=lambda owner: (owner in self._open, self._touched(owner)),
             reverse=True,
         )
         return WrittenMoves(
@@ -388,6 +396,10 @@ class Moves:
             list(self.failed.written()),
             [self._written_of(owner, now) for owner in newest],
         )
+
+    def _touched(self, owner: Controller) -> float:
+        past = self._past.get(owner)
+        return 0.0 if past is None else max(past.missed_at, past.rests_until)
 
     def _written_of(self, owner: Controller, now: float) -> WrittenController:
         past, move = self._past.get(owner) or _Past(), self._open.get(owner)
