@@ -23,7 +23,6 @@ from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.pod_sets import matched_by
 from extender.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
 from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import HARD
@@ -197,7 +196,7 @@ def stays(pod: Pod) -> str | None:
         return "its restartPolicy is not Always, and what it has done would be lost"
     if pod.spec.owner is not None and pod.spec.owner.kind not in REPLACING:
         return f"it belongs to a {pod.spec.owner.kind}, which may not replace it"
-    if pod.pod_class.standing in {Standing.SPEC, Standing.NOTHING}:
+    if pod.pod_class.later:
         # They count for it and for no other pod: it could follow one that avoids it for ever.
         return "the rules in its annotation are not those that it was placed by"
     held = [each for each in pod.spec.requirements.unmodelled if each in HARD]

@@ -12,7 +12,6 @@ import pytest
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
-from extender.model.annotation_rules import Standing
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Controller
 from extender.model.objects import Pod as ModelPod
@@ -201,7 +200,7 @@ class World:
 
     def _wishes(self, one: ModelPod, app: App) -> Iterator[Wish]:
         yield from app.wishes
-        if app.annotated is not None and one.pod_class.standing is Standing.WHOLE:
+        if app.annotated is not None and not one.pod_class.later:
             yield app.annotated
 
 
