@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import count
 from random import Random
@@ -18,6 +19,7 @@ from extender.model.stepping import at_once
 from extender.verbs.explaining.sitting import sitting
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
+from extender.wire.objects import PodReader
 from tests import oracle
 from tests.annotating import PREFERRED
 from tests.builders import (
@@ -154,8 +156,11 @@ def test_only_pods_that_run_on_and_are_replaced_move(
 ) -> None:
     """Whatever else owns them: the work of a step of a workflow is lost like that of a Job's."""
     raw = pod("1").labels(app="web").avoids(100, term(ZONE, WEB)).restarts(policy).on("a1")
-    pods = [raw.owned_by(f"{kind}/it") if kind else raw, web("2").on("a1")]
-    assert bool(moves(pods, [at("a1"), at("b1")])) is (makes_another and policy == "Always")
+    state = state_of([at("a1"), at("b1")], [namespace("default")], [web("2").on("a1")])
+    reader = PodReader(owners=True, requirements=True)
+    made = raw.owned_by(f"{kind}/it") if kind else raw
+    state.upsert_pod(reader.read(json.dumps(made).encode()))
+    assert bool(found_in(state)) is (makes_another and policy == "Always")
 
 
 def test_a_gain_below_the_margin_moves_nobody() -> None:
