@@ -13,11 +13,12 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
+from extender.ports import LeaseNotes
 from extender.verbs.plugins import Plugins
 from extender.warm_up import WarmUp
 
@@ -32,12 +33,13 @@ class _Leader:
     """Leads."""
 
     leads = True
-    inherited = 0
     acknowledged = 0
 
-    async def confirm(self, recent: int) -> bool:
+    def keep(self, notes: LeaseNotes) -> None:
+        """Keep nothing."""
+
+    async def confirm(self) -> bool:
         """Confirm that."""
-        del recent
         return True
 
     async def run(self) -> NoReturn:

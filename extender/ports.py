@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
@@ -143,6 +143,16 @@ class CostWriter(Protocol):
         """Give a pod a cost in place of one that we gave; False when it is as it was no more."""
 
 
+class LeaseNotes(Protocol):
+    """What replicas tell each other by annotations of the Lease."""
+
+    def learn(self, annotations: Mapping[str, str], *, leads: bool) -> None:
+        """Take over what is written there; with `leads`, from the leader whom this one follows."""
+
+    def written(self, annotations: Mapping[str, str], *, leads: bool) -> Mapping[str, str]:
+        """Return what is to be written there, beside all others."""
+
+
 class Leadership(Protocol):
     """Who of several replicas acts."""
 
@@ -151,15 +161,14 @@ class Leadership(Protocol):
         """Return whether it is this one, as far as it can know without asking."""
 
     @property
-    def inherited(self) -> int:
-        """Return how many evictions there were in the minute before it took the lead."""
-
-    @property
     def acknowledged(self) -> int:
         """Return how many affected pods somebody has called fine; 0 when nobody has."""
 
-    async def confirm(self, recent: int) -> bool:
-        """Find out from the API server, now, that it is this one; `recent` as in `inherited`."""
+    def keep(self, notes: LeaseNotes) -> None:
+        """Have notes written with each renewal, for the next leader."""
+
+    async def confirm(self) -> bool:
+        """Find out from the API server, now, that it is this one; by that its notes are kept."""
 
     async def run(self) -> NoReturn:
         """Take the lead when it is free, and keep it."""

@@ -136,8 +136,8 @@ BUDGETS: Final[WatchedResource[PodDisruptionBudget]] = WatchedResource(
     upsert=ClusterState.upsert_budget,
     remove=ClusterState.remove_budget,
     find=lambda state, key: state.budgets.get(key),
-    # Only where the hard rules are ours: otherwise nobody is added to the victims of preemption.
-    needed=lambda config: config.mode is Mode.REPLACE,
+    # They say who may be added to the victims of preemption, and which only replica may be moved.
+    needed=lambda config: config.mode is Mode.REPLACE or config.moves_pods,
 )
 QUOTAS: Final[WatchedResource[ResourceQuota]] = WatchedResource(
     "resourcequotas",

@@ -159,6 +159,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         for name, each in (
             ("eviction", evicting.eviction),
             ("repair", evicting.repair),
+            ("stopping", evicting.stopping),
             ("deletion costs", costs),
         ):
             if each is not None:
@@ -184,7 +185,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
                 else None
             ),
         )
-        ops = build_ops(config, metrics, {**lifecycle.checks(), **listening.checks}, shown)
+        checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
+        ops = build_ops(config, metrics, checks, shown)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)
 

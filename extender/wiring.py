@@ -26,12 +26,14 @@ from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
+from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
+from extender.controllers.eviction.stopping import Stopping
+from extender.controllers.eviction.turns import EvictionTurns, Notes
 from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
@@ -67,6 +69,7 @@ class Context:
     warm_up: WarmUp
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
+    askers: Askers = field(default_factory=Askers)
 
     @property
     def of_controllers(self) -> ControllerContext:
@@ -104,7 +107,9 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     shadowing = config.mode is Mode.SHADOW
     shadow = ShadowDifferences(metrics, filter_plugins(config)) if shadowing else None
-    requests = Requests(state, metrics, pods, context.warm_up, context.unsynced)
+    requests = Requests(
+        state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
+    )
     priorities = Priorities(
         requests,
         score_plugins(config),
@@ -254,6 +259,12 @@ class Evicting:
 
     eviction: EvictionController | None = None
     repair: RepairController | None = None
+    stopping: Stopping | None = None
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """Return what it has to say beside readiness."""
+        return {} if self.stopping is None else {"moves": self.stopping.check}
 
 
 def build_evicting(context: Context) -> Evicting:
@@ -261,32 +272,47 @@ def build_evicting(context: Context) -> Evicting:
     source, config = context.source, context.config
     settings, preferred = config.required_during_execution, config.preferred_during_execution
     mover, leadership = source.mover, source.leadership
-    if mover is None or leadership is None:
+    if mover is None or leadership is None or not config.moves_pods:
         return Evicting()
-    clock = context.clocks.clock
-    turns = EvictionTurns.of(leadership, context.state, settings.evictions_per_minute, clock)
+    live, dry = (
+        EvictionTurns.of(
+            leadership,
+            context.state,
+            settings.evictions_per_minute,
+            context.clocks.clock,
+            dry_run=dry_run,
+        )
+        for dry_run in (False, True)
+    )
+    leadership.keep(Notes(live, context.askers))
     limits = EvictionLimits(
         settings.evictions_per_minute,
         settings.grace_period_seconds,
         settings.share,
         settings.dry_run,
     )
-    shared = context.of_controllers, mover, turns
+    shared = context.of_controllers, mover
     eviction = repair = None
     if settings.enabled:
         eviction = EvictionController(
-            *shared, execution=settings.execution, limits=limits, unready=context.unsynced
+            *shared,
+            dry if settings.dry_run else live,
+            execution=settings.execution,
+            limits=limits,
+            unready=context.unsynced,
         )
     if preferred.enabled:
         repair = RepairController(
             *shared,
+            dry if preferred.dry_run else live,
             limits=RepairLimits(
                 preferred.min_gain, preferred.settle_seconds, preferred.rest_seconds
             ),
             eviction=replace(limits, dry_run=preferred.dry_run),
+            asks=context.askers.asks,
             unready=context.unsynced,
         )
-    return Evicting(eviction, repair)
+    return Evicting(eviction, repair, Stopping(*shared, live))
 
 
 def build_costs(context: Context) -> CostController | None:

@@ -8,6 +8,9 @@ from random import Random
 from typing import Final
 
 from simulation.evicting_plan import LEADER_FAULTS_LAST
+from simulation.setbacks_plan import SETBACKS_LAST
+
+LONGEST: Final = {**LEADER_FAULTS_LAST, **SETBACKS_LAST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,6 @@ def make_action(chance: Random, kind: str, at: float) -> Action:
         seconds = chance.uniform(*_LASTING[kind])
     elif kind in _LASTING_ONE_OF:
         seconds = chance.choice(_LASTING_ONE_OF[kind]) * chance.random()
-    elif kind in LEADER_FAULTS_LAST:
-        seconds = chance.choice(LEADER_FAULTS_LAST[kind]) * chance.uniform(0.5, 1.0)
+    elif kind in LONGEST:
+        seconds = chance.choice(LONGEST[kind]) * chance.uniform(0.5, 1.0)
     return Action(round(at, 3), kind, round(seconds, 3), chance.randrange(1 << 24))

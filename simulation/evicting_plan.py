@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from simulation.setbacks_plan import SETBACKS
+
 EVICTING: Final = 0.1
 """How many of the runs of minutes are of that kind."""
 EVICTING_NODES: Final = (4, 6, 9)
@@ -56,6 +58,7 @@ LEADER_FAULTS: Final = {
 
 EVICTING_FAULTS: Final = {
     **LEADER_FAULTS,
+    **SETBACKS,
     "kill extender": 2,
     "kill extender at a step": 4,
     "kill scheduler": 1,

@@ -56,7 +56,7 @@ class EvictingUsers(Acting):
                 name=app,
                 space=chance.choice(("default", "default", "other")),
                 made_of=made_of,
-                replicas=chance.choice((1, 1, 2, 3, 5)),
+                replicas=chance.choice((1, 2, 2, 3, 5)),
                 scheduler=self._setup.any_scheduler(chance),
                 milli=chance.choice((100, 100, 1500)),
                 ordered=chance.random() < 0.3,

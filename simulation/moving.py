@@ -24,8 +24,9 @@ from simulation.plan import Plan
 from simulation.program import Incarnation, Process
 from simulation.repairing_plan import Repairing
 from simulation.repairing_users import RepairingUsers
+from simulation.setbacks import Setbacks
 from simulation.users import Users
-from simulation.workloads import Controllers
+from simulation.workloads import Controllers, Kubelets
 
 
 class Moved(Protocol):
@@ -37,6 +38,7 @@ class Moved(Protocol):
     standby: Process
     extender_link: Link
     controllers: Controllers
+    kubelets: Kubelets
     users: Users
     faults: Faults
 
@@ -73,7 +75,7 @@ class Moving:
         self.links = {world.process.name: usual, world.standby.name: own}
         users = EvictingUsers(steady, world.controllers, setup)
         world.users.acts.update(users.acts)
-        world.faults.acts.update(LeaderFaults(self).acts)
+        world.faults.acts.update({**LeaderFaults(self).acts, **Setbacks(world).acts})
         self._budgets: Final = Budgets(steady, Random(f"{seed} budgets"))
         if setup.repairing is not None:
             repairing = RepairingUsers(steady, world.controllers, setup)

@@ -13,6 +13,7 @@ from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.state import ClusterState
 from extender.config import Config
+from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
@@ -151,6 +152,7 @@ class Incarnation:
                 WarmUp(self.state, metrics, clock=now),
                 History(timing.wall),
                 Clocks(now, timing.wall, self._chance.random),
+                Askers(timing.wall),
             )
             helpers = build_helpers(context)
             self.verbs = build_callbacks(context, helpers)[CALLBACKS]
@@ -158,7 +160,7 @@ class Incarnation:
             self._parts.append(evicting)
             if source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
-            for each in (evicting.eviction, evicting.repair):
+            for each in (evicting.eviction, evicting.repair, evicting.stopping):
                 if each is not None:
                     spawn(_kept(each.run()), self.name)
             controllers = self._controllers(source, metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -19,6 +19,7 @@ from simulation.loop import spawn
 SETTLE_SECONDS: Final = 0.1
 """Between an event and what a controller does about it."""
 AGAIN_SECONDS: Final = 2.0
+READY: Final = {"type": "Ready", "status": "True"}
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +83,8 @@ class Controllers:
         self._due: set[str] = set()
         self._busy: set[str] = set()
         self._owners: dict[str, str] = {}
+        self.refuses: Callable[[Workload], bool] = lambda _: False
+        """Whether no pod of a workload can be made now."""
         self._store.observers.append(self._look)
 
     def apply(self, workload: Workload) -> None:
@@ -167,6 +170,8 @@ class Controllers:
         return pod is None or "deletionTimestamp" in pod["metadata"] or not is_live(pod)
 
     async def _create(self, workload: Workload) -> bool:
+        if self.refuses(workload):
+            return False
         if workload.ordered:
             ordinals = [f"{workload.name}-{n}" for n in range(workload.replicas)]
             name = next(n for n in ordinals if f"{workload.space}/{n}" not in workload.pods)
@@ -211,6 +216,8 @@ class Kubelets:
         self._store = caller.server.store
         self._controllers = controllers
         self._chance = chance
+        self.start: Callable[[Json], Awaitable[None]] | None = None
+        """Returns once the containers of a pod run; None where they do at once."""
         self._store.observers.append(self._look)
 
     def _look(self, change: Change) -> None:
@@ -229,16 +236,21 @@ class Kubelets:
     async def _run(self, key: str, pod: Json) -> None:
         uid = pod["metadata"]["uid"]
         await asyncio.sleep(self._chance.uniform(0.05, 1.0))
-        await self._set_phase(key, uid, "Running")
+        if self.start is not None:
+            await self.start(pod)
+        await self._set_phase(key, uid, "Running", READY)
         owner = pod["metadata"].get("ownerReferences", [{}])[0].get("name", "")
         workload = self._controllers.workloads.get(owner)
         if workload is not None and workload.lasts is not None:
             await asyncio.sleep(workload.lasts * self._chance.uniform(0.5, 1.5))
             await self._set_phase(key, uid, "Succeeded")
 
-    async def _set_phase(self, key: str, uid: str, phase: str) -> None:
+    async def _set_phase(self, key: str, uid: str, phase: str, *more: Json) -> None:
         def change(pod: Json) -> Json:
-            return pod if not is_live(pod) else patched_status(pod, phase=phase)
+            if not is_live(pod):
+                return pod
+            conditions = [*pod["status"].get("conditions", ()), *more]
+            return patched_status(pod, phase=phase, conditions=conditions or None)
 
         await self._surely(lambda: self._store.update("pods", key, change, "kubelet", uid=uid))
 

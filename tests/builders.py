@@ -146,6 +146,21 @@ class Pod(dict[str, Any]):
         metadata["ownerReferences"] = [owner_reference(owner)]
         return changed
 
+    def restarts(self, policy: str) -> Pod:
+        """Return the pod with a restartPolicy."""
+        changed, inner = self._changed("spec")
+        inner["restartPolicy"] = policy
+        return changed
+
+    def ready(self, *, yes: bool = True) -> Pod:
+        """Return the pod as its kubelet has it once it is ready, or is not any more."""
+        changed, inner = self._changed("status")
+        inner["conditions"] = [
+            {"type": "ContainersReady", "status": "True"},
+            {"type": "Ready", "status": "True" if yes else "False"},
+        ]
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")

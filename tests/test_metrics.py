@@ -102,6 +102,8 @@ CONTRACT = {
     "affinity_extender_repairable_controllers": set(),
     "affinity_extender_evictions_paused": set(),
     "affinity_extender_evictions_paused_namespaces": set(),
+    "affinity_extender_evictions_stopped": set(),
+    "affinity_extender_evictions_stopped_namespaces": set(),
     "affinity_extender_execution_violating_pods": {"outcome"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -36,7 +37,11 @@ class Requests:
         pods: ApartReader[PodReader],
         warm_up: WarmUp,
         unready: Check,
+        *,
+        asks: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`asks` hears of the scheduler of each pod that is asked about."""
+        self._asks = asks
         self.state: Final = state
         self.metrics: Final = metrics
         self.pods: Final = pods
@@ -48,6 +53,7 @@ class Requests:
         """Read a request, a large one beside the event loop."""
         envelope = read_envelope(body)
         args = await self.pods.read(envelope.objects_bytes, partial(open_args, envelope))
+        self._asks(args.pod.spec.requirements.scheduler)
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
         if args.pod.spec.unannotated is None:

@@ -63,8 +63,8 @@ class ClusterState(ClusterView):
         if same is not None:
             pod = pod.after(same)
         pod = self._as_judged(pod, same)
-        if same is not None and pod == same:
-            self._note_start(same, pod)
+        if same is not None and pod.is_but_for_running(same):
+            self._note_run(same, pod)
             return
         if pod.status.terminal:
             self._pods.pop(pod.key, None)
@@ -112,18 +112,21 @@ class ClusterState(ClusterView):
         known = self.pod(pod.key, pod.uid)
         if known is None or known.node is None:
             return False
-        return self._as_judged(pod.after(known), known) == known
+        return self._as_judged(pod.after(known), known).is_but_for_running(known)
 
     def _tell_of(self, uid: str) -> None:
         for tell in self.pod_observers:
             tell(uid)
 
-    def _note_start(self, old: Pod, pod: Pod) -> None:
-        """Take over when a pod started: no counter has to do with it."""
-        if pod.started != old.started:
-            self._pods[pod.key] = pod = structs.replace(old, started=pod.started)
+    def _note_run(self, old: Pod, pod: Pod) -> None:
+        """Take over when a pod started, and whether it is ready."""
+        if pod.started != old.started or pod.status.ready is not old.status.ready:
+            pod = structs.replace(old, started=pod.started, status=pod.status)
+            self._pods[pod.key] = pod
             self._pods_by_node.remove(old)
             self._pods_by_node.add(pod)
+            self.rule_watch.runs(pod, old)
+            self._successors.learn(pod, old)
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
@@ -291,10 +294,10 @@ class ClusterState(ClusterView):
 
     # Pods that are moved
 
-    def expect_successor(self, pod: Pod) -> Succession:
-        """Note that a pod is evicted for a better place, which its successor is to find."""
-        self.version += 1
-        return self._successors.expect(pod)
+    def expect_successor(self, pod: Pod, *, steered: bool = True) -> Succession:
+        """Note that a pod is evicted; one that is `steered` for a better place by preferences."""
+        self.version += steered
+        return self._successors.expect(pod, steered=steered)
 
     def expect_successors_of(self, owners: frozenset[Controller]) -> None:
         """Note of which controllers another replica may move a pod at any moment."""

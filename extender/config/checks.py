@@ -74,6 +74,13 @@ def _execution(config: Config) -> Iterator[ConfigError]:
     if config.preferred_during_execution.enabled and config.mode is Mode.SHADOW:
         path = "preferredDuringExecution.enabled"
         yield ConfigError(path, "needs scores of ours for the successors: mode assist or replace")
+    if (
+        config.preferred_during_execution.enabled
+        and config.mode is Mode.REPLACE
+        and not config.hints.enabled
+    ):
+        why = "preferredDuringExecution has successors nominated to better nodes: true in replace"
+        yield ConfigError("hints.enabled", why)
     settings = config.required_during_execution
     annotations = config.annotations
     for read in (

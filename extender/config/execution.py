@@ -157,7 +157,8 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
 
     evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
     """Evictions in any minute, in the whole cluster and by all replicas together; limits the damage
-    of a wrong label. Of each controller's pods one is moved at a time."""
+    of a wrong label. Of each controller's pods one is moved at a time, and the next once its
+    successor is ready."""
 
     grace_period_seconds: Annotated[float, Meta(ge=0, le=86400)] = 60
     """Seconds for which a rule has to be broken before a pod is evicted."""
@@ -215,5 +216,5 @@ class PreferredDuringExecution(Block, frozen=True, kw_only=True):
     """Seconds for which a better place has to be there before a pod is moved."""
 
     rest_seconds: Annotated[float, Meta(ge=1, le=86400)] = 60
-    """Seconds for which no further pod of a controller is moved after one was replaced; four times
-    as long after each move whose successor did not find a better place, up to a day."""
+    """Seconds for which no further pod of a controller is moved after one whose successor is ready;
+    four times as long after each move that missed, up to a day."""

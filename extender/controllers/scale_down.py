@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, NoReturn
 
 from extender.controllers.context import ControllerContext
-from extender.controllers.eviction.owner_locks import RateLimiter
+from extender.controllers.eviction.limits import RateLimiter
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.errors import ExtenderError
 from extender.model.objects import Controller

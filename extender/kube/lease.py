@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, NoReturn
@@ -25,14 +26,12 @@ from extender.kube.flowcontrol import Flow
 from extender.kube.limits import LEASE, WITHIN
 from extender.kube.pacing import USUAL_TIMING, Timing
 from extender.model.keys import Key, name_of, namespace_of
+from extender.ports import LeaseNotes
 from extender.timing import LogThrottle
 from extender.wire.decoding import decode, whole_number
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
-RECENT: Final = "affinity-extender.io/evictions-last-minute"
-"""The annotation that tells the next leader how many evictions there were lately."""
-
 FLOW: Final = Flow.PATCHES
 
 _log = logging.getLogger(__name__)
@@ -47,6 +46,7 @@ class _LeaseSpec(msgspec.Struct):
     holderIdentity: str | None = None
     leaseDurationSeconds: int | None = None
     acquireTime: str | None = None
+    renewTime: str | None = None
     leaseTransitions: int | None = None
 
 
@@ -78,9 +78,7 @@ class Lease:
         self._seen: _Lease | None = None
         self._seen_at = 0.0
         self._valid_until = 0.0
-        self._recent = 0
-        self.inherited = 0
-        """How many evictions there were in the minute before this replica took the lead."""
+        self._notes: LeaseNotes | None = None
         self._writing = asyncio.Lock()
         self._log = LogThrottle(_log)
 
@@ -94,19 +92,23 @@ class Lease:
         """Return how many affected pods somebody has called fine."""
         return _count(self._annotations().get(ACKNOWLEDGED, ""))
 
-    async def confirm(self, recent: int) -> bool:
+    def keep(self, notes: LeaseNotes) -> None:
+        """Have notes written with each renewal, and learned from what others write."""
+        self._notes = notes
+
+    async def confirm(self) -> bool:
         """Write to the Lease that this replica leads; False unless that has worked."""
         async with self._writing:
             if not self.leads:
                 return False
-            self._recent = recent
             return await self._attempt()
 
     async def run(self) -> NoReturn:
         """Take the lead when it is free, and keep it."""
         while True:
             async with self._writing:
-                await self._attempt()
+                if not await self._attempt():
+                    await self._add_notes()
             await self._sleep(LEASE.retry)
 
     async def close(self) -> None:
@@ -157,6 +159,19 @@ class Lease:
         self._valid_until = began + LEASE.valid
         return True
 
+    async def _add_notes(self) -> None:
+        """Write what another leader has to know; at the next try, if the Lease has just changed."""
+        if self._seen is None or self._notes is None:
+            return
+        annotations = self._annotations()
+        notes = self._notes.written(annotations, leads=False)
+        if annotations.items() >= notes.items():
+            return
+        try:
+            await self._put(self._seen.spec, {**annotations, **notes})
+        except ExtenderError as error:
+            _log.info("the Lease %s could not be annotated: %s", self._key, error)
+
     def _is_ours(self) -> bool:
         """Return whether it was ours when it was seen last."""
         return self._seen is not None and self._seen.spec.holderIdentity == self.identity
@@ -188,6 +203,8 @@ class Lease:
         if old is None or old.metadata.resourceVersion != seen.metadata.resourceVersion:
             self._seen_at = self._clock()
         self._seen = seen
+        if self._notes is not None:
+            self._notes.learn(self._annotations(), leads=False)
 
     def _annotations(self) -> dict[str, str]:
         return dict(self._seen.metadata.annotations or {}) if self._seen is not None else {}
@@ -199,33 +216,42 @@ class Lease:
             _LeaseSpec() if self._seen is None else self._seen.spec,
             self._annotations(),
         )
-        if taking:
-            self._recent = self.inherited = _count(annotations.get(RECENT, ""))
-        annotations[RECENT] = str(self._recent)
+        if self._notes is not None:
+            if taking:
+                self._notes.learn(annotations, leads=True)
+            annotations |= self._notes.written(annotations, leads=True)
         now = f"{datetime.fromtimestamp(self._wall(), UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
         transitions = spec.leaseTransitions or 0
-        document: dict[str, Any] = {
+        await self._put(
+            _LeaseSpec(
+                holder,
+                LEASE.duration,
+                now if taking else spec.acquireTime,
+                now,
+                transitions + (taking and self._seen is not None),
+            ),
+            annotations,
+        )
+
+    async def _put(self, spec: _LeaseSpec, annotations: Mapping[str, str]) -> None:
+        """Write the Lease over the version that was seen last, or create it."""
+        metadata: dict[str, Any] = {
+            "namespace": namespace_of(self._key),
+            "name": name_of(self._key),
+            "annotations": annotations,
+        }
+        document = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {
-                "namespace": namespace_of(self._key),
-                "name": name_of(self._key),
-                "annotations": annotations,
-            },
-            "spec": {
-                "holderIdentity": holder,
-                "leaseDurationSeconds": LEASE.duration,
-                "acquireTime": now if taking else spec.acquireTime,
-                "renewTime": now,
-                "leaseTransitions": transitions + (taking and self._seen is not None),
-            },
+            "metadata": metadata,
+            "spec": spec,
         }
         if self._seen is None:
             path = lease_path(namespace_of(self._key))
             body = msgspec.json.encode(document)
             self._note(await self._client.post(path, body, within=WITHIN.lease, flow=FLOW))
             return
-        document["metadata"]["resourceVersion"] = self._seen.metadata.resourceVersion
+        metadata["resourceVersion"] = self._seen.metadata.resourceVersion
         body = msgspec.json.encode(document)
         self._note(await self._client.put(self._path, body, within=WITHIN.lease))
 

@@ -140,8 +140,9 @@ class Metrics(ObserverMetrics):
         )
         self.repairs = make.counters(
             "repairs",
-            "Pods moved for preferred rules, by whether their successors found a better place.",
-            result=("landed", "missed"),
+            "Pods moved for preferred rules, by what became of their successors: better off and "
+            "ready, not so, or gone within an hour.",
+            result=("landed", "missed", "undone"),
         )
         self.repairable = make.gauges(
             "repairable_controllers",
@@ -154,6 +155,14 @@ class Metrics(ObserverMetrics):
             "evictions_paused_namespaces",
             "Namespaces in which evictions are paused, for more than half of maxAffected of their "
             "pods would have to go.",
+        )
+        self.evictions_stopped = make.gauges(
+            "evictions_stopped",
+            "1 while no pod is moved, for the last ones in several namespaces were not replaced.",
+        )
+        self.evictions_stopped_namespaces = make.gauges(
+            "evictions_stopped_namespaces",
+            "Namespaces in which no pod is moved, for the last ones were not replaced.",
         )
         self.evictions_leader = make.gauges(
             "evictions_leader", "1 while this replica is the one that evicts."

@@ -98,6 +98,8 @@ class Requirements:
     """Its scheduling gates: until they are removed, no scheduler looks at it."""
     spread: tuple[SpreadConstraint, ...] = ()
     """Its topology spread constraints that refuse nodes."""
+    runs_once: bool = False
+    """Its restartPolicy is not Always: it comes to an end, and what it has done is lost before."""
     size: int = field(default=0, compare=False)
     """About what it takes, in bytes."""
 

@@ -276,6 +276,8 @@ class SharedStatus(Struct, frozen=True, weakref=True):
     are evicted for it, or one that we proposed."""
     deletion_cost: DeletionCost | None = None
     """None when it has none, which is as good as 0, or when nobody asks for that."""
+    ready: bool = False
+    """Whether its condition Ready is true; False where that is not read."""
     record: str | None = None
     """The digest of its annotation that its status has on record, "" for none; None where objects
     have no history, as manifests: what those have in annotations was there all the time."""
@@ -341,6 +343,15 @@ class Pod(Struct, frozen=True, gc=False):
         if pod_class is self.pod_class and digest == self.status.judged:
             return self
         return structs.replace(self.with_status(judged=digest), pod_class=pod_class)
+
+    def is_but_for_running(self, other: Pod) -> bool:
+        """Return whether it is as another, save for when it started and whether it is ready.
+
+        No counter of places has to do with these.
+        """
+        ready = other.status.ready
+        alike = self if self.status.ready is ready else self.with_status(ready=ready)
+        return alike == other
 
     @property
     def size(self) -> int:

@@ -20,6 +20,13 @@ STATIC: Final = "Node"
 NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, JOB, STATIC))
 """The kinds that do not look at deletion costs. ReplicaSets do, and others than Kubernetes' may."""
 
+REPLACING: Final = frozenset(
+    ("ReplicaSet", "ReplicationController", STATEFUL_SET, "CloneSet", "StrimziPodSet")
+)
+"""The kinds whose controllers make another pod, of the same template, for each that is evicted.
+Deployments and the rollouts of others own ReplicaSets. A kind that is not here may do something
+else, such as end the workflow that the pod was a step of."""
+
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
 
 REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -16,7 +16,7 @@ from extender.model.execution import SYSTEM_CRITICAL, Execution, ExecutionRule, 
 from extender.model.keys import Key, namespace_of
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
-from extender.model.workload import DAEMON_SET, STATIC
+from extender.model.workload import DAEMON_SET, JOB, STATIC
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 
 MOST_NAMED: Final = 10
@@ -35,6 +35,11 @@ class Outcome(Enum):
     TURN = "waitsForTurn", "it waits for its turn under evictionsPerMinute"
     OWNER_BUSY = "ownerBusy", "another pod of its controller is being moved"
     RESTS = "rests", "its controller rests after a move"
+    NOT_REPLACED = (
+        "notReplaced",
+        "the last pod of its controller that was moved has no successor that is ready",
+    )
+    STOPPED = "stopped", "the last moves failed, here or in all: nothing moves for an hour"
     GOES = "goes", "it is evicted"
     DRY_RUN = "dryRun", "it would have been evicted: dryRun is on"
     EVICTED = "evicted", "it was evicted and is about to go"
@@ -52,6 +57,11 @@ class Outcome(Enum):
     NO_CONTROLLER = "noController", "it has no controller that would replace it", True
     STATIC_POD = "staticPod", "it is a static pod, which only its node can end", True
     SPARED = "spared", "it is not to be evicted", True
+    ONLY_REPLICA = (
+        "onlyReplica",
+        "no other pod of its controller is ready, and no disruption budget selects it",
+        True,
+    )
     NO_OTHER_NODE = "noOtherNode", "no other node would take it", True
     BUDGET = "budget", "a disruption budget does not allow it", True
     FAILED = "failed", "the API server could not be asked"
@@ -182,8 +192,21 @@ def kept(pod: Pod) -> tuple[Outcome, str]:
         return Outcome.NO_CONTROLLER, ""
     if pod.spec.owner.kind == STATIC:
         return Outcome.STATIC_POD, ""
+    if pod.spec.requirements.runs_once and pod.spec.owner.kind != JOB:
+        return Outcome.NO_CONTROLLER, "its restartPolicy is not Always, and it is of no Job"
     why = spared(pod)
     return (Outcome.GOES, "") if why is None else (Outcome.SPARED, why)
+
+
+def is_only_replica(state: ClusterState, pod: Pod) -> bool:
+    """Return whether its controller would have no ready pod without it, unless a budget knows."""
+    owner = pod.controller
+    return (
+        owner is not None
+        and pod.status.ready
+        and state.rule_watch.owned.ready(owner) <= 1
+        and next(state.budgets.protecting(pod), None) is None
+    )
 
 
 def spared(pod: Pod) -> str | None:
@@ -230,10 +253,13 @@ def second_look(
     """Say whether another node would take a pod that is to go, by all that is known here.
 
     By the rules of the plugins, requests, ports, taints, node selectors and being unschedulable,
-    beside the pods that are expected there. O(nodes + placements).
+    beside the pods that are expected there; and whether its controller has another one that is
+    ready. O(nodes + placements).
     """
     if first.outcome is not Outcome.GOES:
         return first
+    if is_only_replica(state, pod):
+        return Assessment(Outcome.ONLY_REPLICA, first.cause)
     avoid = {pod.node or "", *_full(state, pod, placements)}
     target = chooser.choose(pod, avoid=avoid, placements=placements, chance=chance)
     outcome = Outcome.NO_OTHER_NODE if target is None else Outcome.GOES

@@ -27,7 +27,7 @@ from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import HARD
 from extender.model.objects import Pod
-from extender.model.workload import JOB
+from extender.model.workload import REPLACING
 from extender.verbs.evicting import Outcome, kept
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 from extender.verbs.plugins import Plugins
@@ -80,7 +80,9 @@ def improvements(
     chooser: Chooser,
     placed: PlacedClass,
     margin: int,
+    *,
     known: Callable[[], int] = lambda: -UNBOUNDED,
+    may_move: Callable[[Pod], bool] = lambda _: True,
 ) -> Iterator[Improvement | None]:
     """Yield what a pod would gain on each node where those of a class sit worse than they have to.
 
@@ -88,7 +90,7 @@ def improvements(
     a class on one node are alike, save for their preferred node affinity. Who cannot gain more than
     is `known` by then is not looked at.
     """
-    for pods in (yield from _alike(state, placed)):
+    for pods in (yield from _alike(state, placed, may_move)):
         yield None
         for bound, pod in (yield from _suspects(state, chooser, pods, margin)):
             if bound <= known():
@@ -98,7 +100,11 @@ def improvements(
 
 
 def best_improvement(
-    state: ClusterState, chooser: Chooser, placed: PlacedClass, margin: int
+    state: ClusterState,
+    chooser: Chooser,
+    placed: PlacedClass,
+    margin: int,
+    may_move: Callable[[Pod], bool] = lambda _: True,
 ) -> Iterator[Improvement | None]:
     """Yield, last, what a pod of a class would gain that gains the most; None for each turn before.
 
@@ -109,7 +115,7 @@ def best_improvement(
     def known() -> int:
         return -UNBOUNDED if best is None else best.own
 
-    for found in improvements(state, chooser, placed, margin, known):
+    for found in improvements(state, chooser, placed, margin, known=known, may_move=may_move):
         if found is not None and (best is None or found.rank > best.rank):
             best = found
         yield None
@@ -186,8 +192,13 @@ def stays(pod: Pod) -> str | None:
     outcome, why = kept(pod)
     if outcome is not Outcome.GOES:
         return why or outcome.words
-    if pod.spec.owner is not None and pod.spec.owner.kind == JOB:
-        return "it belongs to a Job, whose work would be lost"
+    if pod.spec.requirements.runs_once:
+        return "its restartPolicy is not Always, and what it has done would be lost"
+    if pod.spec.owner is not None and pod.spec.owner.kind not in REPLACING:
+        return f"it belongs to a {pod.spec.owner.kind}, which may not replace it"
+    if pod.pod_class.later:
+        # They count for it and for no other pod: it could follow one that avoids it for ever.
+        return "the rules in its annotation are not those that it was placed by"
     held = [each for each in pod.spec.requirements.unmodelled if each in HARD]
     return f"its {held[0]} may hold it where it is" if held else None
 
@@ -199,7 +210,9 @@ Alike: TypeAlias = Mapping[str, Pod]
 """Pods with the same preferences, one for each node."""
 
 
-def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, list[Alike]]:
+def _alike(
+    state: ClusterState, placed: PlacedClass, may_move: Callable[[Pod], bool]
+) -> Generator[None, None, list[Alike]]:
     """Return the pods of a class that prefer anything and may be moved; O(pods on their nodes).
 
     In steps of a few nodes; what weighing them needs is counted.
@@ -213,7 +226,7 @@ def _alike(state: ClusterState, placed: PlacedClass) -> Generator[None, None, li
                 continue
             asks = state.in_force(pod).node_affinity
             prefers_nodes = asks is not None and any(asks.preferred_rules)
-            if (terms or prefers_nodes) and stays(pod) is None:
+            if (terms or prefers_nodes) and stays(pod) is None and may_move(pod):
                 found.setdefault(asks if prefers_nodes else None, {})[name] = pod
         if count % NODES_AT_ONCE == 0:
             yield
@@ -298,14 +311,13 @@ class _Bound:
     def may_gain(self, pods: Alike, places: Iterable[str], margin: int) -> list[tuple[int, Pod]]:
         """Return the pods to which one of some places may be worth more, by the margin."""
         best: dict[Domains, int] = {}
-        for name in places:
-            at = self._at[name]
+        # Nodes come and go between two steps.
+        for at in (self._at[name] for name in places if name in self._at):
             kind, each = self._kinds[at], self._worth[at]
             if best.get(kind, -UNBOUNDED) < each:
                 best[kind] = each
         if len(best) * len(pods) > MOST_COMPARED:
             return [(UNBOUNDED, each) for each in pods.values()]
-        # Nodes come and go between two steps.
         gains = [
             (self._gain(self._at[name], best), each)
             for name, each in pods.items()

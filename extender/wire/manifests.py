@@ -220,6 +220,7 @@ class PodSpec(msgspec.Struct):
     schedulingGroup: SchedulingGroup | None = None
     schedulingGates: list[SchedulingGate] | None = None
     schedulerName: str | None = None
+    restartPolicy: str | None = None
     resourceClaims: list[msgspec.Raw] | None = None
     topologySpreadConstraints: msgspec.Raw = NULL
     volumes: msgspec.Raw = NULL

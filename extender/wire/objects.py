@@ -46,6 +46,7 @@ from extender.wire.placement import (
     OwnerReader,
     RequirementsReader,
     VolumesReader,
+    is_ready,
     preemption_message,
     read_deletion_cost,
     recorded_rules,
@@ -94,7 +95,7 @@ class PodReader:
     """Say of pods that have no node yet which ones they ask for, who made them and when, though of
     others nobody asks for that."""
     owners: bool = False
-    """Say who would replace a pod."""
+    """Say who would replace a pod, and whether it is ready."""
     deletion_costs: bool = False
     """Say what it costs to delete a pod."""
     requirements: bool = False
@@ -219,6 +220,7 @@ class PodReader:
             # Of a pod that has its node the nomination is history.
             nominated=None if pod.spec.nodeName else status.nominatedNodeName or None,
             deletion_cost=read_deletion_cost(metadata.annotations) if self.deletion_costs else None,
+            ready=self.owners and not waits and is_ready(conditions),
             record=recorded_rules(conditions) if stored else None,
             created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
         )

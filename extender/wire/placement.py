@@ -52,6 +52,7 @@ CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
 """Those that are read."""
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
+_READY = b'"Ready"'
 
 _COST = re.compile(rb'"(?P<value>0|-[0-9]{1,20}|[1-9][0-9]{0,19})"')
 _INT32 = 1 << 31
@@ -85,7 +86,7 @@ Fields: TypeAlias = Mapping[str, msgspec.Raw]
 VolumesReader: TypeAlias = Callable[[Sequence[Fields]], PodVolumes]
 """Reads the volumes of a pod; ObjectError names the field that is broken."""
 _Key: TypeAlias = tuple[
-    bytes, str, tuple[str, ...], PodVolumes | None, str | None, tuple[str, ...], bytes
+    bytes, str, tuple[str, ...], PodVolumes | None, str | None, tuple[str, ...], bytes, bool
 ]
 
 
@@ -130,7 +131,11 @@ class RequirementsReader:
         gates = (
             tuple(each.name or "" for each in spec.schedulingGates) if spec.schedulingGates else ()
         )
-        key = (tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, gates, spread)
+        runs_once = spec.restartPolicy not in {None, "", ALWAYS}
+        key = (
+            *(tolerations, scheduler, _unmodelled(spec, volumes), claimed, keep, gates, spread),
+            runs_once,
+        )
         known = self._known.peek(key)
         if known is None:
             size = decoded_size(tolerations) + len(scheduler) + decoded_size(spread)
@@ -144,6 +149,7 @@ class RequirementsReader:
                 keep,
                 gates,
                 spread=hard,
+                runs_once=runs_once,
                 size=size,
             )
             self._known.put(key, known, size)
@@ -307,6 +313,14 @@ def recorded_rules(conditions: bytes) -> str:
         if each.type == RULES_AT_PLACEMENT:
             return each.message or "" if each.status == "True" else ""
     return ""
+
+
+def is_ready(conditions: bytes) -> bool:
+    """Return whether the condition Ready is true."""
+    if _READY not in conditions:
+        return False
+    found = decode(_CONDITIONS, conditions, "status.conditions") or ()
+    return any(each.type == "Ready" and each.status == "True" for each in found)
 
 
 def preemption_message(conditions: bytes) -> str | None:

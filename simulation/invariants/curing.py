@@ -62,6 +62,8 @@ class Curing:
         owner = owner_of(one.pod)
         if owner is None or one.going or not picture.has_to_go(one, foreign=False):
             return False
+        if self._evictions.missing.hold_up(owner):
+            return False
         pods = self._store.all("pods").values()
         return (
             all(_is_settled(each) for each in pods if owner_of(each) == owner)

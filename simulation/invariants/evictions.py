@@ -20,6 +20,7 @@ from simulation.evicting_plan import Evicting
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.known import Knowledge, Replica, mirror, truth
+from simulation.invariants.missing import Missing
 from simulation.invariants.owners import Owners, owner_of
 from simulation.invariants.rooms import Rooms
 from simulation.invariants.writers import is_extender
@@ -64,6 +65,7 @@ class EvictionJudge:
         self._times: deque[float] = deque()
         self._owners = Owners(store, clock)
         self.rooms = Rooms(store, clock)
+        self.missing = Missing(store, clock, behind)
         self._holder: str | None = None
 
     @property
@@ -104,7 +106,12 @@ class EvictionJudge:
         if self._clock() - float(made) > WAITED_SECONDS:
             self.counts["late"] += 1
             self._owners.begin(pod, by, late=True)
+            self.missing.forget(pod)
             return None
+        old = change.old or pod
+        for name, about in self.missing.faults(pod, old):
+            self._break(name, f"{change.key}: {about}", change.key)
+        self.missing.begin(pod, old)
         return by
 
     def _break(self, name: str, about: str, *words: str) -> None:
@@ -156,6 +163,7 @@ class Evictions(EvictionJudge):
         if self.broken:
             raise self.broken[0]
         now = self._clock()
+        self.missing.look()
         for replica in self._living():
             known = self._knowledge.setdefault(replica.name, Knowledge(now - 1.0))
             if replica.awake:
@@ -216,7 +224,7 @@ class Evictions(EvictionJudge):
         number = int(annotations.get(ACKNOWLEDGED, "0"))
         if number != self._acknowledged[-1][1]:
             self._acknowledged.append((self._clock(), number))
-        if is_extender(change.by):
+        if leads(change):
             held = bool(change.new["spec"]["holderIdentity"])
             if held and self._holder not in {None, change.by}:
                 self.counts["handovers"] += 1
@@ -239,6 +247,12 @@ class Evictions(EvictionJudge):
         if busy is not None:
             self._break("two pods of an owner", f"{key} while {busy}", key)
         self._owners.begin(pod, by, late=False)
+
+
+def leads(change: Change) -> bool:
+    """Tell whether an extender writes of a Lease who leads, and not only a note beside that."""
+    old, new = change.old, change.new
+    return is_extender(change.by) and (old is None or new is None or old["spec"] != new["spec"])
 
 
 def _may_break(change: Change) -> bool:

@@ -41,7 +41,12 @@ class LeftAlone:
         if self._changed:
             self._changed = False
             self._left = self._find()
-        free = [owner for owner in self._left if not self._repairs.enough(owner)]
+        repairs = self._repairs
+        free = [
+            owner
+            for owner in self._left
+            if not (repairs.enough(owner) or repairs.missing.hold_up(owner))
+        ]
         self._since = {owner: self._since.get(owner, now) for owner in free}
 
     def _find(self) -> set[str]:

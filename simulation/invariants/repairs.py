@@ -1,7 +1,6 @@
-"""Judges moves for preferred rules.
+"""Judges moves for preferred rules, of all replicas together: they tell each other by the Lease.
 
-A replica that is started, or gets the lead, knows nothing of moves before, nor of rests: it waits
-for `settle` seconds, and sees of its predecessor's moves those whose pod is still leaving.
+One that gets the lead waits for `settle` seconds.
 """
 
 from __future__ import annotations
@@ -13,18 +12,20 @@ from typing import Final
 
 from simulation.apiserver.requests import pod_key
 from simulation.apiserver.store import Change, Json, Store
-from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge
+from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge, leads
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.idle import Known
 from simulation.invariants.known import Replica
 from simulation.invariants.owners import owner_of
 from simulation.invariants.worth import Worth, prefers
-from simulation.invariants.writers import is_extender
 from simulation.preferring import STAYS
 from simulation.repairing_plan import Repairing
 
 HOUR: Final = 3600.0
 MANY: Final = 1 << 30
+FIRST_REST_SECONDS: Final = 60.0
+KNOWN_SECONDS: Final = 80.0
+"""Within which it is known what became of a move: REPLACED_SECONDS, and some."""
 MISS: Final = 4
 """How many times longer an owner rests after a move that was for nothing."""
 SPARES: Final = {name for each in STAYS for name in each.get("annotations", {})}
@@ -45,10 +46,11 @@ class Moved:
 class Asked:
     """The last eviction of an owner's that a replica has asked for."""
 
-    by: str
     at: float
     gap: float
-    """Seconds since the one before, 0 without one by this replica."""
+    """Seconds since the one before, 0 without one."""
+    moves: int
+    """How many there were, with this one."""
 
 
 class Repairs(EvictionJudge):
@@ -67,9 +69,9 @@ class Repairs(EvictionJudge):
         self.settings = settings
         self._known: dict[str, Known] = {}
         self._led_since = 0.0
-        self._hour: deque[tuple[float, str, str]] = deque()
-        """When, by whom and in which namespace pods were moved in the last hour."""
-        self._begun: deque[tuple[float, str, str]] = deque()
+        self._hour: deque[tuple[float, str]] = deque()
+        """When and in which namespace pods were moved in the last hour."""
+        self._begun: deque[tuple[float, str]] = deque()
         """Likewise those that were asked for: what becomes of some, their replica does not know."""
         self._most_pods: deque[tuple[float, int]] = deque()
         self._last: dict[str, Moved] = {}
@@ -81,6 +83,7 @@ class Repairs(EvictionJudge):
         if self.broken:
             raise self.broken[0]
         now = self._clock()
+        self.missing.look()
         for replica in self._living():
             known = self._known.setdefault(replica.name, Known(now - 1.0))
             if replica.awake:
@@ -101,14 +104,14 @@ class Repairs(EvictionJudge):
         if by in self._known:
             # What ended since the last look, the replica may have seen.
             self._known[by].look(replica, self.raws, self.settings.min_gain, now)
-        self._note_asked(owner_of(one.pod) or "", by, now)
-        self._begun.append((now, by, one.pod["metadata"]["namespace"]))
+        self._note_asked(owner_of(one.pod) or "", now)
+        self._begun.append((now, one.pod["metadata"]["namespace"]))
         self._judge(one, by, self._faults(one, picture, by, now))
 
-    def _note_asked(self, owner: str, by: str, now: float) -> None:
+    def _note_asked(self, owner: str, now: float) -> None:
         before = self._asked.get(owner)
-        gap = now - before.at if before is not None and before.by == by else 0.0
-        self._asked[owner] = Asked(by, now, gap)
+        gap, moves = (0.0, 0) if before is None else (now - before.at, before.moves)
+        self._asked[owner] = Asked(now, gap, moves + 1)
 
     def _faults(
         self, one: Standing, picture: Picture, by: str, now: float
@@ -129,7 +132,7 @@ class Repairs(EvictionJudge):
 
     def _take(self, change: Change) -> None:
         new, old = change.new, change.old
-        if change.resource == "leases" and new is not None and is_extender(change.by):
+        if change.resource == "leases" and new is not None and leads(change):
             self._take_lease(change.by if new["spec"]["holderIdentity"] else None)
         if change.resource != "pods" or new is None:
             return
@@ -171,11 +174,11 @@ class Repairs(EvictionJudge):
         if self.recent > self._most_in_a_minute:
             yield "too many evictions in a minute", f"number {self.recent}"
         space = pod["metadata"]["namespace"]
-        self._hour.append((now, by, space))
+        self._hour.append((now, space))
         while self._hour[0][0] <= now - HOUR:
             self._hour.popleft()
         most = self._share(max((pods for _, pods in self._most_pods), default=0))
-        all_, own = self._number(self._hour, by, space)
+        all_, own = self._number(self._hour, space)
         if all_ > most or own > (most + 1) // 2:
             yield "too many moves in an hour", f"number {all_} of {most}, {own} of its namespace"
         busy = self._owners.busy(pod, by)
@@ -187,7 +190,7 @@ class Repairs(EvictionJudge):
                 f"{now - self._led_since:.1f} s after the lead was taken",
             )
         last = self._last.get(owner)
-        if last is not None and last.by == by:
+        if last is not None:
             missed = self._missed(last)
             self.counts["missed"] += missed
             rest = settings.rest * (MISS if missed else 1)
@@ -220,28 +223,26 @@ class Repairs(EvictionJudge):
         """Return whether there have been as many moves as there may be for now."""
         if self.recent >= self._most_in_a_minute:
             return True
-        all_, own = self._number(self._begun, self._holder or "", owner.partition("/")[0])
+        all_, own = self._number(self._begun, owner.partition("/")[0])
         most = self._share(self._pods)
         return all_ >= most or own >= (most + 1) // 2
 
-    def _number(
-        self, moves: Iterable[tuple[float, str, str]], by: str, space: str
-    ) -> tuple[int, int]:
-        """Return how many pods a replica has moved in the last hour, and in a namespace."""
+    def _number(self, moves: Iterable[tuple[float, str]], space: str) -> tuple[int, int]:
+        """Return how many pods were moved in the last hour, and of those of a namespace."""
         now = self._clock()
-        mine = [each for at, who, each in moves if who == by and at > now - HOUR]
-        return len(mine), mine.count(space)
+        recent = [each for at, each in moves if at > now - HOUR]
+        return len(recent), recent.count(space)
 
     def rests_until(self, owner: str) -> float:
-        """Return until when an owner may rest at most, as the replica that leads knows it.
+        """Return until when an owner may rest at most: each of its moves may have missed.
 
-        How often moves have missed only that one knows. Since the one before, all rests that it
-        had given before have passed; the next one is longer by one miss at most.
+        That is known soon after the last of its pods has come, gone or become ready.
         """
         asked = self._asked.get(owner)
-        if asked is None or asked.by != self._holder:
+        if asked is None:
             return 0.0
-        return asked.at + MISS * max(self.settings.rest, asked.gap)
+        rest = max(self.settings.rest, FIRST_REST_SECONDS) * float(MISS**asked.moves)
+        return max(asked.at, self.missing.changed(owner)) + KNOWN_SECONDS + rest
 
     def has_missed(self, owner: str) -> bool:
         """Return whether an owner had to rest as after a miss before its last move."""

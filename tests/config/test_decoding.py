@@ -702,3 +702,27 @@ def test_what_selects_no_namespaces_for_annotations_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(expected)):
         load_fields({"annotations": {"namespaceSelector": selector}})
+
+
+@pytest.mark.parametrize(
+    ("mode", "hints", "moves", "fits"),
+    [
+        ("replace", False, True, False),
+        ("replace", False, False, True),
+        ("replace", True, True, True),
+        ("assist", False, True, True),
+    ],
+)
+def test_moves_for_preferences_need_the_hints_that_steer_their_successors(
+    mode: str, *, hints: bool, moves: bool, fits: bool
+) -> None:
+    fields = {
+        "mode": mode,
+        "hints": {"enabled": hints},
+        "preferredDuringExecution": {"enabled": moves},
+    }
+    if fits:
+        load_fields(fields)
+        return
+    with pytest.raises(ConfigError, match=r"hints\.enabled: preferredDuringExecution"):
+        load_fields(fields)

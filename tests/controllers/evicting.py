@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
 from prometheus_client import CollectorRegistry
@@ -14,13 +14,13 @@ from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
-from extender.ports import Evicted, Eviction, Occurrence
+from extender.ports import Evicted, Eviction, LeaseNotes, Occurrence
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -82,15 +82,17 @@ class Leader:
     """Leads, until a test says otherwise."""
 
     leads: bool = True
-    inherited: int = 0
     acknowledged: int = 0
     confirms: bool = True
-    asked: list[int] = field(default_factory=list)
+    asked: int = 0
     meanwhile: Callable[[], None] = lambda: None
 
-    async def confirm(self, recent: int) -> bool:
+    def keep(self, notes: LeaseNotes) -> None:
+        """Keep nothing."""
+
+    async def confirm(self) -> bool:
         """Tell whether it leads."""
-        self.asked.append(recent)
+        self.asked += 1
         self.meanwhile()
         return self.leads and self.confirms
 
@@ -126,10 +128,11 @@ class Rig:
             self.history,
             Clocks(clock, clock, lambda: 0.0),
         )
+        self.turns = EvictionTurns.of(self.leader, self.state, per_minute, clock, dry_run=dry_run)
         self.controller = EvictionController(
             context,
             self.mover,
-            EvictionTurns.of(self.leader, self.state, per_minute, clock),
+            self.turns,
             execution=execution,
             limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
             unready=lambda: None,
@@ -139,13 +142,23 @@ class Rig:
         """Add a node, or give it other labels."""
         self.state.upsert_node(model_node(node(name, {HOST: name} | labels, ROOM)))
 
-    def place(self, raw: Pod, on: str, name: str = "", owner: str = "ReplicaSet/web") -> str:
+    def place(
+        self,
+        raw: Pod,
+        on: str,
+        name: str = "",
+        owner: str = "ReplicaSet/web",
+        *,
+        ready: bool = False,
+    ) -> str:
         """Place a pod of a controller, or of none; return its uid."""
         metadata = raw["metadata"]
         name = name or metadata["name"]
         made = Pod({**raw, "metadata": {**metadata, "name": name, "uid": name}}).on(on)
         if owner:
             made = made.owned_by(owner)
+        if ready:
+            made = made.ready()
         self.put(made)
         return name
 

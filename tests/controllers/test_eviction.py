@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.eviction.owner_locks import RateLimiter
+from extender.controllers.eviction.limits import RateLimiter
 from extender.errors import ApiError
+from extender.model.objects import Pod as ModelPod
 from extender.ports import Evicted, Eviction
 from tests.annotating import DURING, annotated
 from tests.builders import HOST, Pod, pod, selector, term
@@ -41,7 +42,9 @@ async def test_a_pod_goes_once_when_its_grace_period_is_over() -> None:
     assert rig.mover.tried == ["disk"]
     assert rig.counted("evicted") == 1
     assert rig.outcomes() == {}
-    (entry,) = rig.history.latest()
+    missed, entry = rig.history.latest()
+    # No other pod was made.
+    assert (missed.result, missed.pod) == ("missed", "default/disk")
     assert (entry.kind, entry.result, entry.pod) == ("eviction", "evicted", "default/disk")
     assert "required node affinity (disk in (ssd)) is not met" in entry.note
 
@@ -68,6 +71,28 @@ async def test_a_dry_run_does_all_but_evict() -> None:
     assert rig.outcomes() == {"disk": "dryRun"}
     (note,) = rig.mover.notes("WouldEvictByAffinityRule")
     assert "would be evicted (dry run) now" in note
+
+
+@pytest.mark.parametrize(
+    ("owner", "policy", "goes"),
+    [
+        ("Job/once", "Never", True),
+        ("Job/once", "OnFailure", True),
+        ("Workflow/steps", "Never", False),
+        ("Workflow/steps", "OnFailure", False),
+        ("CloneSet/web", "Always", True),
+        ("Database/own", "Always", True),
+    ],
+)
+async def test_a_pod_that_runs_once_goes_only_if_its_job_runs_it_again(
+    owner: str, policy: str, *, goes: bool
+) -> None:
+    rig = with_disks()
+    rig.place(ON_SSD.restarts(policy), "a", owner=owner)
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    assert bool(rig.mover.evicted) is goes
+    assert rig.outcomes() == ({} if goes else {"disk": "noController"})
 
 
 @pytest.mark.parametrize(
@@ -171,6 +196,13 @@ async def test_no_minute_has_more_evictions_than_allowed() -> None:
     rig = with_disks(per_minute=3)
     for number in range(8):
         rig.place(ON_SSD, "a", f"p{number}", owner=f"ReplicaSet/{number}")
+
+    def replaced(gone: ModelPod) -> Eviction:
+        owner = f"ReplicaSet/{gone.uid[1:]}"
+        rig.place(ON_SSD, "c", f"{gone.uid}-again", owner, ready=True)
+        return Eviction(Evicted.DONE)
+
+    rig.mover.answer = replaced
     rig.node("a")
     rig.node("b", disk="ssd")
     rig.node("c", disk="ssd")
@@ -206,10 +238,13 @@ async def test_the_pods_of_a_controller_go_one_at_a_time() -> None:
     await rig.after(GRACE + 5)
     (first,) = rig.mover.evicted
     rig.put(ON_SSD.uid("new").owned_by("ReplicaSet/web"))
-    await rig.after(100)
+    await rig.after(40)
     assert rig.mover.evicted == [first]
     rig.put(ON_SSD.uid("new").owned_by("ReplicaSet/web").on("b"))
-    await rig.after(5)
+    await rig.after(30)
+    assert rig.mover.evicted == [first]
+    rig.put(ON_SSD.uid("new").owned_by("ReplicaSet/web").on("b").ready())
+    await rig.after(15)
     assert sorted(rig.mover.evicted) == ["one", "two"]
 
 
@@ -342,7 +377,8 @@ async def test_a_new_leader_keeps_to_what_the_last_one_left_of_the_minute() -> N
     rig.place(ON_SSD, "a")
     rig.node("a")
     await rig.after(GRACE + 5)
-    rig.leader.inherited, rig.leader.leads = 2, True
+    rig.turns.window.fill(2)
+    rig.leader.leads = True
     await rig.after(59)
     assert rig.mover.evicted == []
     await rig.after(3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.eviction.owner_locks import CircuitBreaker
+from extender.controllers.eviction.limits import CircuitBreaker
 from extender.errors import ApiError, ExtenderError
 from extender.kube.failures import NoAnswerError
 from extender.model.execution import SYSTEM_CRITICAL

@@ -48,7 +48,8 @@ async def test_who_comes_to_lead_knows_of_the_last_minute_before_anybody_goes() 
     await rig.controller.look()
     rig.now += GRACE + 1
     # Before the next look at who leads, a pod is due.
-    rig.leader.leads, rig.leader.inherited = True, 1
+    rig.turns.window.fill(1)
+    rig.leader.leads = True
     while await rig.controller.process_next():
         pass
     assert rig.mover.tried == []

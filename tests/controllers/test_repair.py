@@ -14,10 +14,11 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.controllers.context import Clocks, ControllerContext
+from extender.controllers.eviction.moves import PROVEN_SECONDS
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.history import History
 from extender.errors import ApiError
 from extender.metrics import Metrics
@@ -54,6 +55,9 @@ class Rig:
         self.places: Callable[[ModelPod], str | None] = self.best_node
         """Where the scheduler puts a pod; None: it waits."""
         self.replaces = True
+        self.starts: Callable[[ModelPod], float | None] = lambda _: 0.0
+        """After how many seconds a placed pod is ready, None: never."""
+        self.starting: list[tuple[float, ModelPod]] = []
         self.lost: list[ModelPod] = []
         metrics, clock = Metrics(self.registry), lambda: self.now
         context = ControllerContext(
@@ -64,12 +68,16 @@ class Rig:
             self.history,
             Clocks(clock, clock, lambda: 0.0, self.sleep),
         )
+        self.turns = EvictionTurns.of(self.leader, self.state, per_minute, clock, dry_run=dry_run)
+        self.askers = {"default-scheduler"}
+        """The schedulers that have asked lately."""
         self.controller = RepairController(
             context,
             self.mover,
-            EvictionTurns.of(self.leader, self.state, per_minute, clock),
+            self.turns,
             limits=RepairLimits(margin, SETTLE, REST),
             eviction=EvictionLimits(per_minute, 0, share, dry_run),
+            asks=lambda scheduler: scheduler in self.askers,
             unready=lambda: None,
         )
         self.mover.answer = self.evicted
@@ -96,7 +104,7 @@ class Rig:
         """Place a pod of an app."""
         name = f"{app}-{next(self.numbers)}"
         raw = pod(name, app).labels(app="web").avoids(weight, term(key, WEB))
-        self.put(raw.owned_by(f"ReplicaSet/{app}").on(on))
+        self.put(raw.owned_by(f"ReplicaSet/{app}").on(on).ready())
 
     def put(self, raw: Pod) -> None:
         """Show a pod."""
@@ -112,9 +120,21 @@ class Rig:
                     name = f"{gone.pod_class.namespace}-{next(self.numbers)}"
                     key = key_of(gone.pod_class.namespace, name)
                     made = structs.replace(gone, key=key, uid=f"{key}-uid", node=None)
-                    self.state.upsert_pod(made)
-                    self.state.upsert_pod(structs.replace(made, node=self.places(made)))
+                    self.state.upsert_pod(made.with_status(ready=False))
+                    self.start(made, self.places(made))
             self.now += 1.0
+            for due, made in self.starting:
+                if due <= self.now and self.state.pod(made.key, made.uid) is not None:
+                    self.state.upsert_pod(made)
+            self.starting = [each for each in self.starting if each[0] > self.now]
+
+    def start(self, made: ModelPod, on: str | None) -> None:
+        """Place a pod, and have it ready when it is due."""
+        placed = structs.replace(made, node=on)
+        self.state.upsert_pod(placed.with_status(ready=False))
+        after = self.starts(placed)
+        if on is not None and after is not None:
+            self.starting.append((self.now + after, placed.with_status(ready=True)))
 
     def zones(self, app: str) -> list[int]:
         """Return how many pods an app has in each zone, the fewest first."""
@@ -185,7 +205,7 @@ async def test_a_zone_that_comes_back_is_filled_with_the_fewest_moves_then_there
     apps = [f"app-{number}" for number in range(10)]
     for app in apps:
         fill(rig, app, [f"{zone}{number % 3}" for zone in "ab" for number in range(15)])
-    await rig.after(SETTLE + 10 * (REST + 4))
+    await rig.after(SETTLE + 10 * (PROVEN_SECONDS + REST + 4))
     assert [rig.zones(app) for app in apps] == [[10, 10, 10]] * 10
     assert len(rig.mover.evicted) == 100
     await rig.after(3600)
@@ -210,7 +230,8 @@ async def test_one_of_a_controller_at_a_time_and_then_it_rests() -> None:
     fill(rig, "web", ["a0"] * 9)
     await rig.after(SETTLE + 2)
     assert len(rig.mover.evicted) == 1
-    await rig.after(REST - 1)
+    assert rig.outcomes() == {"web": "ownerBusy"}
+    await rig.after(PROVEN_SECONDS + REST - 1)
     assert len(rig.mover.evicted) == 1
     assert rig.outcomes() == {"web": "rests"}
     await rig.after(3)

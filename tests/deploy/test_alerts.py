@@ -83,6 +83,8 @@ HEALTHY: Mapping[str, str] = {
     f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(0),
     f'{OURS}_evictions_paused{{instance="a"}}': steady(0),
     f'{OURS}_evictions_paused_namespaces{{instance="a"}}': steady(0),
+    f'{OURS}_evictions_stopped{{instance="a"}}': steady(0),
+    f'{OURS}_evictions_stopped_namespaces{{instance="a"}}': steady(0),
     f"{OURS}_broken_annotations": steady(0),
     f'{ENDS}{{instance="a", port="callbacks"}}': steady(90 * DAY),
 }
@@ -174,6 +176,16 @@ FAULTS: list[Any] = [
         "too many pods of a namespace that would have to go",
         {f'{OURS}_evictions_paused_namespaces{{instance="a"}}': steady(1)},
         ["AffinityExtenderEvictionsPaused"],
+    ),
+    (
+        "moved pods that do not come back",
+        {f'{OURS}_evictions_stopped{{instance="a"}}': steady(1)},
+        ["AffinityExtenderEvictionsStopped"],
+    ),
+    (
+        "moved pods that do not come back in a namespace",
+        {f'{OURS}_evictions_stopped_namespaces{{instance="a"}}': steady(1)},
+        ["AffinityExtenderEvictionsStopped"],
     ),
     (
         "annotations that cannot be read",

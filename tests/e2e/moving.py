@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.e2e.extending import ASSIST, Extender
 from tests.e2e.objects import HOSTNAME, JSON, pod_spec
+from tests.e2e.preempting import budget
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
@@ -54,12 +55,26 @@ def replica_set(name: str, affinity: JSON, replicas: int = 1, **spec: Any) -> JS
 class Moves:
     """A cluster with a scheduler, kubelets, and extenders that evict."""
 
-    def __init__(self, sandbox: Sandbox, extenders: list[Extender]) -> None:
+    def __init__(
+        self, sandbox: Sandbox, extenders: list[Extender], stack: AsyncExitStack | None = None
+    ) -> None:
+        """What is created is gone when the `stack` unwinds."""
         self.sandbox = sandbox
         self.extenders = extenders
+        self._stack = stack
 
-    async def create(self, workload: JSON) -> None:
-        """Create a ReplicaSet and return once its pods run."""
+    async def create(self, workload: JSON, *, allows_its_last: bool = True) -> None:
+        """Create a ReplicaSet and return once its pods run.
+
+        One with a single pod has a budget that allows an eviction; without, that pod stays.
+        """
+        labels, single = (
+            workload["spec"]["selector"]["matchLabels"],
+            workload["spec"]["replicas"] == 1,
+        )
+        if allows_its_last and single and self._stack is not None:
+            made = budget(self.sandbox.api, labels, 1, workload["metadata"]["name"])
+            await self._stack.enter_async_context(made)
         await self.sandbox.api.create("/apis/apps/v1/namespaces/default/replicasets", workload)
         name, wanted = workload["metadata"]["name"], workload["spec"]["replicas"]
         await self.until(lambda: len(self.running(name)) == wanted, 20, f"{name} to run")
@@ -172,7 +187,7 @@ async def moving(
             for number in range(replicas)
         ]
         await stack.enter_async_context(sandbox.kubelet())
-        moves = Moves(sandbox, extenders)
+        moves = Moves(sandbox, extenders, stack)
         await moves.leader()
         yield moves
 

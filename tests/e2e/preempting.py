@@ -83,23 +83,25 @@ def tainted(each: JSON) -> JSON:
 
 
 @asynccontextmanager
-async def budget(api: Api, labels: dict[str, str]) -> AsyncIterator[None]:
-    """Allow no disruption of some pods; the controller that would find that out does not run."""
+async def budget(
+    api: Api, labels: dict[str, str], allowed: int = 0, name: str = "strict"
+) -> AsyncIterator[None]:
+    """Allow a number of disruptions; the controller that would compute it does not run."""
     kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
     spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
-    made = await api.create(BUDGETS, kind | {"metadata": {"name": "strict"}, "spec": spec})
+    made = await api.create(BUDGETS, kind | {"metadata": {"name": name}, "spec": spec})
     status = {
         "observedGeneration": made["metadata"]["generation"],
-        "disruptionsAllowed": 0,
+        "disruptionsAllowed": allowed,
         "currentHealthy": 1,
-        "desiredHealthy": 1,
+        "desiredHealthy": 1 - allowed,
         "expectedPods": 1,
     }
-    await api.request("PUT", f"{BUDGETS}/strict/status", made | {"status": status})
+    await api.request("PUT", f"{BUDGETS}/{name}/status", made | {"status": status})
     try:
         yield
     finally:
-        await api.delete(f"{BUDGETS}/strict")
+        await api.delete(f"{BUDGETS}/{name}")
 
 
 def left(sandbox: Sandbox) -> set[str]:

@@ -64,7 +64,7 @@ async def test_what_is_undone_within_the_grace_period_moves_nobody(sandbox: Sand
 async def test_a_budget_that_allows_nobody_keeps_the_pod(sandbox: Sandbox) -> None:
     await sandbox.add(*DISKS)
     async with moving(sandbox) as moves:
-        await moves.create(replica_set("disk", on_ssd()))
+        await moves.create(replica_set("disk", on_ssd()), allows_its_last=False)
         async with budget(sandbox.api, {"app": "disk"}):
             await moves.label("b", **SSD)
             await moves.label("a", disk=None)
@@ -73,6 +73,18 @@ async def test_a_budget_that_allows_nobody_keeps_the_pod(sandbox: Sandbox) -> No
             await asyncio.sleep(QUIET_S)
             assert [*moves.running("disk").values()] == ["a"]
             assert moves.evicted() == []
+
+
+async def test_the_only_ready_pod_of_a_controller_stays(sandbox: Sandbox) -> None:
+    await sandbox.add(*DISKS)
+    async with moving(sandbox) as moves:
+        await moves.create(replica_set("disk", on_ssd()), allows_its_last=False)
+        await moves.label("b", **SSD)
+        await moves.label("a", disk=None)
+        await moves.said("NotEvictedByAffinityRule", "no other pod of its controller is ready")
+        await asyncio.sleep(QUIET_S)
+        assert [*moves.running("disk").values()] == ["a"]
+        assert moves.evicted() == []
 
 
 async def test_a_pod_without_a_controller_stays(sandbox: Sandbox) -> None:

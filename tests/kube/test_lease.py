@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from extender.kube.client import ApiClient
-from extender.kube.lease import ACKNOWLEDGED, RECENT, Lease
+from extender.kube.lease import ACKNOWLEDGED, Lease
 from extender.kube.limits import LEASE
 from extender.kube.pacing import Timing
 from extender.model.keys import Key
@@ -119,7 +119,7 @@ async def test_a_lead_that_was_not_renewed_in_time_is_none(client: ApiClient, cl
     clock.now += LEASE.valid - 0.1
     led = one.leads
     clock.now += 0.2
-    assert (led, one.leads, await one.confirm(0)) == (True, False, False)
+    assert (led, one.leads, await one.confirm()) == (True, False, False)
 
 
 async def test_one_that_was_cut_off_finds_out_before_it_acts(
@@ -133,8 +133,8 @@ async def test_one_that_was_cut_off_finds_out_before_it_acts(
     assert await step(two)
     # The first one's clock stands still: it still takes itself to lead.
     assert one.leads
-    assert not await one.confirm(0)
-    assert (one.leads, await two.confirm(3)) == (False, True)
+    assert not await one.confirm()
+    assert (one.leads, await two.confirm()) == (False, True)
 
 
 async def test_what_cannot_be_confirmed_is_not_confirmed(
@@ -143,20 +143,67 @@ async def test_what_cannot_be_confirmed_is_not_confirmed(
     one = replica(client, "one", clock)
     await step(one)
     server.away = True
-    assert not await one.confirm(0)
+    assert not await one.confirm()
 
 
-async def test_the_next_leader_hears_of_the_last_minute(
+class Told:
+    """Notes that count what was written by whom, and remember what was learned."""
+
+    def __init__(self, says: str) -> None:
+        self.says = says
+        self.followed: list[str] = []
+        self.seen: set[str] = set()
+
+    def learn(self, annotations: Mapping[str, str], *, leads: bool) -> None:
+        """Remember it."""
+        self.seen |= annotations.keys()
+        if leads:
+            self.followed.append(annotations.get("moves", ""))
+
+    def written(self, annotations: Mapping[str, str], *, leads: bool) -> Mapping[str, str]:
+        """Write, as long as the other does not lead, what does not change."""
+        del annotations
+        return {"moves": self.says} if leads else {f"by-{self.says}": "asked"}
+
+
+async def test_the_next_leader_hears_what_the_last_one_knew(
     client: ApiClient, server: Server, clock: Clock
 ) -> None:
     one, two = replica(client, "one", clock), replica(client, "two", clock)
+    notes, others = Told("of one"), Told("of two")
+    one.keep(notes)
+    two.keep(others)
     await step(one)
-    assert await one.confirm(7)
+    notes.says = "seven"
+    assert await one.confirm()
     await one.close()
     assert (one.leads, await step(two)) == (False, True)
-    assert two.inherited == 7
+    assert others.followed == ["seven"]
     assert server.lease is not None
-    assert server.lease["metadata"]["annotations"][RECENT] == "7"
+    assert server.lease["metadata"]["annotations"]["moves"] == "of two"
+
+
+async def test_a_replica_that_does_not_lead_writes_what_it_knows_once(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    """Each write puts off when a lead that is not renewed may be taken."""
+    one, two = replica(client, "one", clock), replica(client, "two", clock)
+    one.keep(Told("one"))
+    two.keep(notes := Told("two"))
+    await two._add_notes()
+    await step(one)
+    before = server.version
+    for _ in range(3):
+        assert not await step(two)
+        await two._add_notes()
+    assert server.version == before + 1
+    assert server.lease is not None
+    assert server.lease["metadata"]["annotations"]["by-two"] == "asked"
+    assert server.lease["spec"]["holderIdentity"] == "one"
+    assert await step(one)
+    assert server.lease["metadata"]["annotations"]["by-two"] == "asked"
+    assert await one.confirm()
+    assert notes.seen >= {"moves", "by-two"}
 
 
 @pytest.mark.parametrize(

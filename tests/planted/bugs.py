@@ -339,7 +339,7 @@ BUGS = (
     ),
     Bug(
         "the oldest eviction that is known makes room for the next",
-        "controllers.eviction.owner_locks",
+        "controllers.eviction.limits",
         "self._times[-self._most] + WINDOW_SECONDS",
         "self._times[0] + WINDOW_SECONDS",
         "controllers/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",

@@ -11,14 +11,11 @@ import extender.controllers.eviction.record
 import extender.verbs.evicting
 import extender.wiring
 from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.limits import CircuitBreaker, Pauses, RateLimiter
+from extender.controllers.eviction.moves import Moves
 from extender.controllers.eviction.moving import EvictionLimits, Mover
-from extender.controllers.eviction.owner_locks import (
-    CircuitBreaker,
-    OwnerLocks,
-    Pauses,
-    RateLimiter,
-)
 from extender.controllers.eviction.record import BrokenRules
+from extender.controllers.eviction.turns import Notes
 from extender.controllers.last_look import LastLook, Looked
 from extender.kube.evictor import ApiEvictor
 from extender.kube.lease import Lease
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _leads_for_ever(patch: Patch) -> None:
-    async def confirm(self: Lease, _: int) -> bool:
+    async def confirm(self: Lease) -> bool:
         return self._valid_until > 0.0
 
     patch.setattr(Lease, "leads", property(lambda self: self._valid_until > 0.0))
@@ -46,7 +43,7 @@ def _leads_for_ever(patch: Patch) -> None:
 
 
 def _confirms_nothing(patch: Patch) -> None:
-    async def confirm(self: Lease, _: int) -> bool:
+    async def confirm(self: Lease) -> bool:
         return self.leads
 
     patch.setattr(Lease, "confirm", confirm)
@@ -63,7 +60,7 @@ def _deletes(patch: Patch) -> None:
 
 
 def _limits_each_replica(patch: Patch) -> None:
-    patch.setattr(Mover, "inherit", lambda *_: None)
+    patch.setattr(Notes, "learn", lambda *_, **__: None)
 
 
 def _counts_what_is_sure(patch: Patch) -> None:
@@ -90,7 +87,7 @@ def _looks_once(patch: Patch) -> None:
 
 
 def _moves_all_of_an_owner(patch: Patch) -> None:
-    patch.setattr(OwnerLocks, "busy", lambda *_: False)
+    patch.setattr(Moves, "refusal", lambda *_: None)
 
 
 def _limits(patch: Patch, change: Callable[[int, float, float, bool], EvictionLimits]) -> None:
@@ -133,6 +130,17 @@ def _looks_for_no_node(patch: Patch) -> None:
         return Assessment(Outcome.GOES, first.cause, pod.node)
 
     patch.setattr(extender.controllers.eviction.moving, "second_look", anywhere)
+    patch.setattr(Mover, "_may_still_go", lambda *_: True)
+
+
+def _takes_any_successor_for_ready(patch: Patch) -> None:
+    patch.setattr(Moves, "_is_ready", lambda *_: True)
+    patch.setattr(Moves, "_owes", lambda *_: False)
+
+
+def _moves_the_only_replica(patch: Patch) -> None:
+    for module in (extender.controllers.eviction.moving, extender.verbs.evicting):
+        patch.setattr(module, "is_only_replica", lambda *_: False)
 
 
 def _evicts_both(patch: Patch) -> None:
@@ -149,6 +157,7 @@ def _notices_nothing(patch: Patch) -> None:
 MANY = "too many evictions in a minute"
 TWO = "two pods of an owner"
 TWICE = "two replicas evict"
+MISSING = "another is missing"
 CAUSE = "evicted without a cause"
 EARLY = "evicted within the grace period"
 
@@ -173,13 +182,15 @@ def _evicts_with_unclear_ends(plan: Plan) -> bool:
 EVICTIONS: Mapping[str, Planted] = {
     name: Planted(plant, breaks, _evicts)
     for name, (plant, breaks) in {
-        "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO}),
-        "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO}),
+        "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO, MISSING}),
+        "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO, MISSING}),
         "deletes instead of evicting": (_deletes, {"evicted without a mark"}),
-        "limits each replica by itself": (_limits_each_replica, {MANY}),
+        "limits each replica by itself": (_limits_each_replica, {MANY, MISSING}),
         "counts no eviction": (_counts_nothing, {MANY}),
         "does not look again": (_looks_once, {CAUSE, EARLY}),
-        "moves all pods of an owner": (_moves_all_of_an_owner, {TWO}),
+        "moves all pods of an owner": (_moves_all_of_an_owner, {TWO, MISSING}),
+        "takes any successor for ready": (_takes_any_successor_for_ready, {MISSING}),
+        "moves the only replica": (_moves_the_only_replica, {"the only replica"}),
         "waits for no grace period": (_waits_for_nothing, {EARLY}),
         "never pauses": (_never_pauses, {"evicted while paused"}),
         "evicts pods of nobody": (_takes_anybody_for_an_owner, {"evicted without a controller"}),
@@ -189,7 +200,7 @@ EVICTIONS: Mapping[str, Planted] = {
     }.items()
 } | {
     "counts only what is sure": Planted(
-        _counts_what_is_sure, {MANY, TWO}, _evicts_with_unclear_ends
+        _counts_what_is_sure, {MANY, TWO, MISSING}, _evicts_with_unclear_ends
     ),
     "never runs dry": Planted(_never_runs_dry, {"evicted in a dry run"}, _evicts_in_a_dry_run),
 }

@@ -10,7 +10,8 @@ import pytest
 
 import extender.verbs.repair
 import extender.wiring
-from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
+from extender.controllers.eviction.limits import RateLimiter
+from extender.controllers.eviction.moves import Moves, Refusal
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.kube.lease import Lease
@@ -21,11 +22,22 @@ from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
     from extender.controllers.eviction.repair_mover import Prospect
+    from extender.model.objects import Controller
 Patch = pytest.MonkeyPatch
 
 
+def _refuses_all_but(patch: Patch, *left_out: Outcome) -> None:
+    refusal = Moves.refusal
+
+    def refuses(self: Moves, owner: Controller) -> Refusal | None:
+        found = refusal(self, owner)
+        return None if found is None or found.outcome in left_out else found
+
+    patch.setattr(Moves, "refusal", refuses)
+
+
 def _never_rests(patch: Patch) -> None:
-    patch.setattr(RepairController, "_rest", lambda *_: None)
+    _refuses_all_but(patch, Outcome.RESTS)
 
 
 def _never_settles(patch: Patch) -> None:
@@ -43,19 +55,15 @@ def _keeps_what_it_knew_without_the_lead(patch: Patch) -> None:
 
 
 def _takes_no_lock(patch: Patch) -> None:
-    patch.setattr(OwnerLocks, "busy", lambda *_: False)
-    patch.setattr(RepairController, "_rest", lambda *_: None)
+    patch.setattr(Moves, "refusal", lambda *_: None)
 
 
 def _sees_nobody_leave(patch: Patch) -> None:
-    whether = RepairController._turn
+    _refuses_all_but(patch, Outcome.OWNER_BUSY)
 
-    def turn(self: RepairController, *about: Any) -> Outcome:
-        with pytest.MonkeyPatch.context() as for_now:
-            for_now.setattr(OwnerLocks, "busy", lambda *_: False)
-            return whether(self, *about)
 
-    patch.setattr(RepairController, "_turn", turn)
+def _forgets_with_the_lead(patch: Patch) -> None:
+    patch.setattr(Moves, "inherit", lambda *_: None)
 
 
 def _takes_no_turn(patch: Patch) -> None:
@@ -86,7 +94,7 @@ def _takes_any_gain(patch: Patch) -> None:
 
 
 def _confirms_nothing(patch: Patch) -> None:
-    async def confirm(self: Lease, _: int) -> bool:
+    async def confirm(self: Lease) -> bool:
         return self._valid_until > 0.0
 
     patch.setattr(Lease, "leads", property(lambda self: self._valid_until > 0.0))
@@ -107,6 +115,7 @@ RESTED = "moved before it rested"
 SETTLED = "moved before it settled"
 TWO = "two pods of an owner"
 TWICE = "two replicas evict"
+MISSING = "another is missing"
 HOURLY = "too many moves in an hour"
 MANY = "too many evictions in a minute"
 
@@ -129,15 +138,18 @@ REPAIRS: Mapping[str, Planted] = {
         "keeps what it knew without the lead": Planted(
             _keeps_what_it_knew_without_the_lead, {SETTLED}
         ),
-        "takes no lock of an owner": Planted(_takes_no_lock, {TWO, RESTED}),
-        "sees nobody leave or wait": Planted(_sees_nobody_leave, {TWO}),
+        "takes no lock of an owner": Planted(_takes_no_lock, {TWO, RESTED, MISSING}),
+        "sees nobody leave or wait": Planted(_sees_nobody_leave, {TWO, MISSING}),
+        "forgets all with the lead": Planted(
+            _forgets_with_the_lead, {HOURLY, RESTED, MISSING}, _counts_hours
+        ),
         "takes no turn": Planted(_takes_no_turn, {MANY}, _has_few_turns),
         "counts no moves of an hour": Planted(_counts_no_hour, {HOURLY}, _counts_hours),
         "moves pods that have to stay": Planted(_moves_anybody, {"moved though it has to stay"}),
         "looks for no room": Planted(_looks_for_no_room, {"moved with nowhere to go"}),
         "moves for any gain": Planted(_takes_any_gain, {"moved without a gain"}),
         "moves without the lead": Planted(
-            _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY}
+            _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY, MISSING}
         ),
         "begins to wait anew": Planted(_begins_anew_each_round, {"left where it is"}),
     }.items()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import extender.verbs.repair
 from extender.cluster.counts.pod_sets import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.stepping import at_once
 from extender.verbs.explaining.sitting import sitting
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
+from extender.wire.objects import PodReader
 from tests import oracle
 from tests.annotating import PREFERRED
 from tests.builders import (
@@ -22,6 +27,7 @@ from tests.builders import (
     ZONE,
     Json,
     Pod,
+    model_node,
     model_pod,
     namespace,
     node,
@@ -129,6 +135,32 @@ def moves(pods: Sequence[Json], nodes: Sequence[Json] = NODES, margin: int = 1) 
 )
 def test_who_moves(pods: Sequence[Json], expected: dict[str, str]) -> None:
     assert moves(pods, [at("a1"), at("a2"), at("b1"), at("c1")]) == expected
+
+
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+@pytest.mark.parametrize(
+    ("kind", "makes_another"),
+    [
+        ("ReplicaSet", True),
+        ("StatefulSet", True),
+        ("ReplicationController", True),
+        ("Job", False),
+        ("Workflow", False),
+        ("DaemonSet", False),
+        ("Node", False),
+        ("", False),
+    ],
+)
+def test_only_pods_that_run_on_and_are_replaced_move(
+    kind: str, policy: str, *, makes_another: bool
+) -> None:
+    """Whatever else owns them: the work of a step of a workflow is lost like that of a Job's."""
+    raw = pod("1").labels(app="web").avoids(100, term(ZONE, WEB)).restarts(policy).on("a1")
+    state = state_of([at("a1"), at("b1")], [namespace("default")], [web("2").on("a1")])
+    reader = PodReader(owners=True, requirements=True)
+    made = raw.owned_by(f"{kind}/it") if kind else raw
+    state.upsert_pod(reader.read(json.dumps(made).encode()))
+    assert bool(found_in(state)) is (makes_another and policy == "Always")
 
 
 def test_a_gain_below_the_margin_moves_nobody() -> None:
@@ -272,3 +304,35 @@ def test_moves_come_to_an_end(pods: list[Json]) -> None:
         moved = {**raw, "spec": {**raw["spec"], "nodeName": found[0].target}}
         state.upsert_pod(model_pod(moved))
     pytest.fail("still moving")
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_whatever_joins_leaves_or_moves_between_two_steps_the_search_goes_on(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KeyError would end the whole round, and with every step that has such luck the next one."""
+    monkeypatch.setattr(extender.verbs.repair, "TAKERS_AT_ONCE", 1)
+    monkeypatch.setattr(extender.verbs.repair, "NODES_AT_ONCE", 1)
+    chance = Random(seed)
+    placed = [spread(f"p{number}", chance.choice(NAMES)) for number in range(6)]
+    state = state_of(NODES, [namespace("default")], placed)
+    chooser, made = Chooser(state, AFFINITY), count()
+
+    def happens() -> None:
+        name, lot = chance.choice(NAMES), chance.randrange(6)
+        if lot == 0:
+            state.remove_node(name)
+        elif lot == 1:
+            state.upsert_node(model_node(at(name)))
+        elif lot == 2:
+            state.upsert_pod(model_pod(spread(f"p{next(made)}", name)))
+        elif lot > 3:
+            state.upsert_node(model_node(at(f"{chance.choice('abc')}{next(made)}")))
+        elif state.pods:
+            gone = state.pods[chance.choice(sorted(state.pods))]
+            state.remove_pod(gone.key, gone.uid)
+
+    for each in list(state.placed_classes):
+        for found in improvements(state, chooser, each, 1):
+            if found is None and chance.random() < 0.6:
+                happens()

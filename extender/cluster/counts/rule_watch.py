@@ -168,6 +168,12 @@ class RuleWatch:
             self.owned.count(pod, 1)
             self._upsert(pod, self._execution)
 
+    def runs(self, pod: Pod, before: Pod) -> None:
+        """Take over a pod that differs from before only in whether it is ready."""
+        if self._execution is not None:
+            self.owned.count(before, -1)
+            self.owned.count(pod, 1)
+
     def _upsert(self, pod: Pod, execution: Execution) -> None:
         old = self._places.get(pod.uid)
         rules = tuple(_rules(pod, execution))

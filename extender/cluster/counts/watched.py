@@ -80,6 +80,7 @@ class PodsByOwner:
 
     def __init__(self) -> None:
         self._placed: dict[Controller, int] = {}
+        self._ready: dict[Controller, int] = {}
         self._waiting: dict[Controller, int] = {}
         self._leaving: dict[Controller, int] = {}
 
@@ -90,6 +91,10 @@ class PodsByOwner:
     def placed(self, owner: Controller) -> int:
         """Return how many pods of a controller have a node, and are not on their way out."""
         return self._placed.get(owner, 0)
+
+    def ready(self, owner: Controller) -> int:
+        """Return how many of these are ready."""
+        return self._ready.get(owner, 0)
 
     def unsettled(self, owner: Controller) -> bool:
         """Return whether a pod of a controller has no node yet, or is on its way out."""
@@ -103,6 +108,8 @@ class PodsByOwner:
         counts = self._waiting if pod.node is None else self._placed
         if pod.status.deleting:
             counts = self._leaving
+        elif pod.status.ready:
+            shift(self._ready, controller, amount)
         shift(counts, controller, amount)
 
 

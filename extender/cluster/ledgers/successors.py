@@ -9,10 +9,12 @@ from extender.model.objects import Controller, Pod
 
 @dataclass(slots=True, eq=False)
 class Succession:
-    """A pod that was evicted so that its successor may find a better place."""
+    """A pod that was evicted so that its successor may be elsewhere."""
 
     pod: Pod
     """Who goes, or is gone."""
+    steered: bool = False
+    """Whether only the nodes that suit the successor best get points: preferred rules moved it."""
     successor: Pod | None = None
     """The first pod that its controller has made since, as the watch showed it last."""
     turned_away: bool = False
@@ -39,7 +41,7 @@ class Successors:
     def of(self, pod: Pod) -> Succession | None:
         """Return what a pod that waits is, or may be, the successor in, as far as is known here."""
         found = self._expected.get(pod.controller) if pod.controller is not None else None
-        if found is None or pod.uid == found.pod.uid:
+        if found is None or not found.steered or pod.uid == found.pod.uid:
             return None
         is_other = found.successor is not None and found.successor.uid != pod.uid
         return None if is_other else found
@@ -48,11 +50,11 @@ class Successors:
 class SuccessorLedger(Successors):
     """Changed by the state alone."""
 
-    def expect(self, pod: Pod) -> Succession:
+    def expect(self, pod: Pod, *, steered: bool) -> Succession:
         """Note that a pod goes and its controller makes another one; ValueError without one."""
         if pod.controller is None:
             raise ValueError(f"nobody makes another {pod.key}")
-        found = self._expected[pod.controller] = Succession(pod)
+        found = self._expected[pod.controller] = Succession(pod, steered)
         return found
 
     def expect_of(self, owners: frozenset[Controller]) -> bool:

@@ -13,9 +13,11 @@ from typing import Final, NoReturn
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
+from extender.controllers.eviction.limits import CircuitBreaker
+from extender.controllers.eviction.moves import UNSEEN_SECONDS
 from extender.controllers.eviction.moving import REST_SECONDS, EvictionLimits, Mover
-from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker, EvictionTurns
 from extender.controllers.eviction.record import BrokenRules, Record
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
@@ -52,7 +54,7 @@ class EvictionController(Reconciler):
         """While `unready` says why, or the state is stale, nobody is judged or evicted."""
         super().__init__(context, MOST_WAITING)
         state, clocks = context.state, context.clocks
-        self._leadership = turns.leadership
+        self._leadership, self._moves = turns.leadership, turns.moves
         self._execution = execution
         self._limits = limits
         self._sleep = clocks.sleep
@@ -106,6 +108,7 @@ class EvictionController(Reconciler):
                 await self._sleep(0)
             else:
                 self._queue.add(uid)
+        self._moves.look()
         await self._look_at_breaker()
         self._look_at_lead()
         self._recorder.publish(
@@ -140,16 +143,12 @@ class EvictionController(Reconciler):
                 await self._recorder.resumed(pods, name)
 
     def _look_at_lead(self) -> None:
-        """Take over what another replica did in the last minute."""
+        """Look at all that another replica has looked after until now."""
         leads = self._leadership.leads
         if leads and not self._led:
-            self._mover.inherit(self._leadership.inherited)
-            self._look_at_all()
+            for uid in self.broken.records:
+                self._queue.add(uid)
         self._led = leads
-
-    def _look_at_all(self) -> None:
-        for uid in self.broken.records:
-            self._queue.add(uid)
 
     # One pod
 
@@ -169,8 +168,6 @@ class EvictionController(Reconciler):
         pod = None if record is None else self._state.pod(*record.identity)
         if record is None or pod is None:
             return None
-        # The lead may have come since the last look, and with it what another replica has done.
-        self._look_at_lead()
         wait = self._wait(record)
         if wait is not None:
             return wait

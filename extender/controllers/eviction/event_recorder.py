@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from extender.controllers.context import ControllerContext
-from extender.controllers.eviction.owner_locks import Pauses
+from extender.controllers.eviction.limits import Pauses
+from extender.controllers.eviction.moves import End, Move
 from extender.controllers.eviction.record import Record
 from extender.controllers.history import Kind
 from extender.errors import ExtenderError
@@ -109,6 +110,11 @@ class EventRecorder:
         """Warn of an eviction that failed."""
         kind = str(error).replace(name_of(pod.key), "")
         self._faults.log(logging.WARNING, kind, "%s could not be evicted: %s", pod.key, error)
+
+    def ended(self, move: Move, end: End) -> None:
+        """Remember what has become of a pod that was evicted, if it came to nothing."""
+        if end.misses:
+            self._history.note(Kind.EVICTION, "missed", move.pod.key, move.target, end.words)
 
     def publish(self, records: Iterable[Record], pauses: Pauses, *, leads: bool) -> None:
         """Have the gauges say how things are."""

@@ -8,14 +8,21 @@ from typing import Final
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
-from extender.controllers.eviction.owner_locks import EvictionTurns
 from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
 from extender.model.execution import Execution
 from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, PodMover
-from extender.verbs.evicting import Assessment, EvictionCause, Outcome, second_look
+from extender.timing import LONGEST_PAUSE_SECONDS
+from extender.verbs.evicting import (
+    Assessment,
+    EvictionCause,
+    Outcome,
+    is_only_replica,
+    second_look,
+)
 from extender.verbs.nominating import Chooser
 
 REST_SECONDS: Final = 1.0
@@ -65,11 +72,7 @@ class Mover:
         self._execution = execution
         self._last_look = LastLook(state, port.objects)
         self._warm_up = context.warm_up
-        self._window, self._owner_locks = turns.window, turns.locks
-
-    def inherit(self, number: int) -> None:
-        """Note how many another replica has evicted in the last minute."""
-        self._window.fill(number)
+        self._window, self._moves = turns.window, turns.moves
 
     async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
         """Evict a pod that has to go, if it is its turn and a node would take it."""
@@ -80,13 +83,12 @@ class Mover:
         if wait is not None:
             return wait
         await self._warm_up.prepare(pod)
-        placements = self._owner_locks.placements()
         found = second_look(
             self._state,
             self._chooser,
             pod,
             first,
-            placements=placements,
+            placements=self._moves.placements(),
             chance=self._chance(),
         )
         record.take_over(found)
@@ -94,16 +96,17 @@ class Mover:
             record.pause.begin(self._clock())
             await self._recorder.stays(pod, record)
             return record.pause.until - self._clock()
+        # While it was prepared, another one of its controller may have gone.
+        wait = self._wait_for_turn(record, owner)
+        if wait is not None:
+            return wait
         return await self._carry_out(pod, record, owner, found.cause, found.target)
 
     def _wait_for_turn(self, record: Record, owner: Controller) -> float | None:
-        if self._owner_locks.busy(owner):
-            record.outcome = Outcome.OWNER_BUSY
-            return REST_SECONDS
-        paused = self._owner_locks.paused(owner)
-        if paused:
-            record.outcome = Outcome.BUDGET
-            return paused
+        refusal = self._moves.refusal(owner)
+        if refusal is not None:
+            record.outcome = refusal.outcome
+            return min(max(refusal.rest or REST_SECONDS, REST_SECONDS), LONGEST_PAUSE_SECONDS)
         rest = self._window.rest()
         if rest > 0:
             record.outcome = Outcome.TURN
@@ -114,20 +117,21 @@ class Mover:
         self, pod: Pod, record: Record, owner: Controller, cause: EvictionCause, target: str
     ) -> float | None:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
+        if self._moves.begin(pod, target, ended=self._recorder.ended) is None:
+            return REST_SECONDS
         self._window.take()
-        self._owner_locks.begin(owner, pod, target)
         kept = False
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
-                kept = await self._ask(pod, record, owner, version)
+                kept = await self._ask(pod, record, target, version)
         finally:
             if kept:
                 self._window.done()
             else:
                 self._window.give_back()
             if self._dry_run or not kept:
-                self._owner_locks.end(owner)
+                self._moves.drop(owner)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             await self._recorder.went(pod, record, target, dry_run=self._dry_run)
             return REST_SECONDS
@@ -142,7 +146,7 @@ class Mover:
 
         Return the version of the pod for which that is so, None when it is not.
         """
-        if not await self._leadership.confirm(self._window.recent):
+        if not await self._leadership.confirm():
             return None
         looked = await self._last_look.at_breach(self._execution, pod, cause, target)
         if looked.why is not None:
@@ -152,7 +156,7 @@ class Mover:
             return None
         return looked.version
 
-    async def _ask(self, pod: Pod, record: Record, owner: Controller, version: str) -> bool:
+    async def _ask(self, pod: Pod, record: Record, target: str, version: str) -> bool:
         """Have the API server evict a pod; False when that has certainly not happened."""
         try:
             answer = await self._port.evict(
@@ -160,7 +164,7 @@ class Mover:
                 version=version,
                 dry_run=self._dry_run,
                 # It may have to wait until it can be sent.
-                may_go=lambda: self._leadership.leads and self._still(record),
+                may_go=lambda: self._leadership.leads and self._may_still_go(pod, record, target),
             )
         except ExtenderError as error:
             record.outcome, record.why = Outcome.FAILED, str(error)
@@ -169,16 +173,29 @@ class Mover:
             record.pause.begin(self._clock())
             # Without a clear no it may have been done, or be done in a while.
             return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
-        return self._take_over(pod, record, owner, answer)
+        return self._take_over(pod, record, answer)
 
-    def _take_over(self, pod: Pod, record: Record, owner: Controller, answer: Eviction) -> bool:
+    def _may_still_go(self, pod: Pod, record: Record, target: str) -> bool:
+        """Return whether a pod has to go, and may, by what has passed since it was looked at."""
+        known, choose = self._state.pod(pod.key, pod.uid), self._chooser.choose
+        return (
+            known is not None
+            and not is_only_replica(self._state, known)
+            and self._still(record)
+            and choose(known, avoid=(), placements=(), among=[target]) is not None
+        )
+
+    def _take_over(self, pod: Pod, record: Record, answer: Eviction) -> bool:
         """Note what the API server has said; return whether it has evicted, or would have."""
         record.why = answer.why
+        owner = pod.controller
+        if owner is None:
+            return False
         match answer.became:
             case Evicted.REFUSED:
                 record.outcome = Outcome.BUDGET
                 self._recorder.count("refused", pod, record)
-                self._owner_locks.pause(owner, answer.retry_after or 0.0)
+                self._moves.pause(owner, answer.retry_after or 0.0)
                 record.pause.begin(self._clock(), answer.retry_after or 0.0)
                 return False
             case Evicted.GONE | Evicted.CHANGED:
@@ -187,7 +204,8 @@ class Mover:
             case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:
-                self._owner_locks.pardon(owner)
+                self._moves.pardon(owner)
+                self._moves.carry_out(owner)
                 record.outcome = Outcome.DRY_RUN if self._dry_run else Outcome.EVICTED
                 record.evicted_at = None if self._dry_run else self._clock()
                 self._recorder.count("dryRun" if self._dry_run else "evicted", pod, record)

@@ -9,13 +9,12 @@ from typing import Final
 
 from extender.cluster.audits.breaches import Breach, in_force, suspects, uncounted
 from extender.cluster.state import ClusterState
+from extender.controllers.eviction.moves import FIRST_PAUSE_SECONDS
 from extender.model.execution import Execution
 from extender.model.keys import Identity, namespace_of
 from extender.model.signed import shift
 from extender.timing import Pause
 from extender.verbs.evicting import Assessment, EvictionCause, Outcome, fate
-
-FIRST_PAUSE_SECONDS: Final = 10.0
 
 MOST_AT_ONCE: Final = 100
 """Pods that are judged between two turns for everybody else: some milliseconds. One that breaks a

@@ -2,26 +2,31 @@
 
 In rounds it looks for the pod of each controller that would gain most on another node. Where that
 stays so, the pod is evicted, and its successor is given points for nothing but the nodes that suit
-it best. One move of a controller at a time; after it, the controller rests, and longer after each
-successor that did not find a better place.
+it best. One move of a controller at a time (`moves.py`).
+
+Each move raises the sum of what all pods' places are worth, by the margin at least: what a term
+says of a pair of pods counts in `total` whichever of them moves. Moves in one namespace that change
+each other's gain wait for each other, for a minute at most. Two others may cancel each other's
+gain. Then neither has landed (one that has keeps the margin beside the other, which raises the
+sum), so both controllers rest, and longer each time.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections.abc import Callable
 from typing import Final, NoReturn
 
-from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
+from extender.controllers.eviction.limits import EVERYBODY
+from extender.controllers.eviction.moves import DAY, REPLACED_SECONDS
 from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.owner_locks import EVERYBODY, REPLACED_SECONDS, EvictionTurns
 from extender.controllers.eviction.repair_mover import Prospect, RepairLimits, RepairMover
-from extender.controllers.history import HOUR, Kind
-from extender.model.objects import Controller, PodClass
+from extender.controllers.eviction.turns import EvictionTurns
+from extender.model.objects import Controller, Pod
 from extender.ports import Check, PodMover
 from extender.timing import LogThrottle
-from extender.verbs.evicting import Outcome
+from extender.verbs.evicting import Outcome, is_only_replica
 from extender.verbs.interaction import prefer
 from extender.verbs.repair import Improvement, best_improvement
 from extender.warm_up import OverBudgetError
@@ -34,9 +39,6 @@ PAUSE: Final = 19
 apps on 5,000 nodes, a round takes 2.6 s of it, and so the better part of a minute."""
 MOST_CONTROLLERS: Final = 10_000
 """Controllers that are kept in mind; others come later."""
-LONGEST_REST_SECONDS: Final = 86_400.0
-MISS: Final = 4
-"""How many times longer a controller rests after each move that was for nothing."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,16 +54,21 @@ class RepairController:
         *,
         limits: RepairLimits,
         eviction: EvictionLimits,
+        asks: Callable[[str], bool],
         unready: Check,
     ) -> None:
-        """Of `eviction`, the limits hold for these moves as well; `turns` are shared with it."""
+        """Of `eviction`, the limits hold for these moves as well; `turns` are shared with it.
+
+        `asks` tells whether a scheduler, which would place the successor, asks for scores.
+        """
         state, clocks = context.state, context.clocks
         self._state = state
         self._clock, self._sleep = clocks.clock, clocks.sleep
-        self._metrics, self._history = context.metrics, context.history
+        self._metrics = context.metrics
         self._warm_up = context.warm_up
-        self._leadership = turns.leadership
+        self._leadership, self._moves = turns.leadership, turns.moves
         self._turns = turns
+        self._asks = asks
         self._limits, self._eviction = limits, eviction
         self._unready = unready
         self._mover = RepairMover(
@@ -69,13 +76,10 @@ class RepairController:
             mover,
             turns,
             lambda: self._leadership.leads and self._is_sure(),
-            min_gain=limits.min_gain,
+            limits=limits,
             dry_run=eviction.dry_run,
         )
         self._prospects: dict[Controller, Prospect] = {}
-        self._moves: dict[Controller, tuple[Succession, Improvement]] = {}
-        self._hour: deque[tuple[float, str]] = deque()
-        """When a pod was moved in the last hour, and in which namespace."""
         self._likely: dict[Controller, float] = {}
         """The controllers of which a pod may be moved, and until when."""
         self._led = False
@@ -103,16 +107,14 @@ class RepairController:
         if not self._is_sure():
             return
         self._look_at_lead()
-        self._end_moves()
+        self._moves.look()
         found = await self._look()
         now = self._clock()
         for owner, known in list(self._prospects.items()):
             known.found = found.get(owner)
             if known.found is None:
                 known.since = now
-                # Who has missed is remembered: while it is replaced there is nothing to be found.
-                kept = LONGEST_REST_SECONDS if known.misses else 0.0
-                if owner not in self._moves and known.rests_until + kept <= now:
+                if known.rests_until <= now:
                     del self._prospects[owner]
         for owner, best in found.items():
             if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
@@ -141,7 +143,7 @@ class RepairController:
         began = self._clock()
         for placed in list(self._state.placed_classes):
             for each in best_improvement(
-                self._state, self._mover.chooser, placed, self._limits.min_gain
+                self._state, self._mover.chooser, placed, self._limits.min_gain, self._may_move
             ):
                 owner = None if each is None else each.pod.controller
                 if each is not None and owner is not None:
@@ -154,44 +156,25 @@ class RepairController:
                     began = self._clock()
         return found
 
+    def _may_move(self, pod: Pod) -> bool:
+        return self._asks(pod.spec.requirements.scheduler)
+
     def _in_turn(self) -> list[Controller]:
         """Return whom to look at; first those whose namespace has had no move for the longest."""
         due = [owner for owner, each in self._prospects.items() if each.found is not None]
-        served = {name: at for at, name in self._hour}
+        served = self._moves.hour.latest
         return sorted(due, key=lambda owner: served.get(owner.namespace, 0.0))
 
     def _is_sure(self) -> bool:
         return self._unready() is None and self._state.stale is None
 
     def _look_at_lead(self) -> None:
-        """Begin to wait anew with the lead: nobody knows whom the last leader has moved."""
+        """Begin to wait anew with the lead: what is better now may be so because of a move."""
         leads = self._leadership.leads
         if leads and not self._led:
-            if self._turns.window.recent < self._leadership.inherited:
-                self._turns.window.fill(self._leadership.inherited)
             for each in self._prospects.values():
                 each.since = self._clock()
         self._led = leads
-
-    # What became of moves
-
-    def _end_moves(self) -> None:
-        for owner, (succession, move) in list(self._moves.items()):
-            if self._turns.locks.busy(owner):
-                continue
-            del self._moves[owner]
-            self._state.end_succession(owner)
-            known = self._prospects.setdefault(owner, Prospect(self._clock()))
-            known.misses = 0 if self._mover.has_landed(succession, move) else known.misses + 1
-            result = "missed" if known.misses else "landed"
-            self._metrics.repairs.count(result)
-            self._history.note(Kind.EVICTION, result, move.pod.key, move.target)
-            known.outcome = Outcome.RESTS
-            self._rest(known)
-
-    def _rest(self, known: Prospect) -> None:
-        seconds = self._limits.rest_seconds * MISS**known.misses
-        known.rests_until = self._clock() + min(seconds, LONGEST_REST_SECONDS)
 
     # One controller
 
@@ -199,10 +182,10 @@ class RepairController:
         found = known.found
         if found is None:
             return
-        outcome = self._whether(owner, known, found)
-        if outcome is Outcome.RESTS:
+        if self._clock() < known.rests_until:
             # What came of the last attempt says more.
             return
+        outcome = self._whether(owner, known, found.pod)
         known.outcome, known.why = outcome, ""
         if outcome is not Outcome.GOES:
             return
@@ -210,32 +193,33 @@ class RepairController:
             await self._warm_up.prepare(found.pod)
         except OverBudgetError as error:
             known.outcome, known.why = Outcome.FAILED, str(error)
-            self._rest(known)
+            known.rests_until = self._clock() + self._limits.rest_seconds
             return
         # Of all that has passed meanwhile, the moves of others among it.
         again = self._mover.better_place(found.pod)
-        if again is None:
-            known.outcome = Outcome.UNCONFIRMED
-            return
-        await self._move(owner, known, again)
+        known.outcome = Outcome.UNCONFIRMED if again is None else self._turn(owner, again.pod)
+        if again is not None and known.outcome is Outcome.GOES:
+            await self._move(owner, known, again)
 
-    def _whether(self, owner: Controller, known: Prospect, found: Improvement) -> Outcome:
+    def _whether(self, owner: Controller, known: Prospect, pod: Pod) -> Outcome:
         """Say whether a pod goes now, and why not."""
-        now = self._clock()
         if not (self._led and self._leadership.leads):
             return Outcome.STANDBY
-        if now - known.since < self._limits.settle_seconds:
+        if self._clock() - known.since < self._limits.settle_seconds:
             return Outcome.GRACE
-        return Outcome.RESTS if now < known.rests_until else self._turn(owner, found.pod.pod_class)
+        return self._turn(owner, pod)
 
-    def _turn(self, owner: Controller, mine: PodClass) -> Outcome:
+    def _turn(self, owner: Controller, pod: Pod) -> Outcome:
         """Say whether a pod of a controller may go beside what else is moved."""
-        locks = self._turns.locks
-        others = (move.pod.pod_class for _, move in self._moves.values())
-        if locks.busy(owner) or any(prefer(self._state, each, mine) for each in others):
+        refusal = self._moves.refusal(owner)
+        if refusal is not None:
+            return refusal.outcome
+        mine = pod.pod_class
+        others = (each.pod_class for each in self._moves.unplaced(owner.namespace))
+        if any(prefer(self._state, each, mine) for each in others):
             return Outcome.OWNER_BUSY
-        if locks.paused(owner):
-            return Outcome.BUDGET
+        if is_only_replica(self._state, pod):
+            return Outcome.ONLY_REPLICA
         if self._turns.window.recent >= max(1, self._eviction.per_minute // 2):
             return Outcome.TURN
         return Outcome.PAUSED if self._moved_enough(owner.namespace) else Outcome.GOES
@@ -245,21 +229,20 @@ class RepairController:
 
         So whoever owns some namespaces does not take the moves of all others.
         """
-        while self._hour and self._hour[0][0] <= self._clock() - HOUR:
-            self._hour.popleft()
         share = self._eviction.max_affected
         if share >= EVERYBODY:
             return False
-        most = max(1, int(share * len(self._state.pods)))
-        own = sum(name == namespace for _, name in self._hour)
-        return len(self._hour) >= most or own >= (most + 1) // 2
+        hour, most = self._moves.hour.moves, max(1, int(share * len(self._state.pods)))
+        return sum(hour.values()) >= most or hour.get(namespace, 0) >= (most + 1) // 2
 
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:
         """Evict a pod; its turn is taken before anything is awaited, and given back if need be."""
-        window, locks, pod = self._turns.window, self._turns.locks, move.pod
+        window = self._turns.window
+        if not self._mover.begin(move):
+            return
+        # The lead is confirmed after this: should it pass on, the next leader has heard of it.
         window.take()
-        locks.begin(owner, pod, move.target)
-        succession = self._state.expect_successor(pod)
+        self._moves.hour.take(owner.namespace)
         kept = False
         try:
             kept = await self._mover.carry_out(owner, known, move)
@@ -269,17 +252,14 @@ class RepairController:
             else:
                 window.give_back()
             if not kept or self._eviction.dry_run:
-                locks.end(owner)
-                self._state.end_succession(owner)
-        if kept:
-            self._hour.append((self._clock(), owner.namespace))
-            if self._eviction.dry_run:
-                # What would be moved is told once a day, not once a rest.
-                known.rests_until = self._clock() + LONGEST_REST_SECONDS
-            else:
-                self._moves[owner] = succession, move
-        elif known.rests_until <= self._clock():
-            self._rest(known)
+                self._moves.drop(owner)
+        if not kept:
+            self._moves.hour.give_back()
+        if kept and self._eviction.dry_run:
+            # What would be moved is told once a day, not once a rest.
+            known.rests_until = self._clock() + DAY
+        elif not kept and known.rests_until <= self._clock():
+            known.rests_until = self._clock() + self._limits.rest_seconds
 
     def _publish(self) -> None:
         self._metrics.repairable.set(len(self.prospects))

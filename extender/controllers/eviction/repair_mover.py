@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.cluster.ledgers.successors import Succession
 from extender.controllers.context import ControllerContext
+from extender.controllers.eviction.moves import End, Move
 from extender.controllers.eviction.moving import WENT_WRONG
-from extender.controllers.eviction.owner_locks import EvictionTurns
+from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.history import Kind
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
@@ -18,7 +18,7 @@ from extender.metrics.table import MOVES
 from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, Occurrence, PodMover
 from extender.timing import LogThrottle
-from extender.verbs.evicting import Outcome
+from extender.verbs.evicting import Outcome, is_only_replica
 from extender.verbs.repair import Improvement, chooser_of_places, gain_on, improvement
 
 REASON: Final = "PreferredDuringExecution"
@@ -46,8 +46,8 @@ class Prospect:
     """As the last round had it; None while it rests and no pod would sit better."""
     outcome: Outcome = Outcome.GRACE
     why: str = ""
-    misses: int = 0
     rests_until: float = 0.0
+    """After an attempt that evicted no pod; after one that did, `Moves` says for how long."""
 
 
 class RepairMover:
@@ -60,7 +60,7 @@ class RepairMover:
         turns: EvictionTurns,
         may_go: Callable[[], bool],
         *,
-        min_gain: int,
+        limits: RepairLimits,
         dry_run: bool,
     ) -> None:
         """`may_go` is asked at the last moment before an eviction is sent."""
@@ -69,15 +69,34 @@ class RepairMover:
         self._turns = turns
         self.chooser = chooser_of_places(context.state, context.plugins)
         self._may_go = may_go
-        self._min_gain, self._dry_run = min_gain, dry_run
+        self._min_gain, self._rest = limits.min_gain, limits.rest_seconds
+        self._dry_run = dry_run
         self._metrics, self._history = context.metrics, context.history
         self._last_look = LastLook(context.state, port.objects)
         self._throttle = LogThrottle(_log)
         self._metrics.evictions.begin((REASON,), MOVES)
 
-    def has_landed(self, succession: Succession, move: Improvement) -> bool:
+    def begin(self, move: Improvement) -> bool:
+        """Note that a pod goes, and that its successor is to sit better; False if it may not go."""
+        begun = self._turns.moves.begin(
+            move.pod,
+            move.target,
+            rest=self._rest,
+            steered=True,
+            ended=self._ended,
+            landed=self._has_landed,
+        )
+        return begun is not None
+
+    def _ended(self, move: Move, end: End) -> None:
+        result = {End.LANDED: "landed", End.UNDONE: "undone"}.get(end, "missed")
+        self._metrics.repairs.count(result)
+        note = end.words if end.misses else ""
+        self._history.note(Kind.EVICTION, result, move.pod.key, move.target, note)
+
+    def _has_landed(self, move: Move) -> bool:
         """Return whether the successor sits better than it would where the pod was."""
-        seen = succession.successor
+        seen = move.succession.successor
         known = None if seen is None else self._state.pod(seen.key, seen.uid)
         if known is None or known.node is None:
             return False
@@ -86,13 +105,13 @@ class RepairMover:
 
     def better_place(self, pod: Pod) -> Improvement | None:
         """Return where a pod would sit better now, beside those that are expected somewhere."""
-        placements = self._turns.locks.placements()
+        placements = self._turns.moves.placements()
         return improvement(self._state, self.chooser, pod, self._min_gain, placements=placements)
 
     async def carry_out(self, owner: Controller, known: Prospect, move: Improvement) -> bool:
         """Confirm the lead and what the API server has, and evict; False: certainly not done."""
         pod = move.pod
-        if not await self._turns.leadership.confirm(self._turns.window.recent):
+        if not await self._turns.leadership.confirm():
             known.outcome = Outcome.STANDBY
             return False
         looked = await self._last_look.at_move(pod, move.target)
@@ -118,6 +137,8 @@ class RepairMover:
         known = self._state.pod(move.pod.key, move.pod.uid)
         if known is None or known.status.deleting or known.node != move.pod.node:
             return False
+        if is_only_replica(self._state, known):
+            return False
         return self.better_place(known) is not None
 
     async def _take_over(
@@ -128,7 +149,7 @@ class RepairMover:
             case Evicted.REFUSED:
                 known.outcome, known.why = Outcome.BUDGET, answer.why
                 self._count("refused", move, answer.why)
-                self._turns.locks.pause(owner, answer.retry_after or 0.0)
+                self._turns.moves.pause(owner, answer.retry_after or 0.0)
                 return False
             case Evicted.GONE | Evicted.CHANGED:
                 self._count(answer.became.value, move, answer.why)
@@ -137,6 +158,8 @@ class RepairMover:
                 return False
             case Evicted.DONE:
                 dry = self._dry_run
+                self._turns.moves.pardon(owner)
+                self._turns.moves.carry_out(owner)
                 known.outcome = Outcome.DRY_RUN if dry else Outcome.EVICTED
                 self._count("dryRun" if dry else "evicted", move, said(move))
                 await self._tell(move)

@@ -39,6 +39,9 @@ RESULTS: Final = {
     (Kind.EVICTION, "refused"): "eviction refused by a budget",
     (Kind.EVICTION, "dryRun"): "would be evicted (dry run)",
     (Kind.EVICTION, "failed"): "eviction failed",
+    (Kind.EVICTION, "landed"): "its successor is better off",
+    (Kind.EVICTION, "missed"): "moved for nothing",
+    (Kind.EVICTION, "undone"): "moved for nothing: undone soon",
 }
 BAD: Final = frozenset(("failed", "refused"))
 

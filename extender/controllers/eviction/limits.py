@@ -1,0 +1,155 @@
+"""How many pods may be evicted in a minute, and when too many would have to go."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.controllers.history import HOUR
+
+WINDOW_SECONDS: Final = 60.0
+MOST_IN_HOUR: Final = 100_000
+"""Moves in a namespace that are believed to be in the last hour when another replica says so."""
+EVERYBODY: Final = 1.0
+"""The share that no number of pods exceeds."""
+
+
+class RateLimiter:
+    """So many in any minute, and not one more."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._clock = clock
+        self._times: deque[float] = deque()
+
+    @property
+    def recent(self) -> int:
+        """Return how many there were in the last minute."""
+        now = self._clock()
+        while self._times and self._times[0] <= now - WINDOW_SECONDS:
+            self._times.popleft()
+        return len(self._times)
+
+    def rest(self) -> float:
+        """Return the seconds until there may be another one; 0 when there may be one now."""
+        if self.recent < self._most:
+            return 0.0
+        return self._times[-self._most] + WINDOW_SECONDS - self._clock()
+
+    def take(self) -> None:
+        """Note one."""
+        self._times.append(self._clock())
+
+    def done(self) -> None:
+        """Note that the last one is over: a minute counts from when it was certainly there."""
+        if self._times:
+            self._times[-1] = self._clock()
+
+    def give_back(self) -> None:
+        """Note that the last one has come to nothing."""
+        if self._times:
+            self._times.pop()
+
+    def fill(self, number: int) -> None:
+        """Note some that another replica has made within the last minute."""
+        self._times.extend([self._clock()] * min(number, self._most))
+
+
+class LastHour:
+    """The moves of the last hour, by namespace."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._moves: deque[tuple[float, str]] = deque()
+
+    def take(self, namespace: str) -> None:
+        """Note one."""
+        self._moves.append((self._clock(), namespace))
+
+    def give_back(self) -> None:
+        """Note that the last one has come to nothing."""
+        if self._moves:
+            self._moves.pop()
+
+    @property
+    def moves(self) -> Mapping[str, int]:
+        """Return how many there were in each namespace."""
+        while self._moves and self._moves[0][0] <= self._clock() - HOUR:
+            self._moves.popleft()
+        return Counter(name for _, name in self._moves)
+
+    @property
+    def latest(self) -> Mapping[str, float]:
+        """Return when each namespace had its last one."""
+        return {name: at for at, name in self._moves}
+
+    def written(self) -> dict[str, tuple[int, float]]:
+        """Return what the next leader has to know: how many, and how long ago the last was."""
+        now, moves, latest = self._clock(), self.moves, self.latest
+        return {name: (number, now - latest[name]) for name, number in moves.items()}
+
+    def inherit(self, written: Mapping[str, tuple[int, float]]) -> None:
+        """Take over what another leader has noted, beside what is known here."""
+        now, own = self._clock(), self.moves
+        for name, (number, age) in written.items():
+            more = min(number, MOST_IN_HOUR) - own.get(name, 0)
+            self._moves.extend([(now - min(max(age, 0.0), HOUR), name)] * more)
+        self._moves = deque(sorted(self._moves))
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """For whom evictions are paused."""
+
+    all: bool = False
+    namespaces: frozenset[str] = frozenset()
+    """Those that have too many pods to go by themselves."""
+
+    def hold(self, namespace: str) -> bool:
+        """Return whether no pod of a namespace is evicted."""
+        return self.all or namespace in self.namespaces
+
+
+class CircuitBreaker:
+    """Pauses evictions while more than a share of all pods would have to go.
+
+    What the owner of some namespaces does is not to stop the evictions of all others: with more
+    than half of that number a namespace pauses by itself, and for the others all that are paused
+    count as half together. A single pod is never too many: in a small cluster it may be a large
+    share.
+    """
+
+    def __init__(self, share: float, pods: Callable[[], int]) -> None:
+        """`pods` says how many there are in all."""
+        self._share = share
+        self._pods = pods
+        self.pauses = Pauses()
+
+    @property
+    def allowed(self) -> int:
+        """Return how many pods may have to go at a time."""
+        return max(1, int(self._share * self._pods()))
+
+    def allowed_of_one(self, acknowledged: int) -> int:
+        """Return how many pods of one namespace may have to go at a time."""
+        return max((self.allowed + 1) // 2, acknowledged)
+
+    def look(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Take over how many pods have to go, by namespace, and how many are fine; return before.
+
+        O(namespaces with pods that have to go).
+        """
+        before, self.pauses = self.pauses, self.judge(going, acknowledged)
+        return before
+
+    def judge(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Return for whom so many are too many."""
+        if self._share >= EVERYBODY:
+            return Pauses()
+        one, half = self.allowed_of_one(acknowledged), self.allowed // 2
+        over = frozenset(name for name, pods in going.items() if pods > one)
+        others = sum(pods for name, pods in going.items() if name not in over)
+        counted = others + (half if over else 0)
+        return Pauses(counted > max(self.allowed, acknowledged), over)

@@ -1,0 +1,78 @@
+"""Controllers that make no pods, and kubelets that start them late, or none in a zone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Final, Protocol
+
+from simulation import templates
+from simulation.actions import Action
+from simulation.apiserver.store import Json, Store
+from simulation.workloads import Controllers, Kubelets, Workload
+
+SLOW_SECONDS: Final = 90.0
+"""Until a pod is ready that starts slowly."""
+EVERYWHERE: Final = ""
+
+
+class Hindered(Protocol):
+    """Where pods are made and started."""
+
+    store: Store
+    controllers: Controllers
+    kubelets: Kubelets
+
+    @property
+    def now(self) -> float:
+        """Return the simulated seconds since the start."""
+
+
+class Setbacks:
+    """Carries out the faults of `setbacks_plan.SETBACKS`; each ends by itself."""
+
+    def __init__(self, world: Hindered) -> None:
+        self._world = world
+        self._unmade: dict[str, float] = {}
+        """By namespace, until when no pod can be made there; EVERYWHERE for all."""
+        self._lame: dict[str, float] = {}
+        """By zone."""
+        self._slow = 0.0
+        world.controllers.refuses = self._refuses
+        world.kubelets.start = self._start
+        self.acts: dict[str, Callable[[Action], None]] = {
+            "webhook is down": lambda action: self._begin(self._unmade, EVERYWHERE, action),
+            "quota is used up": self._use_up,
+            "zone is lame": self._make_lame,
+            "pods start slowly": self._slow_down,
+        }
+
+    def _begin(self, where: dict[str, float], name: str, action: Action) -> None:
+        where[name] = max(where.get(name, 0.0), self._world.now + action.seconds)
+
+    def _use_up(self, action: Action) -> None:
+        space = Random(action.number).choice(sorted(templates.NAMESPACES))
+        self._begin(self._unmade, space, action)
+
+    def _make_lame(self, action: Action) -> None:
+        nodes = self._world.store.all("nodes").values()
+        zones = sorted({each["metadata"]["labels"][templates.ZONE] for each in nodes})
+        if zones:
+            self._begin(self._lame, Random(action.number).choice(zones), action)
+
+    def _slow_down(self, action: Action) -> None:
+        self._slow = max(self._slow, self._world.now + action.seconds)
+
+    def _refuses(self, workload: Workload) -> bool:
+        """Tell whether no pod of a workload can be made now."""
+        until = (self._unmade.get(each, 0.0) for each in (workload.space, EVERYWHERE))
+        return max(until) > self._world.now
+
+    async def _start(self, pod: Json) -> None:
+        """Return when the containers of a pod run."""
+        if self._slow > self._world.now:
+            await asyncio.sleep(SLOW_SECONDS)
+        node = self._world.store.all("nodes").get(pod["spec"]["nodeName"])
+        zone = "" if node is None else node["metadata"]["labels"].get(templates.ZONE, "")
+        await asyncio.sleep(max(0.0, self._lame.get(zone, 0.0) - self._world.now))

@@ -1,0 +1,21 @@
+"""What keeps pods from coming back once they are gone, in runs in which pods are moved."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SETBACKS: Final = {
+    "webhook is down": 3,
+    "quota is used up": 3,
+    "zone is lame": 3,
+    "pods start slowly": 4,
+}
+"""By weight."""
+
+SETBACKS_LAST: Final = {
+    "webhook is down": (20.0, 100.0, 200.0),
+    "quota is used up": (20.0, 100.0, 200.0),
+    "zone is lame": (20.0, 100.0, 200.0),
+    "pods start slowly": (30.0, 100.0, 200.0),
+}
+"""Seconds at most: less and more than the minute that a replacement may take."""
