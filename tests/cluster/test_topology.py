@@ -42,16 +42,6 @@ def test_which_nodes_are_alone_in_their_domain() -> None:
     assert [zones.is_alone(node) for node in range(4)] == [False] * 4
 
 
-def test_the_domain_that_a_node_would_be_in() -> None:
-    zones = Topology("zone")
-    for node, value in enumerate(("a", "b")):
-        zones.place(node, f"node-{node}", value)
-    zones.place(0, "node-0", None)
-    # Number 0 is free, and a table may have had entries under it: a new value is none of them.
-    expected = {"b": 1, "a": 2, "new": 2, None: NO_DOMAIN}
-    assert {value: zones.domain_for(value) for value in expected} == expected
-
-
 def test_entries_that_come_to_zero_are_removed() -> None:
     zones = Topology("zone")
     zones.place(0, "node-0", "a")
