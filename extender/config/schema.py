@@ -56,8 +56,8 @@ class InterPodAffinityArgs(Block, frozen=True, kw_only=True):
     """True scores by the incoming pod's terms only, which is cheaper."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Share of this plugin in the mean of all plugins that score; 2 as in the scheduler's default
-    profile."""
+    """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
+    gets weight / 2 of prioritize.maxScore."""
 
 
 class NodeAffinityArgs(Block, frozen=True, kw_only=True):
@@ -67,7 +67,8 @@ class NodeAffinityArgs(Block, frozen=True, kw_only=True):
     """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
-    """Share of this plugin in the mean of all plugins that score."""
+    """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
+    gets weight / 2 of prioritize.maxScore."""
 
 
 class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
@@ -96,8 +97,9 @@ class Prioritize(Block, frozen=True, kw_only=True):
     """How much the extender's scores count beside those of the scheduler's own plugins."""
 
     max_score: Annotated[int, Meta(ge=1, le=100)] = 20
-    """Score of the best node. The scheduler multiplies it by ten and by the weight in its file:
-    with weight 1, 20 gives the range 0..200 that the plugin has in-tree."""
+    """Score that one plugin of weight 2 gives the best node; the scores of several are added. The
+    scheduler multiplies it by ten and by the weight in its file: with weight 1, 20 gives each
+    plugin the range 0..200 that it has in-tree, in steps of 10."""
 
 
 class Hints(Block, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ FEW_SHARE: Final = 4
 """Numbers other than 0 are few if they are less than one in so many."""
 
 MAX_NODE_SCORE = 100
+USUAL_WEIGHT = 2
+"""What InterPodAffinity and NodeAffinity have in the scheduler's default profile."""
 """The upper end of a plugin's normalised score (framework.MaxNodeScore)."""
 
 
@@ -166,12 +168,12 @@ def _plus(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
 class ScorePlugin(Plugin, ABC):
     """One set of preferences."""
 
-    weight: int = field(default=2, kw_only=True)
-    """Its share in the mean of all plugins; by default as in the scheduler's own profile."""
+    weight: int = field(default=USUAL_WEIGHT, kw_only=True)
+    """As `weight` of the plugin in the scheduler's profile."""
 
     @abstractmethod
     def prepare(self, state: ClusterState, pod: Pod) -> Scorer | None:
-        """Return what scores a pod's nodes, None to abstain: then it does not count in the mean.
+        """Return what scores a pod's nodes, None to abstain: it adds nothing to any node.
 
         The pod itself is left out of the counts meanwhile.
         """

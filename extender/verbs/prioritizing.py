@@ -1,4 +1,4 @@
-"""How well each node suits a pod: every plugin's score, normalised, and their weighted mean."""
+"""How well each node suits a pod: every plugin's score, normalised, and their weighted sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
-from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, Scorer
+from extender.verbs.plugins import (
+    MAX_NODE_SCORE,
+    USUAL_WEIGHT,
+    ScorePlugin,
+    ScorePlugins,
+    Scorer,
+)
 
 Told: TypeAlias = Callable[[ScorePlugin], object]
 
@@ -24,7 +30,7 @@ class Scored:
     raw: Sequence[int] = ()
     """By position in names: what the plugin says, or the sum of what several say."""
     final: Mapping[int, int] = field(default_factory=dict)
-    """The final score, from 0 to the configured maximum, by raw score."""
+    """The final score by raw score: 0 to max_score from each plugin that has its usual weight."""
 
 
 def prioritize(
@@ -36,9 +42,10 @@ def prioritize(
     *,
     told: Told = lambda _: None,
 ) -> Scored:
-    """Score the nodes of a request from 0 to max_score; none is named when all have the same.
+    """Score the nodes of a request; none is named when all have the same.
 
-    The pod itself is left out of all counts. The nodes are looked up only when something can score:
+    A plugin adds up to `max_score` if its weight is USUAL_WEIGHT, and in proportion otherwise. The
+    pod itself is left out of all counts. The nodes are looked up only when something can score:
     most pods have no such rules. A node that is unknown has no score and does not stretch the
     others' scale. `told` is called whenever a plugin has done a part of its work.
     """
@@ -73,22 +80,21 @@ def score(
         # No step for each node beyond the plugin's own.
         ((plugin, scorer),) = scorers
         (raw,) = raws
-        final = scale(scorer.normalised(raw), max_score)
+        final = scale(scorer.normalised(raw), max_score, plugin.weight)
         told(plugin)
     else:
-        raw = _mean(scorers, raws, len(names), told)
-        weights = sum(plugin.weight for plugin, _ in scorers)
-        final = scale({each: each for each in raw}, max_score, weights)
+        raw = _sums(scorers, raws, len(names), told)
+        final = scale({each: each for each in raw}, max_score, weight=1)
     return Scored(names, raw, final) if len(set(final.values())) > 1 else Scored()
 
 
-def _mean(
+def _sums(
     scorers: Sequence[tuple[ScorePlugin, Scorer]],
     raws: Iterable[Sequence[int]],
     nodes: int,
     told: Told,
 ) -> Sequence[int]:
-    """Return the sums of what plugins say, each by its weight; divided once, at the end."""
+    """Return each node's sum of weight * normalised score over the plugins."""
     sums: Sequence[int] = [0] * nodes
     for (plugin, scorer), raw in zip(scorers, raws, strict=True):
         shares = {score: plugin.weight * each for score, each in scorer.normalised(raw).items()}
@@ -97,7 +103,9 @@ def _mean(
     return sums
 
 
-def scale(normalised: Mapping[int, int], max_score: int, weights: int = 1) -> Mapping[int, int]:
-    """Return final scores for normalised ones, or for sums of those by such weights in all."""
-    whole = weights * MAX_NODE_SCORE
-    return {score: each * max_score // whole for score, each in normalised.items()}
+def scale(
+    normalised: Mapping[int, int], max_score: int, weight: int = USUAL_WEIGHT
+) -> Mapping[int, int]:
+    """Return final scores: MAX_NODE_SCORE becomes max_score at USUAL_WEIGHT. Truncated once."""
+    whole = USUAL_WEIGHT * MAX_NODE_SCORE
+    return {score: each * weight * max_score // whole for score, each in normalised.items()}

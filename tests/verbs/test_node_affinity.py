@@ -204,7 +204,7 @@ def test_scores(scoring: NodeAffinityPlugin, raw: Pod, expected: Mapping[str, in
     "scoring",
     [
         pytest.param([plugin()], id="100 for each by one plugin"),
-        pytest.param([plugin(weight=3), InterPodAffinity(weight=1)], id="75 for each by two"),
+        pytest.param([plugin(weight=3), InterPodAffinity(weight=1)], id="150 for each by two"),
     ],
 )
 def test_no_node_is_named_when_all_are_preferred_alike(scoring: ScorePlugins) -> None:
@@ -219,15 +219,15 @@ def test_scores_are_scaled_over_the_nodes_of_the_request() -> None:
     assert scores([plugin()], raw, ["a2", "b1"]) == {"a2": 100, "b1": 75}
 
 
-def test_the_mean_with_another_plugin() -> None:
+def test_the_sum_with_another_plugin() -> None:
     state = state_of(NODES, [], [pod("web").labels(app="web").on("b1")])
     raw = NEW.prefers_nodes(5, SSD).prefers(1, term(ZONE, WEB))
     both: ScorePlugins = [InterPodAffinity(weight=1), plugin(weight=3)]
-    assert scores(both, raw, state=state) == {"a1": 75, "b1": 100}
-    # Nothing to say is no vote, neither where no term is nor where no node meets one.
-    assert scores(both, NEW.prefers_nodes(5, SSD), state=state) == {"a1": 100, "b1": 100}
+    assert scores(both, raw, state=state) == {"a1": 150, "b1": 200}
+    # Nothing to say adds nothing, neither where no term is nor where no node meets one.
+    assert scores(both, NEW.prefers_nodes(5, SSD), state=state) == {"a1": 150, "b1": 150}
     nowhere = NEW.prefers(1, term(ZONE, WEB)).prefers_nodes(5, node_term(In="gone"))
-    assert scores(both, nowhere, state=state) == {"b1": 100}
+    assert scores(both, nowhere, state=state) == {"b1": 50}
 
 
 def test_a_pod_with_a_broken_preference_is_not_scored() -> None:

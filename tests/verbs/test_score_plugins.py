@@ -1,21 +1,36 @@
-"""Several score plugins: each normalises its own scores, and their weighted mean is answered."""
+"""Several score plugins: each normalises its own scores, and their weighted sum is answered."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from extender.metrics import Metrics
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
 from extender.verbs.prioritizing import prioritize
 from tests.answering import Answering
-from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    HOST,
+    ZONE,
+    model_pod,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
 
 if TYPE_CHECKING:
     from extender.cluster.counts.nodes import NodeList
@@ -85,41 +100,43 @@ AFFINITY = InterPodAffinity(weight=2)
     ("plugins", "incoming", "max_score", "expected"),
     [
         pytest.param([AFFINITY], DRAWN, 100, {"a1": 100, "a2": 60}, id="one plugin"),
-        pytest.param([Speed()], DRAWN, 100, {"a1": 100, "a2": 33}, id="another one"),
+        pytest.param(
+            [Speed()], DRAWN, 100, {"a1": 50, "a2": 16}, id="one of half the usual weight"
+        ),
         pytest.param(
             [InterPodAffinity(weight=1), Speed()],
             DRAWN,
             100,
             {"a1": 100, "a2": 46},
-            id="both with the same weight: (60 + 33) / 2, truncated",
+            id="two of half the usual weight: (60 + 33) / 2, truncated",
         ),
         pytest.param(
             [AFFINITY, Speed()],
             DRAWN,
             100,
-            {"a1": 100, "a2": 51},
-            id="two to one: (2 * 60 + 33) / 3",
+            {"a1": 150, "a2": 76},
+            id="each by its weight: (2 * 60 + 33) / 2",
         ),
         pytest.param(
             [Speed(), AFFINITY],
             DRAWN,
             100,
-            {"a1": 100, "a2": 51},
+            {"a1": 150, "a2": 76},
             id="their order is no matter",
         ),
         pytest.param(
             [AFFINITY, Speed(weight=100)],
             DRAWN,
             100,
-            {"a1": 100, "a2": 33},
-            id="a hundred to two: (2 * 60 + 100 * 33) / 102",
+            {"a1": 5100, "a2": 1710},
+            id="a hundred to two: (2 * 60 + 100 * 33) / 2",
         ),
         pytest.param(
-            [AFFINITY, Speed()],
+            [AFFINITY, Speed(weight=2)],
             DRAWN,
             20,
-            {"a1": 20, "a2": 10},
-            id="then to the configured span: 51 * 20 / 100",
+            {"a1": 40, "a2": 18},
+            id="then to the configured span: (60 + 33) * 20 / 100",
         ),
         pytest.param(
             [InterPodAffinity(weight=1), Speed()],
@@ -129,11 +146,11 @@ AFFINITY = InterPodAffinity(weight=2)
             id="truncated once: 46.5 * 13 / 100 is 6.045, where 46 * 13 / 100 would be 5.98",
         ),
         pytest.param(
-            [AFFINITY, Speed()],
+            [AFFINITY, Speed(weight=2)],
             INDIFFERENT,
             100,
             {"a1": 100, "a2": 33},
-            id="a plugin without a rule about the pod does not count",
+            id="a plugin without a rule about the pod adds nothing",
         ),
         pytest.param(
             [AFFINITY, Speed()],
@@ -142,11 +159,11 @@ AFFINITY = InterPodAffinity(weight=2)
             {"a1": 100, "a2": 60},
             id="nor does one that abstains",
         ),
-        pytest.param([AFFINITY, Speed()], SLOW, 100, {}, id="nobody has anything to say"),
-        pytest.param([], DRAWN, 100, {}, id="nobody is asked"),
+        pytest.param([AFFINITY, Speed()], SLOW, 100, {}, id="no plugin has anything to say"),
+        pytest.param([], DRAWN, 100, {}, id="no plugin is asked"),
     ],
 )
-def test_the_weighted_mean(
+def test_the_weighted_sum(
     plugins: ScorePlugins,
     incoming: Mapping[str, object],
     max_score: int,
@@ -155,16 +172,37 @@ def test_the_weighted_mean(
     assert scores(plugins, incoming, max_score=max_score) == expected
 
 
+@given(
+    weights=st.lists(st.integers(1, 100), min_size=2, max_size=2),
+    max_score=st.integers(1, 100),
+    own=st.integers(1, 100),
+)
+def test_a_node_term_that_all_nodes_meet_changes_no_difference(
+    weights: list[int], max_score: int, own: int
+) -> None:
+    """The node that wins in the scheduler is the same with the term and without it.
+
+    One may be truncated where the other is not, so differences agree to 1.
+    """
+    of_pods, of_nodes = weights
+    both: ScorePlugins = [InterPodAffinity(weight=of_pods), NodeAffinityPlugin(weight=of_nodes)]
+    everywhere = DRAWN.prefers_nodes(own, node_term(requirement("gone", "DoesNotExist")))
+    alone = scores(both, DRAWN, max_score=max_score)
+    beside = scores(both, everywhere, max_score=max_score)
+    for one, other in pairwise(NAMES):
+        gained = beside.get(one, 0) - beside.get(other, 0)
+        assert abs(gained - (alone.get(one, 0) - alone.get(other, 0))) <= 1
+
+
 def test_each_plugin_normalises_over_the_nodes_of_the_request() -> None:
     # By affinity, a2 is the best and b1 the worst of the two; so it is by speed.
-    assert scores([AFFINITY, Speed()], DRAWN, ["a2", "b1"]) == {"a2": 100}
+    assert scores([AFFINITY, Speed()], DRAWN, ["a2", "b1"]) == {"a2": 150}
 
 
-def test_a_plugin_for_which_all_nodes_are_alike_counts_all_the_same() -> None:
-    # Both nodes of the zone score 0 by affinity, which halves what the other says.
+def test_a_plugin_for_which_all_nodes_are_alike_takes_nothing_from_the_others() -> None:
+    # Both nodes of the zone score 0 by affinity.
     near = pod("new").prefers(10, term(ZONE, WEB))
-    even: ScorePlugins = [InterPodAffinity(weight=1), Speed()]
-    assert scores(even, near, ["a1", "a2"]) == {"a1": 50, "a2": 16}
+    assert scores([AFFINITY, Speed(weight=2)], near, ["a1", "a2"]) == {"a1": 100, "a2": 33}
 
 
 @pytest.mark.parametrize(
