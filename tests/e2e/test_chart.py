@@ -378,7 +378,7 @@ EVERYTHING: JSON = {
     **QUOTA,
     **OPT_IN,
 }
-MORE = ("groups", "affinity", "second-affinity-extender")
+MORE = ("groups", "affinity", "second-affinity-extender", "affinity-scheduler")
 
 
 def released(helm: Helm, name: str, values: JSON, namespace: str = "kube-system") -> list[JSON]:
