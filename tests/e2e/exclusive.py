@@ -40,16 +40,17 @@ async def written_by_policy(api: Api) -> AsyncIterator[None]:
     good, bad = (annotated(pod("probe", labels=each)) for each in ({"job": "probe"}, {}))
     async with applied(api, POLICY):
         async with asyncio.timeout(SETTLE_S):
-            while not (await _is_written(api, good) and await _is_refused(api, bad)):  # noqa: ASYNC110
+            while not (await _is_written(api, good) and await is_refused(api, bad)):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         yield
 
 
 async def _is_written(api: Api, made: JSON) -> bool:
-    return "affinity" in (await would_be(api, made))["spec"]
+    return not await is_refused(api, made) and "affinity" in (await would_be(api, made))["spec"]
 
 
-async def _is_refused(api: Api, made: JSON) -> bool:
+async def is_refused(api: Api, made: JSON) -> bool:
+    """Return whether the API server would not store a pod."""
     try:
         await would_be(api, made)
     except ApiError:
