@@ -16,7 +16,6 @@ from tests.e2e.exclusive import (
     POLICY,
     RACK,
     annotated,
-    is_refused,
     would_be,
     written_by_policy,
 )
@@ -179,7 +178,7 @@ async def test_a_label_that_another_policy_gives_afterwards_counts(
         return "job" in stored["metadata"].get("labels", {})
 
     async with applied(sandbox.api, file), asyncio.timeout(SETTLE_S):
-        while not await labelled():  # noqa: ASYNC110 - no event tells of it
+        while not await labelled():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         stored = await would_be(sandbox.api, annotated(pod("a-0")))
         assert terms(stored, "podAffinity") == [NEAR]
@@ -192,9 +191,7 @@ async def test_without_the_policy_that_writes_them_pods_are_refused(
     file = tmp_path / "validating.yaml"
     things = yaml.safe_load_all(POLICY.read_text())
     file.write_text(yaml.dump_all(each for each in things if "Validating" in each["kind"]))
-    async with applied(sandbox.api, file), asyncio.timeout(SETTLE_S):
-        while not await is_refused(sandbox.api, of_job("a")):  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(0.05)
+    async with written_by_policy(sandbox.api, file):
         with pytest.raises(ApiError, match="its terms are not in the spec"):
             await would_be(sandbox.api, of_job("a"))
         by_hand = with_affinity({"podAffinity": {REQUIRED: [NEAR]}})
