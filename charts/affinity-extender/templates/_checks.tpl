@@ -104,12 +104,11 @@
 {{- if has "default-scheduler" $names }}
 {{- fail "scheduler.config.profiles: default-scheduler is the cluster's own" }}
 {{- end }}
-{{- $points := include "affinity-extender.pointsOff" . | fromJsonArray }}
-{{- $plugins := include "affinity-extender.pluginsOff" . | fromJsonArray }}
 {{- range $profile := $profiles }}
-{{- range $point := $points }}
+{{- range $point, $plugins := include "affinity-extender.off" $ | fromJson }}
+{{- $at := index ($profile.plugins | default dict) $point | default dict }}
 {{- $disabled := list }}
-{{- range dig "plugins" $point "disabled" list $profile }}{{ $disabled = append $disabled .name }}{{ end }}
+{{- range $at.disabled }}{{ $disabled = append $disabled .name }}{{ end }}
 {{- range $plugin := $plugins }}
 {{- if and (eq $profile.schedulerName $name) (not (has $plugin $disabled)) (not (has "*" $disabled)) }}
 {{- fail (printf "scheduler.config.profiles: %s of %s has to disable %s, which counts in the extender" $point $name $plugin) }}
