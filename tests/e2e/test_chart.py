@@ -317,6 +317,14 @@ def test_before_policies_nobody_may_patch_pods(helm: Helm) -> None:
     assert "AdmissionPolicy" not in helm(*old, values=off)
     said = helm(*old, values=off | {"scaleDown": {"enabled": True}}, code=1)
     assert "scaleDown.enabled: needs Kubernetes 1.30" in said
+    assert "annotationPolicy.enabled: needs Kubernetes 1.30" in helm(*old, code=1)
+
+
+def test_before_policies_that_write_there_are_no_exclusive_domains(helm: Helm) -> None:
+    values: JSON = {"exclusive": {"enabled": True}}
+    said = helm("template", "x", "--kube-version=v1.35.2", values=values, code=1)
+    assert "exclusive.enabled: needs Kubernetes 1.36" in said
+    helm("template", "x", "--kube-version=v1.36.0-gke.1", values=values)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,12 @@
 {{- if not (regexMatch "^[a-z][-a-z0-9]{0,36}$" .Release.Name) }}
 {{- fail "the name of the release: names of Services begin with it, so a letter, and at most 36 letters, digits and hyphens" }}
 {{- end }}
+{{- if and .Values.annotationPolicy.enabled (not (include "affinity-extender.hasPolicies" .)) }}
+{{- fail "annotationPolicy.enabled: needs Kubernetes 1.30; set it to false" }}
+{{- end }}
+{{- if and .Values.exclusive.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "exclusive.enabled: needs Kubernetes 1.36" }}
+{{- end }}
 {{- if and .Values.scaleDown.enabled (not (include "affinity-extender.hasPolicies" .)) }}
 {{- fail "scaleDown.enabled: needs Kubernetes 1.30, whose policy keeps the right to patch pods from being one to replace images" }}
 {{- end }}
