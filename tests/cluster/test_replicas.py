@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import structs
 
 from extender.cluster.audits.recount import audit
-from extender.cluster.ledgers.replicas import Replica
+from extender.cluster.ledgers.replicas import Replica, Replicas
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
-from extender.model.objects import Controller
+from extender.model.objects import Controller, PodClass
 from extender.model.objects import Pod as ModelPod
 from extender.model.workload import DeletionCost
 from extender.wire.objects import PodReader
@@ -146,6 +146,32 @@ def test_changes_are_told_once_and_nobody_who_is_gone() -> None:
     assert list(replicas.take_changed()) == []
     assert list(replicas) == [WEB]
     replicas.note_all()
+    assert list(replicas.take_changed()) == [WEB]
+
+
+class Asked(str):
+    """A namespace that notes how often it is compared with others."""
+
+    __slots__ = ()
+    times = 0
+
+    def __hash__(self) -> int:
+        Asked.times += 1
+        return super().__hash__()
+
+
+def test_a_relabelled_namespace_costs_nothing_for_controllers_of_others() -> None:
+    replicas, made = Replicas(), read(replica("p").on("a"))
+    replicas.count(made, "a", 1)
+    for number in range(100):
+        name = Asked(f"other-{number}")
+        of_other = PodClass(name, made.pod_class.labels, made.pod_class.affinity)
+        replicas.count(structs.replace(made, pod_class=of_other), "a", 1)
+    assert len(list(replicas.take_changed())) == 101
+    assert Asked.times > 0
+    Asked.times = 0
+    replicas.note_all("default")
+    assert Asked.times == 0
     assert list(replicas.take_changed()) == [WEB]
 
 

@@ -35,23 +35,28 @@ async def would_be(api: Api, made: JSON) -> JSON:
 
 
 @asynccontextmanager
-async def written_by_policy(api: Api) -> AsyncIterator[None]:
-    """Have both policies in force: the API server learns of them by a watch of its own."""
-    good, bad = (annotated(pod("probe", labels=each)) for each in ({"job": "probe"}, {}))
-    async with applied(api, POLICY):
-        async with asyncio.timeout(SETTLE_S):
-            while not (await _is_written(api, good) and await _is_refused(api, bad)):  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+async def written_by_policy(api: Api, file: Path = POLICY) -> AsyncIterator[None]:
+    """Have the policies of a file in force, and none of them before or after.
+
+    The API server learns of them by watches of its own, one for each kind.
+    """
+    pods = [annotated(pod("probe", labels=each)) for each in ({"job": "probe"}, {})]
+    async with applied(api, file):
+        await _until(api, pods, ["written" if file == POLICY else "refused", "refused"])
         yield
+    await _until(api, pods, ["stored", "stored"])
 
 
-async def _is_written(api: Api, made: JSON) -> bool:
-    return "affinity" in (await would_be(api, made))["spec"]
+async def _until(api: Api, pods: list[JSON], answers: list[str]) -> None:
+    """Wait until this is what becomes of pods."""
+    async with asyncio.timeout(SETTLE_S):
+        while [await _answer(api, each) for each in pods] != answers:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
-async def _is_refused(api: Api, made: JSON) -> bool:
+async def _answer(api: Api, made: JSON) -> str:
     try:
-        await would_be(api, made)
+        stored = await would_be(api, made)
     except ApiError:
-        return True
-    return False
+        return "refused"
+    return "written" if "affinity" in stored["spec"] else "stored"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from affinityctl import cli
 from extender import __version__
 from extender.config.checks import faults
 from extender.config.document import decode
@@ -316,6 +317,14 @@ def test_before_policies_nobody_may_patch_pods(helm: Helm) -> None:
     assert "AdmissionPolicy" not in helm(*old, values=off)
     said = helm(*old, values=off | {"scaleDown": {"enabled": True}}, code=1)
     assert "scaleDown.enabled: needs Kubernetes 1.30" in said
+    assert "annotationPolicy.enabled: needs Kubernetes 1.30" in helm(*old, code=1)
+
+
+def test_before_policies_that_write_there_are_no_exclusive_domains(helm: Helm) -> None:
+    values: JSON = {"exclusive": {"enabled": True}}
+    said = helm("template", "x", "--kube-version=v1.35.2", values=values, code=1)
+    assert "exclusive.enabled: needs Kubernetes 1.36" in said
+    helm("template", "x", "--kube-version=v1.36.0-gke.1", values=values)
 
 
 @pytest.mark.parametrize(
@@ -356,17 +365,52 @@ def test_what_fits_together_renders_and_the_program_takes_it(helm: Helm, values:
     assert list(faults(decode(config))) == []
 
 
-@pytest.mark.parametrize(("mode", "points"), [("assist", 2), ("replace", 1), ("shadow", 0)])
-def test_what_the_extender_does_the_scheduler_leaves(helm: Helm, mode: str, points: int) -> None:
-    for plugins in (NODES_TOO["plugins"], QUOTAS_ALONE["plugins"]):
-        quota = {"quota": {"enabled": plugins == QUOTAS_ALONE["plugins"]}}
-        values = {"mode": mode, "config": {"plugins": plugins}} | quota
-        found = compared(templated(helm, values))
-        data = found["ConfigMap", "kube-system", "affinity-scheduler-config"]["data"]
-        off = data["profiles"][0].get("plugins", {})
-        assert len(off) == points
-        own = [name for name in plugins if name != "CrossNamespacePodAffinity"]
-        assert all([one["name"] for one in each["disabled"]] == own for each in off.values())
+INTER_POD, NODE = "InterPodAffinity", "NodeAffinity"
+BOTH = [INTER_POD, NODE]
+
+
+@pytest.mark.parametrize(
+    ("mode", "plugins", "off"),
+    [
+        ("assist", BOTH, {"preScore": BOTH, "score": BOTH}),
+        ("assist", [INTER_POD], {"preScore": [INTER_POD], "score": [INTER_POD]}),
+        (
+            "replace",
+            BOTH,
+            {"multiPoint": [INTER_POD], "filter": [NODE], "preScore": [NODE], "score": [NODE]},
+        ),
+        ("replace", [INTER_POD], {"multiPoint": [INTER_POD]}),
+        ("shadow", BOTH, {}),
+        *((mode, QUOTAS_ALONE["plugins"], {}) for mode in ("assist", "replace", "shadow")),
+    ],
+)
+def test_what_the_extender_does_the_scheduler_leaves(
+    helm: Helm, mode: str, plugins: list[str], off: dict[str, list[str]], tmp_path: Path
+) -> None:
+    quota = {"quota": {"enabled": plugins == QUOTAS_ALONE["plugins"]}}
+    values = {"mode": mode, "config": {"plugins": plugins}} | quota
+    found = compared(templated(helm, values))
+    of_scheduler, of_extender = (
+        found["ConfigMap", "kube-system", f"affinity-{part}-config"]["data"]
+        for part in ("scheduler", "extender")
+    )
+    (profile,) = of_scheduler["profiles"]
+    disabled = {
+        point: [one["name"] for one in each["disabled"]]
+        for point, each in profile.get("plugins", {}).items()
+    }
+    assert disabled == off
+    # Given back as values, it is what the chart asks for; and lint has nothing against it.
+    helm(
+        "template",
+        "affinity-extender",
+        *OF_CLUSTER,
+        values=values | fields("scheduler.config.profiles", [profile]),
+    )
+    for name, each in (("scheduler", of_scheduler), ("extender", of_extender)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.dump(each))
+    config = f"--config={tmp_path / 'extender.yaml'}"
+    assert cli.main(["lint", str(tmp_path / "scheduler.yaml"), config]) == 0
 
 
 EVERYTHING: JSON = {
@@ -378,7 +422,7 @@ EVERYTHING: JSON = {
     **QUOTA,
     **OPT_IN,
 }
-MORE = ("groups", "affinity", "second-affinity-extender")
+MORE = ("groups", "affinity", "second-affinity-extender", "affinity-scheduler")
 
 
 def released(helm: Helm, name: str, values: JSON, namespace: str = "kube-system") -> list[JSON]:

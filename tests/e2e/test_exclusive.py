@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from tests.e2e.api import ApiError
-from tests.e2e.exclusive import RACK, annotated, would_be, written_by_policy
+from tests.e2e.applying import applied
+from tests.e2e.exclusive import (
+    POLICY,
+    RACK,
+    annotated,
+    would_be,
+    written_by_policy,
+)
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path, refusal
@@ -17,6 +26,7 @@ from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from tests.e2e.sandbox import Sandbox
 
@@ -121,6 +131,74 @@ async def test_what_is_malformed_is_refused_in_plain_words(
     assert "metadata.annotations[affinity-extender.io/exclusive]: " in said
     assert what in said
     assert "JSONPatch" not in said
+
+
+@pytest.mark.usefixtures("policy")
+@pytest.mark.parametrize("blank", [" ", "\n", "\v", "\u0085", "\u00a0", " " * 1000])
+async def test_what_is_admitted_has_its_terms_whatever_blanks_are_around_it(
+    sandbox: Sandbox, blank: str
+) -> None:
+    for value in (f"{blank}job by {RACK}", f"job by {RACK}{blank}"):
+        stored = await would_be(sandbox.api, annotated(pod("a-0", labels={"job": "a"}), value))
+        assert terms(stored, "podAffinity") == [NEAR]
+        assert terms(stored, "podAntiAffinity") == [AWAY]
+
+
+LABELLING = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: zz-labelling}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration:
+        expression: 'Object{metadata: Object.metadata{labels: {"job": "a"}}}'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: zz-labelling}
+spec: {policyName: zz-labelling}
+"""
+"""A policy that comes after ours, and gives pods their label."""
+
+
+@pytest.mark.usefixtures("policy")
+async def test_a_label_that_another_policy_gives_afterwards_counts(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    file = tmp_path / "labelling.yaml"
+    file.write_text(LABELLING)
+
+    async def labelled() -> bool:
+        stored = await would_be(sandbox.api, pod("plain"))
+        return "job" in stored["metadata"].get("labels", {})
+
+    async with applied(sandbox.api, file), asyncio.timeout(SETTLE_S):
+        while not await labelled():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        stored = await would_be(sandbox.api, annotated(pod("a-0")))
+        assert terms(stored, "podAffinity") == [NEAR]
+        assert terms(stored, "podAntiAffinity") == [AWAY]
+
+
+async def test_without_the_policy_that_writes_them_pods_are_refused(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    file = tmp_path / "validating.yaml"
+    things = yaml.safe_load_all(POLICY.read_text())
+    file.write_text(yaml.dump_all(each for each in things if "Validating" in each["kind"]))
+    async with written_by_policy(sandbox.api, file):
+        with pytest.raises(ApiError, match="its terms are not in the spec"):
+            await would_be(sandbox.api, of_job("a"))
+        by_hand = with_affinity({"podAffinity": {REQUIRED: [NEAR]}})
+        with pytest.raises(ApiError, match="its terms are not in the spec"):
+            await would_be(sandbox.api, by_hand)
+        by_hand["spec"]["affinity"]["podAntiAffinity"] = {REQUIRED: [AWAY]}
+        await would_be(sandbox.api, by_hand)
 
 
 @pytest.mark.usefixtures("policy")

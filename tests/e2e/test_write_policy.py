@@ -166,6 +166,24 @@ async def test_so_is_what_it_writes_really(extender: Api, cluster: ControlPlane)
             assert found["team"] == "a"
 
 
+async def test_a_pod_with_very_many_annotations_can_be_marked_all_the_same(
+    extender: Api, cluster: ControlPlane
+) -> None:
+    many = pod("many")
+    many["metadata"]["annotations"] = {f"{number:05}": "" for number in range(20_000)}
+    async with Api.connected(cluster.server, ADMIN.token, cluster.credentials.ca) as admin:
+        await admin.create(PODS, many)
+        status = f"PATCH {PODS}/many/status"
+        try:
+            assert (
+                await _says(extender, status, {"status": {"conditions": OURS}}, STRATEGIC) is None
+            )
+            nominated = {"status": {"nominatedNodeName": "n"}}
+            assert await _says(extender, status, nominated) is None
+        finally:
+            await admin.delete(f"{PODS}/many")
+
+
 def spec(**fields: Any) -> JSON:
     return {"spec": fields}
 

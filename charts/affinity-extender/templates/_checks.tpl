@@ -9,6 +9,12 @@
 {{- if not (regexMatch "^[a-z][-a-z0-9]{0,36}$" .Release.Name) }}
 {{- fail "the name of the release: names of Services begin with it, so a letter, and at most 36 letters, digits and hyphens" }}
 {{- end }}
+{{- if and .Values.annotationPolicy.enabled (not (include "affinity-extender.hasPolicies" .)) }}
+{{- fail "annotationPolicy.enabled: needs Kubernetes 1.30; set it to false" }}
+{{- end }}
+{{- if and .Values.exclusive.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "exclusive.enabled: needs Kubernetes 1.36" }}
+{{- end }}
 {{- if and .Values.scaleDown.enabled (not (include "affinity-extender.hasPolicies" .)) }}
 {{- fail "scaleDown.enabled: needs Kubernetes 1.30, whose policy keeps the right to patch pods from being one to replace images" }}
 {{- end }}
@@ -104,12 +110,11 @@
 {{- if has "default-scheduler" $names }}
 {{- fail "scheduler.config.profiles: default-scheduler is the cluster's own" }}
 {{- end }}
-{{- $points := include "affinity-extender.pointsOff" . | fromJsonArray }}
-{{- $plugins := include "affinity-extender.pluginsOff" . | fromJsonArray }}
 {{- range $profile := $profiles }}
-{{- range $point := $points }}
+{{- range $point, $plugins := include "affinity-extender.off" $ | fromJson }}
+{{- $at := index ($profile.plugins | default dict) $point | default dict }}
 {{- $disabled := list }}
-{{- range dig "plugins" $point "disabled" list $profile }}{{ $disabled = append $disabled .name }}{{ end }}
+{{- range $at.disabled }}{{ $disabled = append $disabled .name }}{{ end }}
 {{- range $plugin := $plugins }}
 {{- if and (eq $profile.schedulerName $name) (not (has $plugin $disabled)) (not (has "*" $disabled)) }}
 {{- fail (printf "scheduler.config.profiles: %s of %s has to disable %s, which counts in the extender" $point $name $plugin) }}

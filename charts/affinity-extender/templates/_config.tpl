@@ -35,16 +35,17 @@
 {{- if or .Values.quota.enabled (kindIs "map" .Values.annotations.namespaceSelector) }}true{{ end }}
 {{- end }}
 
-{{/* Where the scheduler's own plugins have to be off: the extender does the same. */}}
-{{- define "affinity-extender.pointsOff" -}}
-{{- dict "shadow" (list) "assist" (list "preScore" "score") "replace" (list "multiPoint")
-    | dig .Values.mode (list) | toJson }}
+{{/* Where the scheduler's own plugins have to be off, since the extender does the same: names by
+     extension point. The preFilter of NodeAffinity stays, so that pods for few nodes do not try all. */}}
+{{- define "affinity-extender.off" -}}
+{{- $points := dict
+    "InterPodAffinity" (dict "shadow" (list) "assist" (list "preScore" "score") "replace" (list "multiPoint"))
+    "NodeAffinity" (dict "shadow" (list) "assist" (list "preScore" "score") "replace" (list "filter" "preScore" "score")) }}
+{{- $off := dict }}
+{{- range $plugin := .Values.config.plugins | default (list "InterPodAffinity") }}
+{{- range $point := dig $plugin $.Values.mode (list) $points }}
+{{- $_ := set $off $point (append (index $off $point | default list) $plugin) }}
 {{- end }}
-{{- define "affinity-extender.pluginsOff" -}}
-{{- $plugins := .Values.config.plugins | default (list "InterPodAffinity") }}
-{{- $off := list }}
-{{- range list "InterPodAffinity" "NodeAffinity" }}
-{{- if has . $plugins }}{{ $off = append $off . }}{{ end }}
 {{- end }}
 {{- $off | toJson }}
 {{- end }}
@@ -52,14 +53,12 @@
 {{/* The second scheduler's configuration: scheduler-config/ has the reasons. */}}
 {{- define "affinity-extender.schedulerConfig" -}}
 {{- $name := include "affinity-extender.scheduler" . }}
-{{- $off := list }}
-{{- range include "affinity-extender.pluginsOff" . | fromJsonArray }}
-{{- $off = append $off (dict "name" .) }}
-{{- end }}
 {{- $profile := dict "schedulerName" $name }}
-{{- range include "affinity-extender.pointsOff" . | fromJsonArray }}
+{{- range $point, $plugins := include "affinity-extender.off" . | fromJson }}
+{{- $disabled := list }}
+{{- range $plugins }}{{ $disabled = append $disabled (dict "name" .) }}{{ end }}
 {{- $plugins := $profile.plugins | default dict }}
-{{- $_ := set $plugins . (dict "disabled" $off) }}
+{{- $_ := set $plugins $point (dict "disabled" $disabled) }}
 {{- $_ := set $profile "plugins" $plugins }}
 {{- end }}
 {{- $extender := dict

@@ -15,9 +15,8 @@
 {{- define "affinity-extender.file" -}}
 {{- $prefix := include "affinity-extender.prefix" .root }}
 {{- $text := .root.Files.Get (print "manifests/" .file) }}
-{{- range list "affinity-extender" "affinity-scheduler" }}
-{{- $text = $text | replace . (print $prefix .) }}
-{{- end }}
+{{- /* Both names in one pass: the release may be called as one of them. */}}
+{{- $text = regexReplaceAll "affinity-(extender|scheduler)" $text (print $prefix "affinity-${1}") }}
 {{- $text | replace (print $prefix "affinity-extender.io") "affinity-extender.io" }}
 {{- end }}
 

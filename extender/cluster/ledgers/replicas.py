@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple
 
 from extender.model.keys import Key
 from extender.model.objects import Controller, Pod
@@ -30,15 +31,16 @@ class Replicas:
     """
 
     def __init__(self) -> None:
-        self._of: dict[Controller, dict[Replica, int]] = {}
+        self._in: dict[str, dict[Controller, dict[Replica, int]]] = {}
+        """By namespace."""
         self._changed: dict[Controller, None] = {}
 
     def __iter__(self) -> Iterator[Controller]:
-        return iter(self._of)
+        return chain.from_iterable(self._in.values())
 
     def of(self, controller: Controller) -> Mapping[Replica, int]:
         """Return the pods of a controller; a reserved one for each node that it may turn up on."""
-        return self._of.get(controller, {})
+        return self._in.get(controller.namespace, _NOBODY).get(controller, {})
 
     def count(self, pod: Pod, node: str, amount: int) -> None:
         """Count a pod that is placed (1), or is not as it was any more (-1).
@@ -47,11 +49,14 @@ class Replicas:
         """
         replica, controller = replica_of(pod, node), pod.controller
         if replica is not None and controller is not None:
-            replicas = self._of.setdefault(controller, {})
+            beside = self._in.setdefault(controller.namespace, {})
+            replicas = beside.setdefault(controller, {})
             shift(replicas, replica, amount)
             self._changed[controller] = None
             if not replicas:
-                del self._of[controller], self._changed[controller]
+                del beside[controller], self._changed[controller]
+            if not beside:
+                del self._in[controller.namespace]
 
     def take_changed(self) -> Iterator[Controller]:
         """Take the controllers whose pods or domains have changed since they were taken last."""
@@ -59,9 +64,12 @@ class Replicas:
             yield self._changed.popitem()[0]
 
     def note_all(self, namespace: str | None = None) -> None:
-        """Take the pods of every controller (of a namespace) for changed; O(controllers)."""
-        every = (each for each in self._of if namespace in {None, each.namespace})
+        """Take the pods of every controller (of a namespace) for changed; O(those)."""
+        every = self if namespace is None else self._in.get(namespace, _NOBODY)
         self._changed.update(dict.fromkeys(every))
+
+
+_NOBODY: Final[Mapping[Controller, Mapping[Replica, int]]] = {}
 
 
 def replica_of(pod: Pod, node: str) -> Replica | None:
