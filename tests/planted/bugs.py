@@ -666,13 +666,6 @@ BUGS = (
         "cluster/test_topology.py::test_which_nodes_are_alone_in_their_domain",
     ),
     Bug(
-        "a node without the key would be in a domain",
-        "cluster.counts.topology",
-        "return NO_DOMAIN if value is None else self._numbers.get(value, len(self.values))",
-        'return self._numbers.get(value or "", len(self.values))',
-        "cluster/test_topology.py::test_the_domain_that_a_node_would_be_in",
-    ),
-    Bug(
         "a class of which nobody is nominated is an error",
         "cluster.ledgers.nominated_pods",
         "return self._of_class.get(pod_class, _NOBODY).values()",
