@@ -15,6 +15,7 @@ from extender.errors import ApiError, ConfigError, UnreadableError
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
+    from extender.kube.clientcmd import Acting
 
 
 @contextlib.asynccontextmanager
@@ -24,10 +25,9 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
     UnreadableError says what to do where the server refuses or does not answer.
     """
     from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB come along
-    from extender.kube.clientcmd import Acting  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
 
-    acting = Acting(flags.as_user, flags.as_group)
+    acting = _acting(flags)
     kubeconfig = _usual_kubeconfig(flags.kubeconfig)
     try:
         credentials = await load_credentials(kubeconfig, flags.context, acting=acting)
@@ -64,7 +64,14 @@ def namespace_of(flags: argparse.Namespace) -> str:
         return flags.namespace or "default"
     from extender.kube.credentials import namespace_of_context  # noqa: PLC0415 - 40 MB come along
 
-    return namespace_of_context(_usual_kubeconfig(flags.kubeconfig), flags.context) or "default"
+    kubeconfig = _usual_kubeconfig(flags.kubeconfig)
+    return namespace_of_context(kubeconfig, flags.context, acting=_acting(flags)) or "default"
+
+
+def _acting(flags: argparse.Namespace) -> Acting:
+    from extender.kube.clientcmd import Acting  # noqa: PLC0415 - 40 MB come along
+
+    return Acting(flags.as_user, flags.as_group)
 
 
 def _usual_kubeconfig(named: str | None = None) -> str | None:

@@ -168,6 +168,10 @@ def choose(paths: str, context: str | None = None, acting: Acting | None = None)
     server = _server(cluster, f"{paths}: clusters[{chosen.cluster}].cluster")
     _check_cluster(cluster, f"{paths}: clusters[{chosen.cluster}].cluster")
     _check_user(user, f"{paths}: users[{chosen.user}].user")
+    _check_files(cluster, f"{paths}: clusters[{chosen.cluster}].cluster", "certificate_authority")
+    if user.client_certificate or user.client_certificate_data:
+        place = f"{paths}: users[{chosen.user}].user"
+        _check_files(user, place, "client_certificate", "client_key")
     return Chosen(
         server, cluster, user, chosen.user or "", named is not None, chosen.namespace or None
     )
@@ -206,8 +210,9 @@ class _Merged:
         if not name:
             missing = f"current-context: missing in {self._paths}: no context is the current one"
             raise ConfigError(FIELD, f"{missing}; {advice}")
-        missing = f"{self._paths}: contexts: no context is called {name!r}; known: {names}"
-        raise ConfigError(FIELD, f"{missing}; {advice}")
+        missing = f"{self._paths}: contexts: no context is called {name!r}"
+        known = f"; known: {names}" if names else ""
+        raise ConfigError(FIELD, f"{missing}{known}; {advice}")
 
     def cluster(self, name: str) -> Cluster:
         if name in self.clusters:
@@ -296,6 +301,14 @@ def _check_cluster(cluster: Cluster, where: str) -> None:
 
 _MODES: Final = ("Never", "IfAvailable", "Always")
 _APIS: Final = tuple(f"client.authentication.k8s.io/{version}" for version in ("v1", "v1beta1"))
+
+
+def _check_files(entry: Cluster | User, where: str, *fields: str) -> None:
+    for name in fields:
+        file = getattr(entry, name)
+        if file and not getattr(entry, f"{name}_data") and not Path(file).is_file():
+            place = f"{where}.{name.replace('_', '-')}"
+            raise UnreadableFileError(FIELD, f"{place}: no such file: {file}")
 
 
 def _check_user(user: User, where: str) -> None:

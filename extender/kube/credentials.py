@@ -12,7 +12,7 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -172,8 +172,7 @@ class Credentials:
 
     async def _reload(self, *, forced: bool) -> None:
         try:
-            async with asyncio.timeout(WITHIN.credentials):
-                await self._load(forced=forced)
+            await _bounded(self._load(forced=forced))
             self._reload_tls()
         except _READ_FAILURES as failure:
             self._failures.warning(f"{type(failure).__name__}: {failure}; keeping what we have")
@@ -210,7 +209,11 @@ async def load_credentials(
 
 
 def namespace_of_context(
-    kubeconfig: str | None, context: str | None, environ: Mapping[str, str] = os.environ
+    kubeconfig: str | None,
+    context: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    acting: Acting | None = None,
 ) -> str | None:
     """Return the namespace of a context, or of the service account; None where none is named.
 
@@ -219,7 +222,8 @@ def namespace_of_context(
     with contextlib.suppress(*_READ_FAILURES):
         if _in_cluster(kubeconfig, context, environ):
             return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
-        return choose(kubeconfig or environ.get("KUBECONFIG") or _USUAL, context).namespace
+        paths = kubeconfig or environ.get("KUBECONFIG") or _USUAL
+        return choose(paths, context, acting).namespace
     return None
 
 
@@ -273,8 +277,7 @@ async def _first_load(
     embedded: Embedded,
 ) -> Credentials:
     try:
-        async with asyncio.timeout(WITHIN.credentials):
-            await load(forced=False)
+        await _bounded(load(forced=False))
         return Credentials(configuration, load, embedded=embedded, clock=clock)
     except ConfigError:
         raise
@@ -282,6 +285,14 @@ async def _first_load(
         broken = not isinstance(failure, OSError) or isinstance(failure, ssl.SSLError)
         kind = ConfigError if broken else UnreadableFileError
         raise kind(path, str(failure) or type(failure).__name__) from failure
+
+
+async def _bounded(load: Awaitable[None]) -> None:
+    try:
+        async with asyncio.timeout(WITHIN.credentials):
+            await load
+    except TimeoutError as error:
+        raise TimeoutError(f"no credentials in {WITHIN.credentials:g} s") from error
 
 
 def _blank_configuration() -> Configuration:

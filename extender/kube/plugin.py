@@ -111,4 +111,4 @@ async def _end(process: asyncio.subprocess.Process, *, with_all: bool) -> None:
     # What holds its output open, and is not ours to end, is not waited for.
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1.0):
-            await process.wait()
+            await process.communicate()
