@@ -174,7 +174,7 @@ def _users(material: Material) -> SearchStrategy[JSON]:
         st.fixed_dictionaries({"exec": plugin}),
         st.fixed_dictionaries({"auth-provider": provider}),
     ]
-    acting = st.one_of(
+    acting: SearchStrategy[JSON] = st.one_of(
         st.just({}),
         st.just({}),
         _some(
@@ -189,7 +189,7 @@ def _users(material: Material) -> SearchStrategy[JSON]:
 
 
 def _jwt() -> str:
-    parts = ({"alg": "none"}, {"exp": 4_000_000_000}, {})
+    parts: tuple[JSON, ...] = ({"alg": "none"}, {"exp": 4_000_000_000}, {})
     return ".".join(
         base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts
     )
@@ -305,12 +305,8 @@ def cases(material: Material) -> SearchStrategy[JSON]:
     )
 
 
-def ours(case: JSON, folder: Path, patched: pytest.MonkeyPatch) -> Any:
-    """Return a coroutine for what this program makes of a case, in the words of main.go."""
-    return _ours(case, folder, patched)
-
-
-async def _ours(case: JSON, folder: Path, patched: pytest.MonkeyPatch) -> JSON:
+async def ours(case: JSON, folder: Path, patched: pytest.MonkeyPatch) -> JSON:
+    """Return what this program makes of a case, in the words of main.go."""
     paths = joined_paths(case, folder)
     flags = case["flags"]
     acting = Acting(flags.get("as"), flags.get("asGroups", ()))
@@ -326,23 +322,23 @@ async def _ours(case: JSON, folder: Path, patched: pytest.MonkeyPatch) -> JSON:
         proxy = credentials.proxy or proxy_for(URL(credentials.host), case["environment"])
     except ConfigError as error:
         return {"error": str(error)}
-    plain = ran[-1] if ran else None
+    plugin = ran[-1] if ran else None
     configuration, embedded = Configuration(host="http://x"), Embedded()
     loader = kubeconfigs.Kubeconfig(paths, flags.get("context"), configuration, embedded, acting)
     await loader.load(forced=False)
-    material = read_material(configuration, embedded)
+    tls = read_material(configuration, embedded)
     namespace = namespace_of_context(paths, flags.get("context"), acting=acting)
     return {
         "host": credentials.host,
         "namespace": namespace or "default",
-        "headers": await _headers(credentials, with_authorization=plain is None),
-        "ca": _encoded(material and material.ca),
-        "cert": _encoded(material and material.certificate),
-        "key": _encoded(material and material.key),
-        "insecure": material is not None and not material.verify,
+        "headers": await _headers(credentials, with_authorization=plugin is None),
+        "ca": _encoded(None if tls is None else tls.ca),
+        "cert": _encoded(None if tls is None else tls.certificate),
+        "key": _encoded(None if tls is None else tls.key),
+        "insecure": tls is not None and not tls.verify,
         "serverName": credentials.tls_server_name or "",
         "proxy": proxy or "",
-        "exec": plain and _exec(*plain),
+        "exec": plugin and _exec(*plugin),
     }
 
 

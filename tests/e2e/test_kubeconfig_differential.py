@@ -1,6 +1,6 @@
 """Kubeconfig files and environments, read by this program and by client-go, in every run others.
 
-What differs stands in docs/kubeconfig.md, and in `EXCEPTED` here; nothing else may.
+What differs stands in docs/kubeconfig.md, and in `is_documented` and `compared` here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _MAIN = Path(__file__).with_name("clientcmd") / "main.go"
 CASES_PER_QUESTION = 0.15
-"""`--questions` is 2,000 in a usual run, of which this takes 300."""
+"""`--questions` is 2,000 in a usual run: 300 cases."""
 
 
 def _built(report: Callable[[str], None]) -> Binaries:
@@ -133,41 +133,51 @@ def compared(answer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_kubeconfigs_are_read_as_client_go_reads_them(
-    client_go: Ask,
-    start: int,
-    examples: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    say: Callable[[str], None],
-) -> None:
-    material = Material.made()
-    material.write(tmp_path)
-    tally = {"the same": 0, "both refuse": 0, "documented": 0}
+class Comparison:
+    """Puts cases to both, and counts what came of them."""
 
-    def look(case: dict[str, Any]) -> None:
-        for old in tmp_path.rglob("config"):
+    def __init__(self, client_go: Ask, folder: Path, patched: pytest.MonkeyPatch) -> None:
+        self._client_go = client_go
+        self._folder = folder
+        self._patched = patched
+        self.material = Material.made()
+        self.material.write(folder)
+        self.tally = {"the same": 0, "both refuse": 0, "documented": 0}
+
+    def look(self, case: dict[str, Any]) -> None:
+        """Fail where the answers differ, and no document says so."""
+        for old in self._folder.rglob("config"):
             old.unlink()
         for name, text in case["files"].items():
-            (tmp_path / name).write_text(text)
-        flags = {name: value for name, value in case["flags"].items() if value}
-        environment = case["environment"] | {"KUBECONFIG": joined_paths(case, tmp_path)}
-        theirs = client_go({**flags, "environment": environment})
-        mine = asyncio.run(ours(case, tmp_path, monkeypatch))
+            (self._folder / name).write_text(text)
+        environment = case["environment"] | {"KUBECONFIG": joined_paths(case, self._folder)}
+        theirs = self._client_go({**case["flags"], "environment": environment})
+        mine = asyncio.run(ours(case, self._folder, self._patched))
         if "error" in theirs and "error" in mine:
-            tally["both refuse"] += 1
+            self.tally["both refuse"] += 1
         elif "error" in theirs or "error" in mine:
-            tally["documented"] += 1
+            self.tally["documented"] += 1
             assert is_documented(theirs, mine), (theirs, mine)
         else:
-            tally["the same"] += 1
+            self.tally["the same"] += 1
             if theirs.get("cluster") is not None:
                 theirs["exec"]["cluster"] = told(theirs["cluster"])
             assert compared(mine) == compared(theirs)
 
-    look_at_each(cases(material), look, start=start, examples=examples)
-    say(f"kubeconfigs: {tally}")
-    assert min(tally.values()) > examples / 100, tally
+
+@pytest.fixture
+def comparison(client_go: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    """Compare in a folder of its own."""
+    return Comparison(client_go, tmp_path, monkeypatch)
+
+
+def test_kubeconfigs_are_read_as_client_go_reads_them(
+    comparison: Comparison, start: int, examples: int, say: Callable[[str], None]
+) -> None:
+    drawn = cases(comparison.material)
+    look_at_each(drawn, comparison.look, start=start, examples=examples)
+    say(f"kubeconfigs: {comparison.tally}")
+    assert min(comparison.tally.values()) > examples / 100, comparison.tally
 
 
 def told(cluster: dict[str, Any]) -> dict[str, Any]:

@@ -235,8 +235,11 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
         ({"kind": "List"}, "found a List, expected a kubeconfig"),
         ({"apiVersion": "v2"}, "apiVersion: found v2, expected v1"),
         ({"current-context": 7}, r"current-context: Expected `str \| null`, got `int`"),
-        (config("a", **{"proxy-url": "socks5://x:1"}), r"proxy-url: a proxy of scheme 'socks5'"),
-        (config("a", **{"proxy-url": "http://"}), r"proxy-url: not the address of a proxy"),
+        (
+            config("a", None, **{"proxy-url": "socks5://x:1"}),
+            "proxy-url: .* scheme 'socks5'",
+        ),
+        (config("a", None, **{"proxy-url": "http://"}), r"proxy-url: not the address of a proxy"),
         (config("a", {"token": 7}), r"users\[0\]\.user\.token: Expected `str \| null`, got `int`"),
         (config("a", {"token": "t", "username": "u"}), r"both a token and a password"),
         (config("a", {"as-groups": ["x"]}), r"users\[a\]\.user\.as: missing beside"),
