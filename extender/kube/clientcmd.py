@@ -221,22 +221,32 @@ class _Merged:
         raise ConfigError(FIELD, f"{self._paths}: clusters: no cluster is called {name!r}{known}")
 
 
+def files_of(paths: str) -> list[Path]:
+    """Return the files that are joined as in $KUBECONFIG; ~ is the user's home, if there is one."""
+    found = []
+    for path in map(Path, filter(None, paths.split(os.pathsep))):
+        try:
+            found.append(path.expanduser())
+        except RuntimeError:
+            found.append(path)
+    return found
+
+
 def read_files(paths: str) -> Iterator[tuple[Path, File]]:
     """Read each file there is; ConfigError for one that is no kubeconfig file."""
-    for name in filter(None, paths.split(os.pathsep)):
+    for path in files_of(paths):
         try:
-            path = Path(name).expanduser()
             text = files.read_text(path)
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError, RuntimeError) as error:  # ~ of a user without a home
+        except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise UnreadableFileError(FIELD, f"cannot read {name}: {reason}") from error
+            raise UnreadableFileError(FIELD, f"cannot read {path}: {reason}") from error
         try:
             document = next(plain_yaml.documents(text), None)
         except yaml.YAMLError as error:
-            raise ConfigError(FIELD, f"{name}: not YAML: {error}") from error
-        yield path, _kubeconfig({} if document is None else document, name)
+            raise ConfigError(FIELD, f"{path}: not YAML: {error}") from error
+        yield path, _kubeconfig({} if document is None else document, str(path))
 
 
 def _kubeconfig(document: Any, name: str) -> File:

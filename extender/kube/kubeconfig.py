@@ -11,9 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime as dt
-import os
 import ssl
-from pathlib import Path
 from typing import Any, Final
 
 from kubernetes_asyncio.client import Configuration
@@ -23,7 +21,7 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from extender.certificates import fingerprint
-from extender.kube.clientcmd import Acting, Chosen, choose, header
+from extender.kube.clientcmd import Acting, Chosen, choose, files_of, header
 from extender.kube.plugin import run_plugin
 from extender.kube.tls_material import Embedded
 
@@ -47,7 +45,7 @@ class Kubeconfig:
         acting: Acting | None = None,
     ) -> None:
         self._paths = paths
-        self._files = [Path(name).expanduser() for name in paths.split(os.pathsep) if name]
+        self._files = files_of(paths)
         self._context = context
         self._acting = acting
         self._configuration = configuration

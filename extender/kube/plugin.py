@@ -33,16 +33,20 @@ async def run_plugin(plugin: Exec, chosen: Chosen) -> Mapping[str, Any]:
         spec["cluster"] = cluster_info(chosen)
     asked = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     environ = os.environ | {each.name: each.value or "" for each in plugin.env or ()}
-    process = await asyncio.create_subprocess_exec(
-        plugin.command or "",
-        *(plugin.args or ()),
-        env=environ | {"KUBERNETES_EXEC_INFO": json.dumps(asked)},
-        stdin=None if interactive else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        # One that asks on the terminal has to stay in its session.
-        start_new_session=not interactive,
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            plugin.command or "",
+            *(plugin.args or ()),
+            env=environ | {"KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            # One that asks on the terminal has to stay in its session.
+            start_new_session=not interactive,
+        )
+    except FileNotFoundError as error:
+        hint = one_line(plugin.install_hint or "is it installed?", MOST.detail)
+        raise ConfigException(f"exec: there is no {plugin.command}; {hint}") from error
     try:
         said, complaint = await process.communicate()
     except BaseException:

@@ -266,9 +266,7 @@ async def test_plugin_that_hangs_at_the_start_is_ended(
 ) -> None:
     monkeypatch.setattr("extender.kube.credentials.WITHIN", HANGING)
     pids = plugin.hang(stubborn=False)
-    with pytest.raises(
-        ConfigError, match=r"^clientConnection\.kubeconfig: .*no credentials in 0.3 s"
-    ):
+    with pytest.raises(ConfigError, match=r"^clientConnection\.kubeconfig: no credentials in"):
         await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user))
     assert_gone(pids)
 

@@ -250,6 +250,11 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
         (config("a", {"auth-provider": {"name": "azure"}}), r"'azure'; supported are oidc and gcp"),
         (config("a", {"exec": EXEC, "auth-provider": {"name": "oidc"}}), "beside auth-provider"),
         (config("a", {"exec": {**EXEC, "apiVersion": "v1"}}), r"exec\.apiVersion: 'v1'"),
+        (config("a", {"exec": {**EXEC, "command": "no-such"}}), "no no-such; is it installed"),
+        (
+            config("a", {"exec": {**EXEC, "command": "no-such", "installHint": "get it"}}),
+            "there is no no-such; get it",
+        ),
         (config("a", {"exec": {**EXEC, "command": ""}}), r"exec\.command: missing"),
         (config("a", {"exec": {**EXEC, "env": [{"value": "x"}]}}), "a variable without a name"),
         (config("a", {"exec": {**EXEC, "interactiveMode": "Often"}}), "interactiveMode: 'Often'"),
@@ -268,6 +273,15 @@ async def test_a_folder_is_no_kubeconfig_beside_another(tmp_path: Path) -> None:
     paths = written(tmp_path, one=A) + os.pathsep + str(tmp_path)
     with pytest.raises(ConfigError, match="Is a directory"):
         await kubeconfig_credentials(paths)
+
+
+async def test_a_user_without_a_home_has_no_kubeconfig(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home(_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    with pytest.raises(ConfigError, match="no such file: ~/"):
+        await load_credentials(environ={})
 
 
 # Commands
