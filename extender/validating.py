@@ -87,16 +87,17 @@ def _check_kubeconfig(path: str, context: str | None) -> None:
 
     Where credentials come from a program, it is looked for but not run.
     """
-    from extender.kube import clientcmd  # noqa: PLC0415 - the API's client
+    from extender.kube.clientcmd import choose  # noqa: PLC0415 - the API's client
     from extender.kube.credentials import kubeconfig_credentials  # noqa: PLC0415
+    from extender.kube.kubeconfig_file import FIELD  # noqa: PLC0415
 
-    chosen = clientcmd.choose(path, context)
+    chosen = choose(path, context)
     user = chosen.user
     if chosen.user_name and not chosen.knows_user:
         message = f"{path}: users: no user is called {chosen.user_name!r}"
-        raise ConfigError(clientcmd.FIELD, message)
+        raise ConfigError(FIELD, message)
     if user.exec and not shutil.which(user.exec.command or ""):
         place = f"{path}: users[{chosen.user_name}].user.exec"
-        raise ConfigError(clientcmd.FIELD, f"{place}: no {user.exec.command!r}")
+        raise ConfigError(FIELD, f"{place}: no {user.exec.command!r}")
     if not (user.exec or user.auth_provider):
         asyncio.run(kubeconfig_credentials(path, context))

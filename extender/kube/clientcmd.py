@@ -12,116 +12,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
-from urllib.parse import quote
+from typing import Final, TypeVar
 
 import msgspec
-import yaml
 
-from extender import files, plain_yaml
+from extender import files
 from extender.errors import ConfigError, UnreadableFileError
+from extender.kube.kubeconfig_file import (
+    FIELD,
+    Cluster,
+    Context,
+    Exec,
+    NamedCluster,
+    NamedContext,
+    NamedUser,
+    User,
+    read_files,
+)
 from extender.kube.proxies import checked
-
-FIELD: Final = "clientConnection.kubeconfig"
-"""The setting that names the files."""
-
-
-class Cluster(msgspec.Struct, rename="kebab"):
-    """Where an API server is, and what to trust there."""
-
-    server: str | None = None
-    tls_server_name: str | None = None
-    insecure_skip_tls_verify: bool | None = None
-    certificate_authority: str | None = None
-    certificate_authority_data: str | None = None
-    proxy_url: str | None = None
-    disable_compression: bool | None = None
-    extensions: list[dict[str, Any]] | None = None
-
-
-class Variable(msgspec.Struct):
-    """One of the environment of a plugin."""
-
-    name: str = ""
-    value: str | None = None
-
-
-class Exec(msgspec.Struct, rename="camel"):
-    """A program that prints credentials."""
-
-    command: str | None = None
-    args: list[str] | None = None
-    env: list[Variable] | None = None
-    api_version: str | None = None
-    install_hint: str | None = None
-    provide_cluster_info: bool | None = None
-    interactive_mode: str | None = None
-
-
-class User(msgspec.Struct, rename="kebab"):
-    """Who we are."""
-
-    client_certificate: str | None = None
-    client_certificate_data: str | None = None
-    client_key: str | None = None
-    client_key_data: str | None = None
-    token: str | None = None
-    token_file: str | None = msgspec.field(default=None, name="tokenFile")
-    act_as: str | None = msgspec.field(default=None, name="as")
-    as_uid: str | None = None
-    as_groups: list[str] | None = None
-    as_user_extra: dict[str, list[str]] | None = None
-    username: str | None = None
-    password: str | None = None
-    auth_provider: dict[str, Any] | None = None
-    exec: Exec | None = None
-
-    def impersonation(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers that make the API server take us for somebody else."""
-        if not self.act_as:
-            return ()
-        headers = [("Impersonate-User", self.act_as)]
-        headers += [("Impersonate-Uid", self.as_uid)] if self.as_uid else []
-        headers += [("Impersonate-Group", each) for each in self.as_groups or ()]
-        for key, values in (self.as_user_extra or {}).items():
-            name = f"Impersonate-Extra-{quote(key, safe=_IN_A_HEADER)}"
-            headers += [(name, each) for each in values]
-        return tuple(headers)
-
-
-_IN_A_HEADER: Final = "!#$&'*+-.^_`|~"
-
-
-class _Context(msgspec.Struct):
-    cluster: str | None = None
-    user: str | None = None
-    namespace: str | None = None
-
-
-class _NamedCluster(msgspec.Struct):
-    name: str = ""
-    cluster: Cluster | None = None
-
-
-class _NamedUser(msgspec.Struct):
-    name: str = ""
-    user: User | None = None
-
-
-class _NamedContext(msgspec.Struct):
-    name: str = ""
-    context: _Context | None = None
-
-
-class File(msgspec.Struct, rename="kebab"):
-    """A kubeconfig file, as it is written."""
-
-    kind: str | None = None
-    api_version: str | None = msgspec.field(default=None, name="apiVersion")
-    current_context: str | None = None
-    clusters: list[_NamedCluster] | None = None
-    users: list[_NamedUser] | None = None
-    contexts: list[_NamedContext] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +53,9 @@ class Acting:
     groups: Sequence[str] = ()
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return what says so where there is no kubeconfig."""
+        """Return what says so where there is no kubeconfig; ConfigError for groups of no user."""
+        if self.groups and not self.user:
+            raise ConfigError("--as-group", "has no use without --as")
         return User(act_as=self.user, as_groups=[*self.groups]).impersonation()
 
 
@@ -165,13 +75,16 @@ def choose(paths: str, context: str | None = None, acting: Acting | None = None)
             act_as=acting.user or user.act_as,
             as_groups=[*acting.groups] or user.as_groups,
         )
-    server = _server(cluster, f"{paths}: clusters[{chosen.cluster}].cluster")
-    _check_cluster(cluster, f"{paths}: clusters[{chosen.cluster}].cluster")
-    _check_user(user, f"{paths}: users[{chosen.user}].user")
-    _check_files(cluster, f"{paths}: clusters[{chosen.cluster}].cluster", "certificate_authority")
+    where, who = (
+        f"{paths}: clusters[{chosen.cluster}].cluster",
+        f"{paths}: users[{chosen.user}].user",
+    )
+    server = _server(cluster, where)
+    _check_cluster(cluster, where)
+    _check_user(user, who)
+    _check_files(cluster, where, "certificate_authority")
     if user.client_certificate or user.client_certificate_data:
-        place = f"{paths}: users[{chosen.user}].user"
-        _check_files(user, place, "client_certificate", "client_key")
+        _check_files(user, who, "client_certificate", "client_key")
     return Chosen(
         server, cluster, user, chosen.user or "", named is not None, chosen.namespace or None
     )
@@ -184,7 +97,7 @@ class _Merged:
         self._paths = paths
         self.clusters: dict[str, Cluster] = {}
         self.users: dict[str, User] = {}
-        self.contexts: dict[str, _Context] = {}
+        self.contexts: dict[str, Context] = {}
         self.current = ""
         found = False
         for path, file in read_files(paths):
@@ -196,12 +109,12 @@ class _Merged:
             for user in _unique(file.users, path, "users"):
                 self.users.setdefault(user.name, _user(user.user or User(), folder))
             for context in _unique(file.contexts, path, "contexts"):
-                self.contexts.setdefault(context.name, context.context or _Context())
+                self.contexts.setdefault(context.name, context.context or Context())
             self.current = self.current or file.current_context or ""
         if not found:
             raise UnreadableFileError(FIELD, f"no such file: {paths}")
 
-    def context(self, name: str | None) -> _Context:
+    def context(self, name: str | None) -> Context:
         name = name or self.current
         if name and name in self.contexts:
             return self.contexts[name]
@@ -221,51 +134,7 @@ class _Merged:
         raise ConfigError(FIELD, f"{self._paths}: clusters: no cluster is called {name!r}{known}")
 
 
-def files_of(paths: str) -> list[Path]:
-    """Return the files that are joined as in $KUBECONFIG; ~ is the user's home, if there is one."""
-    found = []
-    for path in map(Path, filter(None, paths.split(os.pathsep))):
-        try:
-            found.append(path.expanduser())
-        except RuntimeError:
-            found.append(path)
-    return found
-
-
-def read_files(paths: str) -> Iterator[tuple[Path, File]]:
-    """Read each file there is; ConfigError for one that is no kubeconfig file."""
-    for path in files_of(paths):
-        try:
-            text = files.read_text(path)
-        except FileNotFoundError:
-            continue
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise UnreadableFileError(FIELD, f"cannot read {path}: {reason}") from error
-        try:
-            document = next(plain_yaml.documents(text), None)
-        except yaml.YAMLError as error:
-            raise ConfigError(FIELD, f"{path}: not YAML: {error}") from error
-        yield path, _kubeconfig({} if document is None else document, str(path))
-
-
-def _kubeconfig(document: Any, name: str) -> File:
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or kind not in (None, "", "Config"):
-        found = f"a {kind}" if isinstance(kind, str) else "no mapping of fields"
-        raise ConfigError(FIELD, f"{name}: found {found}, expected a kubeconfig (kind: Config)")
-    try:
-        file = msgspec.convert(document, File)
-    except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        place = where.rstrip("`").lstrip(".")
-        raise ConfigError(FIELD, f"{name}: {place}: {what}".replace(": : ", ": ")) from error
-    if file.api_version not in (None, "", "v1"):
-        raise ConfigError(FIELD, f"{name}: apiVersion: found {file.api_version}, expected v1")
-    return file
-
-
-_Named = TypeVar("_Named", _NamedCluster, _NamedUser, _NamedContext)
+_Named = TypeVar("_Named", NamedCluster, NamedUser, NamedContext)
 _Entry = TypeVar("_Entry", Cluster, User)
 
 

@@ -27,8 +27,9 @@ from kubernetes_asyncio.config.incluster_config import (
 from extender import files
 from extender.certificates import not_after
 from extender.errors import ConfigError, UnreadableFileError
-from extender.kube.clientcmd import FIELD, Acting, choose
+from extender.kube.clientcmd import Acting, choose
 from extender.kube.kubeconfig import Kubeconfig
+from extender.kube.kubeconfig_file import FIELD
 from extender.kube.limits import WITHIN
 from extender.kube.observers import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material

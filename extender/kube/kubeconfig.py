@@ -21,7 +21,8 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from extender.certificates import fingerprint
-from extender.kube.clientcmd import Acting, Chosen, choose, files_of, header
+from extender.kube.clientcmd import Acting, Chosen, choose, header
+from extender.kube.kubeconfig_file import files_of
 from extender.kube.plugin import run_plugin
 from extender.kube.tls_material import Embedded
 

@@ -16,7 +16,8 @@ from typing import Any
 from kubernetes_asyncio.config import ConfigException
 
 from extender.errors import one_line
-from extender.kube.clientcmd import Chosen, Cluster, Exec
+from extender.kube.clientcmd import Chosen
+from extender.kube.kubeconfig_file import Cluster, Exec
 from extender.kube.limits import MOST
 
 _EXTENSION = "client.authentication.k8s.io/exec"

@@ -17,12 +17,13 @@ from yarl import URL
 
 from extender.errors import ConfigError
 from extender.kube import kubeconfig as kubeconfigs
-from extender.kube.clientcmd import Acting, Chosen, Exec
+from extender.kube.clientcmd import Acting, Chosen
 from extender.kube.credentials import (
     Credentials,
     kubeconfig_credentials,
     namespace_of_context,
 )
+from extender.kube.kubeconfig_file import Exec
 from extender.kube.plugin import cluster_info
 from extender.kube.proxies import proxy_for
 from extender.kube.tls_material import Embedded, read_material
