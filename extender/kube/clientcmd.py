@@ -55,7 +55,7 @@ class Acting:
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Return what says so where there is no kubeconfig; ConfigError for groups of no user."""
         if self.groups and not self.user:
-            raise ConfigError("--as-group", "has no use without --as")
+            raise ConfigError("", "--as-group has no use without --as")
         return User(act_as=self.user, as_groups=[*self.groups]).impersonation()
 
 

@@ -215,7 +215,7 @@ async def test_flags_count_in_a_pod_as_well(tmp_path: Path) -> None:
         acting=Acting("jo", ["x"]),
     )
     assert found.impersonation == (("Impersonate-User", "jo"), ("Impersonate-Group", "x"))
-    with pytest.raises(ConfigError, match="--as-group: has no use without --as"):
+    with pytest.raises(ConfigError, match="--as-group has no use without --as"):
         Acting(None, ["x"]).headers()
 
 
