@@ -7,7 +7,6 @@ import contextlib
 import os
 import ssl
 from collections.abc import AsyncIterator
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from extender.errors import ApiError, ConfigError, UnreadableError
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
+    from extender.kube.clientcmd import Acting
 
 
 @contextlib.asynccontextmanager
@@ -24,20 +24,20 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
 
     UnreadableError says what to do where the server refuses or does not answer.
     """
-    from extender.kube.client import ApiClient, open_session  # noqa: PLC0415 - 40 MB come along
+    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB come along
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
 
+    acting = _acting(flags)
+    kubeconfig = _usual_kubeconfig(flags.kubeconfig)
     try:
-        credentials = await load_credentials(_usual_kubeconfig(flags.kubeconfig), flags.context)
+        credentials = await load_credentials(kubeconfig, flags.context, acting=acting)
     except ConfigError as error:
         advice = ""
         if isinstance(error, UnreadableError):
             advice = "; name another, or have a file instead of a live cluster with --cluster"
         raise type(error)("--kubeconfig", f"{error.message}{advice}") from error
-    headers = [("Impersonate-User", flags.as_user)] if flags.as_user else []
-    headers += [("Impersonate-Group", each) for each in flags.as_group]
     try:
-        async with ApiClient(credentials, session=partial(open_session, headers)) as client:
+        async with ApiClient(credentials) as client:
             yield client
     except UnreadableError as error:
         raise UnreadableError(f"{credentials.host}: {error}; {_advice(error)}") from error
@@ -64,7 +64,14 @@ def namespace_of(flags: argparse.Namespace) -> str:
         return flags.namespace or "default"
     from extender.kube.credentials import namespace_of_context  # noqa: PLC0415 - 40 MB come along
 
-    return namespace_of_context(_usual_kubeconfig(flags.kubeconfig), flags.context) or "default"
+    kubeconfig = _usual_kubeconfig(flags.kubeconfig)
+    return namespace_of_context(kubeconfig, flags.context, acting=_acting(flags)) or "default"
+
+
+def _acting(flags: argparse.Namespace) -> Acting:
+    from extender.kube.clientcmd import Acting  # noqa: PLC0415 - 40 MB come along
+
+    return Acting(flags.as_user, flags.as_group)
 
 
 def _usual_kubeconfig(named: str | None = None) -> str | None:

@@ -98,8 +98,9 @@ def cluster_with_nodes(
 def require_nodes(flags: argparse.Namespace, state: ClusterState) -> None:
     """Raise ConfigError without a node, where no rule would refuse anything."""
     if not len(state.nodes):
-        hint = f"; {EXPECTED}" if flags.cluster else ""
-        raise ConfigError("--cluster", f"there is no node in it{hint}")
+        if flags.cluster:
+            raise ConfigError("--cluster", f"there is no node in it; {EXPECTED}")
+        raise ConfigError("", "the cluster of the kubeconfig has no node")
 
 
 async def _list(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import socket
-import urllib.request
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +11,6 @@ from urllib.parse import quote
 
 import aiohttp
 import msgspec
-from yarl import URL
 
 from extender.errors import ApiError, ObjectError
 from extender.kube.flowcontrol import Flow
@@ -100,18 +96,6 @@ def _segment(name: str) -> str:
     if name in _NOT_SEGMENTS or "/" in name or "%" in name:
         raise ObjectError("metadata.name", f"no name of an object: {name[:80]!a}")
     return quote(name, safe="")
-
-
-def proxy_for(base: URL) -> str | None:
-    """Return the proxy on the way to an address."""
-    # Go's rule: the environment names it, and loopback never goes through one.
-    host = base.host or ""
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_loopback:
-            return None
-    if host == "localhost" or urllib.request.proxy_bypass(host):
-        return None
-    return urllib.request.getproxies().get(base.scheme)
 
 
 def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:

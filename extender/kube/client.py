@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
 from typing import Final, Self
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from extender import __version__
-from extender.kube.calls import JSON, ApiCall, Body, kept_alive_socket, proxy_for
+from extender.kube.calls import JSON, ApiCall, Body, kept_alive_socket
 from extender.kube.credentials import Credentials
 from extender.kube.failures import (
     BrokenAnswerError,
@@ -30,6 +31,7 @@ from extender.kube.frames import Lines
 from extender.kube.limits import MOST, USUAL_TIMEOUTS, Timeouts
 from extender.kube.observers import RequestObserver, Unobserved
 from extender.kube.pacing import USUAL_TIMING, Timing
+from extender.kube.proxies import proxy_for
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ class ApiClient:
         self._base = URL(credentials.host)
         self._path = self._base.raw_path.rstrip("/")
         # Once: to read the whole environment takes longer than all else that is done for a call.
-        self._proxy = proxy_for(self._base)
+        self._proxy = credentials.proxy or proxy_for(self._base, os.environ)
         self.timeouts: Final = timeouts
         self._whole, self._until_deadline = (
             aiohttp.ClientTimeout(
@@ -205,7 +207,7 @@ class ApiClient:
                 call.method,
                 self._url(call, start),
                 data=call.content and call.content.body,
-                headers=_headers(header, call.content),
+                headers=self._headers(header, call.content),
                 timeout=patience,
                 ssl=self._credentials.tls or True,
                 server_hostname=self._credentials.tls_server_name,
@@ -226,6 +228,12 @@ class ApiClient:
             if _log.isEnabledFor(TRACE):
                 _log.log(TRACE, "%s %s: %s in %.3f s", call.method, call.path, code, seconds)
         return response
+
+    def _headers(self, authorization: str | None, content: Body | None) -> list[tuple[str, str]]:
+        headers = [*self._credentials.impersonation]
+        headers += [("Authorization", authorization)] if authorization else []
+        headers += [] if content is None else [("Content-Type", content.kind)]
+        return headers
 
     def _url(self, call: ApiCall, now: float) -> URL:
         """Return where a call goes; its path comes encoded, and to look at parts takes long."""
@@ -248,8 +256,8 @@ class ApiClient:
             raise
 
 
-def open_session(further: Sequence[tuple[str, str]] = ()) -> aiohttp.ClientSession:
-    """Open a session with the network, with further headers of each request."""
+def open_session() -> aiohttp.ClientSession:
+    """Open a session with the network."""
     headers = {
         "User-Agent": USER_AGENT,
         "Accept": JSON,
@@ -258,7 +266,7 @@ def open_session(further: Sequence[tuple[str, str]] = ()) -> aiohttp.ClientSessi
     }
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
-        headers=[*headers.items(), *further],
+        headers=headers,
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=MOST.read_ahead,
         # Its proxies come with ~/.netrc, whose passwords have no place here: see `proxy_for`.
@@ -278,8 +286,3 @@ async def _failure(response: aiohttp.ClientResponse) -> StatusError:
         phrase=response.reason or "",
         retry_after=response.headers.get("Retry-After"),
     )
-
-
-def _headers(authorization: str | None, content: Body | None) -> dict[str, str]:
-    headers = {"Authorization": authorization} if authorization else {}
-    return headers if content is None else {**headers, "Content-Type": content.kind}

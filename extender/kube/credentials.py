@@ -12,11 +12,10 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config
 from kubernetes_asyncio.config.incluster_config import (
@@ -24,12 +23,13 @@ from kubernetes_asyncio.config.incluster_config import (
     SERVICE_HOST_ENV_NAME,
     SERVICE_TOKEN_FILENAME,
 )
-from kubernetes_asyncio.config.kube_config import KubeConfigMerger
 
-from extender import files, plain_yaml
+from extender import files
 from extender.certificates import not_after
 from extender.errors import ConfigError, UnreadableFileError
+from extender.kube.clientcmd import Acting, choose
 from extender.kube.kubeconfig import Kubeconfig
+from extender.kube.kubeconfig_file import FIELD
 from extender.kube.limits import WITHIN
 from extender.kube.observers import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material
@@ -43,6 +43,7 @@ _USUAL: Final = "~/.kube/config"
 
 # Whatever a broken file, plugin or identity provider makes the library raise. It asserts in places.
 _READ_FAILURES = (
+    ConfigError,
     ConfigException,
     OSError,
     TimeoutError,
@@ -51,8 +52,6 @@ _READ_FAILURES = (
     KeyError,
     AttributeError,
     AssertionError,
-    RecursionError,
-    yaml.YAMLError,
 )
 
 
@@ -86,6 +85,8 @@ class Credentials:
         self._clock = clock
         self._loading: tuple[asyncio.Task[None], bool] | None = None
         """What reads everything again, and whether it is forced."""
+        self._began_at = 0.0
+        """When that began, on the clock of the loop."""
         self._loaded_at = clock()
         self._failures = RepeatingLog(_log, "reading credentials", clock)
         self._material = read_material(configuration, self._embedded)
@@ -117,10 +118,21 @@ class Credentials:
         """The name to expect in the server's certificate, when it is not the host's."""
         return self._configuration.tls_server_name or None
 
+    @property
+    def impersonation(self) -> tuple[tuple[str, str], ...]:
+        """The headers by which the API server takes us for whom the kubeconfig names."""
+        return self._embedded.impersonation
+
     async def authorization(self) -> str | None:
-        """Return the value of the Authorization header, read again when it is a minute old."""
+        """Return the value of the Authorization header, read again when it is a minute old.
+
+        What reads it may hang. The header that there is holds meanwhile, so it is waited for only
+        WITHIN.reading seconds, by all callers together: a bind has few.
+        """
         if self._is_old():
-            await self._loaded(forced=False)
+            load, _ = self._begin(forced=False)
+            patience = self._began_at + WITHIN.reading - asyncio.get_running_loop().time()
+            await asyncio.wait((load,), timeout=max(0.0, patience))
         return self._header()
 
     async def renew(self, refused: str | None) -> bool:
@@ -141,11 +153,15 @@ class Credentials:
         It goes on for others when a caller gives up: a plugin may take longer than any bind may,
         and an identity provider takes each refresh token only once.
         """
-        if self._loading is None:
-            self._loading = asyncio.create_task(self._reload(forced=forced)), forced
-        load, was_forced = self._loading
+        load, was_forced = self._begin(forced=forced)
         await asyncio.shield(load)
         return was_forced
+
+    def _begin(self, *, forced: bool) -> tuple[asyncio.Task[None], bool]:
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._reload(forced=forced)), forced
+            self._began_at = asyncio.get_running_loop().time()
+        return self._loading
 
     def _is_old(self) -> bool:
         return self._clock() - self._loaded_at >= REFRESH_SECONDS
@@ -157,8 +173,7 @@ class Credentials:
 
     async def _reload(self, *, forced: bool) -> None:
         try:
-            async with asyncio.timeout(WITHIN.credentials):
-                await self._load(forced=forced)
+            await _bounded(self._load(forced=forced))
             self._reload_tls()
         except _READ_FAILURES as failure:
             self._failures.warning(f"{type(failure).__name__}: {failure}; keeping what we have")
@@ -182,34 +197,39 @@ async def load_credentials(
     kubeconfig: str | None = None,
     context: str | None = None,
     *,
+    acting: Acting | None = None,
     clock: Callable[[], float] = time.monotonic,
     environ: Mapping[str, str] = os.environ,
 ) -> Credentials:
     """Take `kubeconfig`, else the Pod's service account, else $KUBECONFIG or ~/.kube/config."""
-    if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
-        return await in_cluster_credentials(environ=environ, clock=clock)
+    if _in_cluster(kubeconfig, context, environ):
+        return await in_cluster_credentials(environ=environ, acting=acting, clock=clock)
     return await kubeconfig_credentials(
-        kubeconfig or environ.get("KUBECONFIG") or _USUAL, context, clock=clock
+        kubeconfig or environ.get("KUBECONFIG") or _USUAL, context, acting=acting, clock=clock
     )
 
 
 def namespace_of_context(
-    kubeconfig: str | None, context: str | None, environ: Mapping[str, str] = os.environ
+    kubeconfig: str | None,
+    context: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    acting: Acting | None = None,
 ) -> str | None:
     """Return the namespace of a context, or of the service account; None where none is named.
 
     Files that cannot be read are left to whoever loads credentials from them.
     """
     with contextlib.suppress(*_READ_FAILURES):
-        if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
+        if _in_cluster(kubeconfig, context, environ):
             return files.read_text(Path(SERVICE_TOKEN_FILENAME).with_name("namespace")).strip()
-        path = kubeconfig or environ.get("KUBECONFIG") or _USUAL
-        found = KubeConfigMerger(path).config if _any_file(path) else None  # it would log that
-        if found is not None:
-            contexts: Any = found["contexts"]
-            named = contexts.get_with_name(context or found["current-context"])["context"]
-            return named.safe_get("namespace") or None
+        paths = kubeconfig or environ.get("KUBECONFIG") or _USUAL
+        return choose(paths, context, acting).namespace
     return None
+
+
+def _in_cluster(kubeconfig: str | None, context: str | None, environ: Mapping[str, str]) -> bool:
+    return kubeconfig is None and context is None and bool(environ.get(SERVICE_HOST_ENV_NAME))
 
 
 async def in_cluster_credentials(
@@ -217,6 +237,7 @@ async def in_cluster_credentials(
     token_file: str = SERVICE_TOKEN_FILENAME,
     ca_file: str = SERVICE_CERT_FILENAME,
     environ: Mapping[str, str] = os.environ,
+    acting: Acting | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Credentials:
     """Use the service account token that the kubelet mounts and rotates."""
@@ -232,60 +253,21 @@ async def in_cluster_credentials(
             environ=dict(environ),
         )
 
-    return await _first_load(configuration, load, "in-cluster", clock)
+    embedded = Embedded(impersonation=() if acting is None else acting.headers())
+    return await _first_load(configuration, load, "in-cluster", clock, embedded)
 
 
 async def kubeconfig_credentials(
-    path: str, context: str | None = None, *, clock: Callable[[], float] = time.monotonic
+    path: str,
+    context: str | None = None,
+    *,
+    acting: Acting | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Credentials:
     """Use one context of a kubeconfig file, or of several joined by colons; none is written to."""
-    if not _any_file(path):
-        raise UnreadableFileError("clientConnection.kubeconfig", f"no such file: {path}")
-    _check_content(path)
-    _check_context(path, context)
     configuration, embedded = _blank_configuration(), Embedded()
-    load = Kubeconfig(path, context, configuration, embedded).load
-    return await _first_load(configuration, load, "clientConnection.kubeconfig", clock, embedded)
-
-
-def _any_file(path: str) -> bool:
-    with contextlib.suppress(RuntimeError):  # ~ of a user without a home
-        return any(Path(name).expanduser().is_file() for name in path.split(os.pathsep) if name)
-    return False
-
-
-def _check_content(path: str) -> None:
-    """Refuse files that the library would break over; ConfigError names file and line."""
-    field = "clientConnection.kubeconfig"
-    for name in filter(None, path.split(os.pathsep)):
-        file = Path(name).expanduser()
-        if not file.is_file():
-            continue
-        try:
-            found = list(plain_yaml.documents(files.read_text(file)))
-        except OSError as error:
-            raise UnreadableFileError(field, f"{name}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(field, f"{name}: not a text: {error.reason}") from error
-        except yaml.YAMLError as error:
-            raise ConfigError(field, f"{name}: not YAML: {error}") from error
-        if len(found) != 1 or not isinstance(found[0], dict):
-            raise ConfigError(field, f"{name}: not a mapping of fields, as a kubeconfig file is")
-
-
-def _check_context(path: str, context: str | None) -> None:
-    """Refuse a context that there is not; ConfigError names those that there are."""
-    try:
-        found: Any = KubeConfigMerger(path).config
-        names = [str(each["name"]) for each in found.safe_get("contexts") or ()]
-        context = context or found.safe_get("current-context")
-    except _READ_FAILURES:
-        return  # whoever loads from it says what is broken
-    if context in names:
-        return
-    missing = f"there is no context {context}" if context else "no context is the current one"
-    known = f"name one with --context: {', '.join(names)}" if names else "there is none in it"
-    raise ConfigError("clientConnection.kubeconfig", f"{path}: {missing}; {known}")
+    load = Kubeconfig(path, context, configuration, embedded, acting).load
+    return await _first_load(configuration, load, FIELD, clock, embedded)
 
 
 async def _first_load(
@@ -293,16 +275,25 @@ async def _first_load(
     load: Loader,
     path: str,
     clock: Callable[[], float],
-    embedded: Embedded | None = None,
+    embedded: Embedded,
 ) -> Credentials:
     try:
-        async with asyncio.timeout(WITHIN.credentials):
-            await load(forced=False)
+        await _bounded(load(forced=False))
         return Credentials(configuration, load, embedded=embedded, clock=clock)
+    except ConfigError:
+        raise
     except _READ_FAILURES as failure:
         broken = not isinstance(failure, OSError) or isinstance(failure, ssl.SSLError)
         kind = ConfigError if broken else UnreadableFileError
         raise kind(path, str(failure) or type(failure).__name__) from failure
+
+
+async def _bounded(load: Awaitable[None]) -> None:
+    try:
+        async with asyncio.timeout(WITHIN.credentials):
+            await load
+    except TimeoutError as error:
+        raise TimeoutError(f"no credentials in {WITHIN.credentials:g} s") from error
 
 
 def _blank_configuration() -> Configuration:

@@ -1,7 +1,9 @@
-"""One context of a kubeconfig file: read by the library, its secrets kept in memory.
+"""One context of a kubeconfig file as a configuration, its secrets kept in memory.
 
-kubernetes_asyncio writes embedded certificates and keys into the temporary folder, where they stay
-when the process is killed, and which a container with a read-only root does not have.
+`clientcmd` reads the files. kubernetes_asyncio gets what is left to it: users of an identity
+provider, and the configuration to fill. It would write embedded certificates and keys into the
+temporary folder, where they stay when the process is killed, and which a container with a read-only
+root does not have.
 """
 
 from __future__ import annotations
@@ -9,19 +11,19 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime as dt
-import os
 import ssl
-from pathlib import Path
 from typing import Any, Final
 
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.dateutil import parse_rfc3339
-from kubernetes_asyncio.config.exec_provider import ExecProvider
-from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from extender.certificates import fingerprint
+from extender.kube.clientcmd import Acting, Chosen, choose, header
+from extender.kube.kubeconfig_file import files_of
+from extender.kube.plugin import run_plugin
 from extender.kube.tls_material import Embedded
 
 EARLY: Final = dt.timedelta(minutes=5)
@@ -36,11 +38,17 @@ class Kubeconfig:
     """
 
     def __init__(
-        self, paths: str, context: str | None, configuration: Configuration, embedded: Embedded
+        self,
+        paths: str,
+        context: str | None,
+        configuration: Configuration,
+        embedded: Embedded,
+        acting: Acting | None = None,
     ) -> None:
         self._paths = paths
-        self._files = [Path(name).expanduser() for name in paths.split(os.pathsep) if name]
+        self._files = files_of(paths)
         self._context = context
+        self._acting = acting
         self._configuration = configuration
         self._embedded = embedded
         self._loader: _Loader | None = None
@@ -60,10 +68,11 @@ class Kubeconfig:
         self._embedded.ca = loader.embedded.ca
         self._embedded.certificate = loader.embedded.certificate
         self._embedded.key = loader.embedded.key
+        self._embedded.impersonation = loader.embedded.impersonation
         self._loader, self._read = loader, read
 
     def _open(self) -> _Loader:
-        loader = _Loader(KubeConfigMerger(self._paths).config, self._context)
+        loader = _Loader(choose(self._paths, self._context, self._acting))
         if self._loader is not None and loader.server != self._loader.server:
             # Connections, metrics and everything learnt so far belong to the old one.
             raise ConfigException(f"the server is now {loader.server}: restart to use it")
@@ -71,30 +80,34 @@ class Kubeconfig:
 
 
 class _Loader(KubeConfigLoader):
-    """The library's reader of one context, without the three places where it makes files."""
+    """The library's reader of one context, without the places where it makes files."""
 
-    _cluster: Any
-    _user: Any
-
-    def __init__(self, config: Any, context: str | None) -> None:
-        super().__init__(config, active_context=context, config_base_path=None)
-        user, cluster = self._user, self._cluster
-        # Taken away, so that the library finds nothing to write.
+    def __init__(self, chosen: Chosen) -> None:
+        super().__init__(_for_library(chosen))
+        self._chosen = chosen
+        self.server = chosen.server
+        user, cluster = chosen.user, chosen.cluster
         self.embedded = Embedded(
-            ca=_take(cluster, "certificate-authority"),
-            certificate=_take(user, "client-certificate"),
-            key=_take(user, "client-key"),
+            ca=_decoded(cluster.certificate_authority_data, "certificate-authority-data"),
+            certificate=_decoded(user.client_certificate_data, "client-certificate-data"),
+            key=_decoded(user.client_key_data, "client-key-data"),
+            impersonation=user.impersonation(),
         )
         self._good_until: dt.datetime | None = None
-
-    @property
-    def server(self) -> object:
-        """The server's address, as it is written."""
-        return self._cluster.safe_get("server") if self._cluster else None
 
     def forget_plugin(self) -> None:
         """Ask the plugin anew, whatever it said."""
         self._good_until = None
+
+    async def _load_authentication(self) -> None:
+        """Do as client-go does: a plugin is for those who have nothing else."""
+        user = self._chosen.user
+        if found := header(user):
+            self.token = found
+        elif user.auth_provider:
+            await super()._load_authentication()
+        elif user.exec and not (user.client_certificate or user.client_certificate_data):
+            await self.load_from_exec_plugin()
 
     async def load_from_exec_plugin(self) -> bool:
         """Run the plugin when its credential is about to end; take a token, a certificate or both.
@@ -103,8 +116,9 @@ class _Loader(KubeConfigLoader):
         """
         if self._good_until is not None and dt.datetime.now(dt.UTC) < self._good_until:
             return True
-        assert self._user  # noqa: S101 - the library calls this for a user with a plugin
-        status = await ExecProvider(self._user["exec"]).run()
+        plugin = self._chosen.user.exec
+        assert plugin  # noqa: S101 - for a user with a plugin
+        status = await run_plugin(plugin, self._chosen)
         token = status.get("token")
         certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
         if not token and not certificate:
@@ -118,7 +132,7 @@ class _Loader(KubeConfigLoader):
             self._good_until = dt.datetime.max.replace(tzinfo=dt.UTC)
         if token:
             self.token = f"Bearer {token}"
-        if certificate:
+        if certificate and key:
             self.embedded.certificate, self.embedded.key = certificate.encode(), key.encode()
         return True
 
@@ -139,12 +153,45 @@ class _Loader(KubeConfigLoader):
         config.value["refresh-token"] = answer["refresh_token"]
 
 
-def _take(node: Any, name: str) -> bytes | None:
-    """Remove what is embedded under a name, which goes before a file of that name; decode it."""
-    if not node or not node.safe_get(f"{name}-data"):
+def _for_library(chosen: Chosen) -> dict[str, Any]:
+    """Write one context without what the library would read wrongly, or make files of.
+
+    Fields that may have been there before are there, empty: it would keep what it read then.
+    """
+    cluster, user = chosen.cluster, chosen.user
+    embedded = cluster.certificate_authority_data
+    where = _given({"certificate-authority": None if embedded else cluster.certificate_authority})
+    where |= {
+        "server": chosen.server,
+        "insecure-skip-tls-verify": bool(cluster.insecure_skip_tls_verify),
+        "tls-server-name": cluster.tls_server_name or "",
+        "proxy-url": cluster.proxy_url or "",
+    }
+    certificate = None if user.client_certificate_data else user.client_certificate
+    with_key = (
+        user.client_certificate or user.client_certificate_data
+    ) and not user.client_key_data
+    who = {
+        "client-certificate": certificate,
+        "client-key": user.client_key if with_key else None,
+        "auth-provider": user.auth_provider,
+    }
+    return {
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "clusters": [{"name": "it", "cluster": where}],
+        "users": [{"name": "it", "user": _given(who)}],
+    }
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def _decoded(data: str | None, name: str) -> bytes | None:
+    if not data:
         return None
-    node.value.pop(name, None)
     try:
-        return base64.b64decode("".join(node.value.pop(f"{name}-data").split()), validate=True)
+        return base64.b64decode("".join(data.split()), validate=True)
     except binascii.Error as error:
-        raise ConfigException(f"{name}-data is not base64: {error}") from error
+        raise ConfigException(f"{name} is not base64: {error}") from error

@@ -31,6 +31,8 @@ class RequestSeconds:
     """What the kernel was handed may still get there, even if we close the connection."""
     credentials: float = 30.0
     """One reading of them: an exec plugin may ask its own servers."""
+    reading: float = 1.0
+    """That a request waits for such a reading while what it has still holds."""
 
 
 WITHIN: Final = RequestSeconds()

@@ -17,11 +17,13 @@ from extender.certificates import no_password
 
 @dataclass(slots=True)
 class Embedded:
-    """PEM that a kubeconfig file or its plugin carries itself, instead of naming files."""
+    """What a kubeconfig or its plugin says, and a Configuration has no place for: PEM in it."""
 
     ca: bytes | None = None
     certificate: bytes | None = None
     key: bytes | None = None
+    impersonation: tuple[tuple[str, str], ...] = ()
+    """Headers of each request."""
 
 
 @dataclass(frozen=True, slots=True)

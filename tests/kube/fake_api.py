@@ -311,7 +311,7 @@ class FakeApi:
         verb = "watch" if request.query.get("watch") == "true" else "list"
         verb = "stream" if request.query.get("sendInitialEvents") == "true" else verb
         verb = "look" if request.query.get("limit") == "1" else verb
-        query, headers = dict(request.query), dict(request.headers)
+        query, headers = dict(request.query), request.headers
         now = asyncio.get_running_loop().time()
         self.seen.append(Seen(verb, request.path, query, headers, now))
         self.pulse.beat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime as dt
 import json
@@ -23,6 +24,7 @@ from extender.kube.credentials import (
     load_credentials,
     namespace_of_context,
 )
+from extender.kube.limits import RequestSeconds
 from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
@@ -161,6 +163,15 @@ class Plugin:
         """Make it fail."""
         self._says.unlink()
 
+    def hang(self, *, stubborn: bool) -> Path:
+        """Make it wait for a child without end; return where both write who they are."""
+        pids = self._runs.with_name("pids")
+        written = f"echo run >> {shlex.quote(str(self._runs))}\n"
+        written += "trap '' TERM INT\n" if stubborn else ""
+        written += f"sleep 1000 & echo $$ $! >> {shlex.quote(str(pids))}\nwait\n"
+        self._runs.with_name("plugin.sh").write_text(written)
+        return pids
+
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Plugin:
@@ -223,6 +234,48 @@ async def test_refused_token_of_a_plugin_is_replaced_at_once(
 async def test_plugin_that_fails_at_the_start_is_an_error(tmp_path: Path, plugin: Plugin) -> None:
     with pytest.raises(ConfigError, match=r"^clientConnection\.kubeconfig: .+"):
         await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user))
+
+
+HANGING = RequestSeconds(credentials=1.5, reading=0.1)
+
+
+@pytest.mark.parametrize("stubborn", [False, True], ids=["a plain one", "one that ignores signals"])
+async def test_plugin_that_hangs_is_ended_and_waited_for_only_shortly(
+    tmp_path: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch, *, stubborn: bool
+) -> None:
+    monkeypatch.setattr("extender.kube.credentials.WITHIN", HANGING)
+    clock = Clock()
+    plugin.say("first", minutes=4)
+    found = await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user), clock=clock)
+    pids = plugin.hang(stubborn=stubborn)
+    clock.now = 60.0
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    assert await found.authorization() == "Bearer first"
+    # The reading goes on: nobody else waits for it, and it is the only one.
+    assert asyncio.all_tasks() - {asyncio.current_task()}
+    assert loop.time() - began < HANGING.credentials
+    assert await found.authorization() == "Bearer first"
+    assert not await found.renew("Bearer first")
+    assert plugin.runs == 2 + 1
+    assert_gone(pids)
+
+
+async def test_plugin_that_hangs_at_the_start_is_ended(
+    tmp_path: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("extender.kube.credentials.WITHIN", HANGING)
+    pids = plugin.hang(stubborn=False)
+    with pytest.raises(ConfigError, match=r"^clientConnection\.kubeconfig: no credentials in"):
+        await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user))
+    assert_gone(pids)
+
+
+def assert_gone(pids: Path) -> None:
+    """Fail if one of these processes still runs; one that has ended may wait to be reaped."""
+    for pid in pids.read_text().split():
+        stat = Path(f"/proc/{pid}/stat")
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
 
 
 # In the cluster
