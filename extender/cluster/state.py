@@ -30,7 +30,8 @@ class ClusterState(ClusterView):
 
         (none) --reserve--> reserved --release, expire--> (none)
                                 |
-                                +--the watch shows it placed, gone or replaced--> (none)
+                                +--the watch shows it placed, gone, replaced or, without a node,
+                                   being deleted--> (none)
 
     and for waiting pods, by what the watch shows and what was nominated a moment ago::
 
@@ -81,6 +82,9 @@ class ClusterState(ClusterView):
             self._groups.add(pod)
         self.rule_watch.upsert(pod, old)
         self._successors.learn(pod, old)
+        if pod.status.deleting:
+            # Where it has no node by now, the API server gives it none.
+            self._unreserve(pod.key, pod.uid)
         if pod.status.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.status.nominated is not None or self._nominated:
@@ -268,10 +272,13 @@ class ClusterState(ClusterView):
     def _settle(self, key: str, uid: str) -> None:
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         self._judged.forget(uid)
-        for reservation in self._reservations.of(key, uid):
-            self._drop(reservation)
+        self._unreserve(key, uid)
         if self._nominated:
             self.version += self._nominated.forget(uid)
+
+    def _unreserve(self, key: str, uid: str) -> None:
+        for reservation in self._reservations.of(key, uid):
+            self._drop(reservation)
 
     # Nominations
 
