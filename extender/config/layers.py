@@ -12,6 +12,7 @@ import msgspec
 
 from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
+from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
@@ -62,9 +63,8 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
 
 def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigError]:
     """Return faults in how fields go together, where all of them are as they were written."""
-    if not {"plugins", "annotations"}.isdisjoint(broken):
-        broken = {*broken, "crossNamespacePodAffinity"}
-    return [error for error in faults(config) if error.block not in broken]
+    idle = without_effect(config) if DECIDING.isdisjoint(broken) else ()
+    return [error for error in (*faults(config), *idle) if error.block not in broken]
 
 
 def _texts(option: Option, flags: argparse.Namespace) -> list[str]:

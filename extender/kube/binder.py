@@ -107,9 +107,8 @@ class Binder:
             return Bound(BindOutcome.ELSEWHERE, why, found.node)
         if found.status.deleting:
             return Bound(BindOutcome.GONE, f"{why}; the pod is being deleted")
-        if answered and found.spec.requirements.gates:
-            return Bound(BindOutcome.REFUSED, why)
-        return Bound(BindOutcome.INDETERMINATE, why)
+        refused = answered and found.spec.requirements.gates
+        return Bound(BindOutcome.REFUSED if refused else BindOutcome.INDETERMINATE, why)
 
 
 def _binding(pod: Pod, node: str) -> bytes:
