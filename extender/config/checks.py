@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from extender.config.connections import Serving
+from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
 from extender.config.schema import SCHEDULER_VERSIONS, Config, Mode
 from extender.errors import ConfigError, ObjectError
@@ -16,14 +17,18 @@ from extender.wire.node_affinity import read_node_affinity
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
 
-def faults(config: Config) -> Iterator[ConfigError]:
-    """Yield all that is wrong with a configuration that fits the schema."""
+def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError]:
+    """Yield all that is wrong with a configuration that fits the schema.
+
+    Of blocks that are `broken`, it has the defaults.
+    """
     yield from (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
         *_node_affinity(config),
         *_execution(config),
         *check_serving(config.serving),
+        *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
     )
 
 

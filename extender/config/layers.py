@@ -12,7 +12,6 @@ import msgspec
 
 from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
-from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
@@ -63,8 +62,7 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
 
 def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigError]:
     """Return faults in how fields go together, where all of them are as they were written."""
-    idle = without_effect(config) if DECIDING.isdisjoint(broken) else ()
-    return [error for error in (*faults(config), *idle) if error.block not in broken]
+    return [error for error in faults(config, broken) if error.block not in broken]
 
 
 def _texts(option: Option, flags: argparse.Namespace) -> list[str]:
