@@ -16,11 +16,8 @@ from extender.config.connections import Block
 from extender.config.effects import EFFECTS
 from extender.errors import ConfigError
 
-HEADER = {
-    "apiVersion": "affinity-extender.io/v1alpha1",
-    "kind": "AffinityExtenderConfiguration",
-}
-DEFAULT = config.Config(api_version=HEADER["apiVersion"], kind=HEADER["kind"])
+HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
+DEFAULT = config.Config(api_version=config.API_VERSION, kind=config.KIND)
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADDED = "nodeAffinity.addedAffinity"
@@ -117,7 +114,7 @@ def test_a_field_has_an_effect_or_is_refused(path: str, mode: str) -> None:
         assert told == []
 
 
-ANNOTATED = {"annotations": {"namespaceSelector": {}}}
+ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
 
 
 @pytest.mark.parametrize(

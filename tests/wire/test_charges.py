@@ -345,6 +345,8 @@ def test_the_class_that_the_api_server_gave_a_pod_counts(
     reader = PodReader(charges=True)
     for status, best_effort in (({"qosClass": qos_class}, expected), ({}, False)):
         spec = {**CROSSING["spec"], "containers": [cpu("1")], "resources": resources}
-        charge = reader.read(json.dumps({**CROSSING, "spec": spec, "status": status})).spec.charge
+        charge = reader.read(
+            json.dumps({**CROSSING, "spec": spec, "status": status}).encode()
+        ).spec.charge
         assert charge is not None
         assert charge.best_effort is best_effort
