@@ -146,7 +146,8 @@ class ScaleDown(Block, frozen=True, kw_only=True):
 
 class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Evicting pods whose rules stopped holding after they were placed; in mode shadow as a dry run
-    alone."""
+    alone.
+    """
 
     enabled: bool = False
     """True looks after rules that hold during execution. Needs the rights of

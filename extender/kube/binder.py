@@ -32,6 +32,8 @@ or there is no such pod. A 409 is none of these: the API server answers so to a 
 gates or a deletionTimestamp, or another uid, but also to whatever went wrong while it wrote the
 pod, such as a timeout of etcd (BindingREST.assignPod). So the pod is read back."""
 
+_CONFLICT: Final = 409
+
 _NOMINATION: Final = "/status/nominatedNodeName"
 _OVERTAKEN: Final = frozenset((404, 409, 422))
 """Not Found, Conflict, and how the API server says that a test of a patch failed."""
@@ -54,7 +56,7 @@ class Binder:
         except ApiError as error:
             if error.status in _CLEAR:
                 return Bound(BindOutcome.REFUSED, str(error))
-            return await self._look(pod, node, str(error), answered=True)
+            return await self._look(pod, node, str(error), judged=error.status == _CONFLICT)
         except (NoAnswerError, BrokenAnswerError) as error:
             # The server may still be working on the request that we gave up.
             return await self._look(pod, node, str(error))
@@ -86,12 +88,12 @@ class Binder:
             return str(error)
         return None
 
-    async def _look(self, pod: Pod, node: str, why: str, *, answered: bool = False) -> Bound:
+    async def _look(self, pod: Pod, node: str, why: str, *, judged: bool = False) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.
 
         A pod that has a node keeps it. One that is gone or is being deleted gets none. Any other
-        may still get it from a request that the server has not finished with. An `answered` one is
-        finished, and was refused if the pod still has gates, which no update can add.
+        may still get it from a request that the server has not finished with. One that it has
+        `judged` was refused if the pod still has gates, which no update can add.
         """
         try:
             seen = await self.read(pod.key, WITHIN.look)
@@ -107,7 +109,7 @@ class Binder:
             return Bound(BindOutcome.ELSEWHERE, why, found.node)
         if found.status.deleting:
             return Bound(BindOutcome.GONE, f"{why}; the pod is being deleted")
-        refused = answered and found.spec.requirements.gates
+        refused = judged and found.spec.requirements.gates
         return Bound(BindOutcome.REFUSED if refused else BindOutcome.INDETERMINATE, why)
 
 

@@ -224,6 +224,13 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             id="no answer, and gates that may be gone by the time the bind is carried out",
         ),
         pytest.param(
+            UNAVAILABLE,
+            shows(GATES),
+            BindOutcome.INDETERMINATE,
+            "no leader",
+            id="gates, and a server that gave up before it looked",
+        ),
+        pytest.param(
             NEVER,
             shows(WEB.on("n").phase("Failed")),
             BindOutcome.GONE,

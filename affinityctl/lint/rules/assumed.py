@@ -17,7 +17,7 @@ _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeRes
 
 
 def _other_nodes(setup: Setup) -> Iterator[Spot]:
-    handed_over = setup.takes_over(NODE) and setup.mode is not Mode.SHADOW
+    handed_over = setup.takes_over(NODE)
     keeps_to_it = handed_over or setup.mode is Mode.REPLACE or setup.config.moves_pods
     if not setup.configured or not keeps_to_it:
         return
