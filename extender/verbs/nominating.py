@@ -68,8 +68,8 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
 def suitable(state: ClusterState, pod: Pod, plugins: Plugins) -> Callable[[str], bool]:
     """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
 
-    Room and our rules aside. What the scheduler adds for every pod counts whether or not it is among
-    the `plugins` to enforce that.
+    Room and our rules aside. What the scheduler adds for every pod counts, whether or not it is
+    among the `plugins` to enforce that.
     """
     asks = state.in_force(pod).node_affinity
     rules = () if asks is None else asks.required_rules

@@ -681,7 +681,7 @@ def test_what_selects_no_namespaces_for_annotations_is_refused(
         ("replace", False, True, False),
         ("replace", False, False, True),
         ("replace", True, True, True),
-        ("assist", False, True, True),
+        ("assist", True, True, True),
     ],
 )
 def test_moves_for_preferences_need_the_hints_that_steer_their_successors(

@@ -77,7 +77,7 @@ def idle_in(mode: str, path: str, value: object, **fields: Any) -> list[str]:
     inner[last] = value
     text = yaml.safe_dump(document)
     try:
-        config.load(argparse.Namespace(config="c.yaml"), {}, lambda _: text)
+        config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
     except ConfigError as error:
         return [each for each in str(error).split("; ") if "has no effect" in each]
     return []
@@ -163,7 +163,7 @@ def test_the_table_has_every_field_once_and_no_other() -> None:
 def test_a_scheduler_that_is_not_known_is_refused(version: str) -> None:
     text = yaml.safe_dump({**HEADER, "schedulerVersion": version})
     with pytest.raises(ConfigError, match=r"is none of those known, 1\.33 to 1\.38"):
-        config.load(argparse.Namespace(config="c.yaml"), {}, lambda _: text)
+        config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
 
 
 @pytest.mark.parametrize(
@@ -184,5 +184,5 @@ def test_who_preempts_follows_from_the_scheduler_unless_it_is_said(
 ) -> None:
     document = {**HEADER, **fields, "mode": mode, "schedulerVersion": version}
     text = yaml.safe_dump(document)
-    loaded = config.load(argparse.Namespace(config="c.yaml"), {}, lambda _: text)
+    loaded = config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
     assert (loaded.preempts, loaded.resolves_refusals) == (preempts, resolves)

@@ -38,7 +38,7 @@ def plugins_of(names: list[str], added: object) -> Plugins:
         "plugins": names,
         "nodeAffinity": {"addedAffinity": added},
     }
-    loaded = config.load(Namespace(config="c.yaml"), {}, lambda _: json.dumps(document))
+    loaded = config.load(Namespace(config="c.yaml"), lambda _: json.dumps(document))
     return filter_plugins(loaded)
 
 
