@@ -64,6 +64,8 @@ def _limits(texts: list[str]) -> Amounts | None:
                 f"{resource!r} is not one of {known}, nor one with requests. or limits. before it; "
                 "extended resources take requests. (requests.nvidia.com/gpu), huge pages may",
             )
+        if resource in limits:
+            raise ConfigError("--what-if", f"{resource} comes twice")
         limits[resource] = limit
     try:
         return read_exact_amounts(limits, "--what-if") if limits else None

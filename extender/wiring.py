@@ -147,7 +147,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
     filters: Callback
     if refusing or shadow is not None:
-        resolvable = config.filter.resolvable
+        resolvable = config.resolves_refusals
         filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     else:
         filters = passing_filter()
@@ -179,7 +179,7 @@ def build_helpers(context: Context) -> Helpers:
         hints = config.hints
         limits = HintLimits(hints.per_second, hints.max_outstanding, hints.patience_seconds)
         nomination = HintController(context.of_controllers, source.nominator, limits)
-    if config.preemption.enabled and source.evictor is not None:
+    if config.preempts and source.evictor is not None:
         preemption = PreemptionController(
             context.of_controllers,
             source.nominator,

@@ -153,6 +153,12 @@ def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
             ["--what-if", "pods"], 2, "--what-if.pods: '' is not a quantity", id="no limit"
         ),
         pytest.param(
+            ["--what-if", "pods=1", "--what-if", "pods=2"],
+            2,
+            "--what-if: pods comes twice",
+            id="a resource twice",
+        ),
+        pytest.param(
             ["--what-if", "gpus=1"], 2, "--what-if: 'gpus' is not one of pods, ", id="a resource"
         ),
         pytest.param(

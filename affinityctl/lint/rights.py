@@ -172,7 +172,7 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
         watched += _TO_PATCH_STATUS if config.hints.enabled else ()
-        watched += _TO_PREEMPT if config.preemption.enabled else ()
+        watched += _TO_PREEMPT if config.preempts else ()
     watched += _TO_PATCH_STATUS if config.records_rules else ()
     # A dry run asks the API server as well, which refuses that without the right.
     watched += _TO_EVICT if config.moves_pods else ()

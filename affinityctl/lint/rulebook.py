@@ -9,6 +9,7 @@ from affinityctl.lint.budgets import Budget
 from affinityctl.lint.finding import AnyRule, Rule
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rules import (
+    assumed,
     channel,
     disruption,
     domains,
@@ -30,6 +31,7 @@ OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
     *verbs.RULES,
     *in_tree.RULES,
     *channel.RULES,
+    *assumed.RULES,
     *running.RULES,
 )
 OF_CONFIG: Final[tuple[Rule[Config], ...]] = ours.OF_CONFIG

@@ -86,7 +86,7 @@ def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     asks = template.spec.requirements
     tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
     template = template.with_spec(requirements=replace(asks, tolerations=tolerations))
-    suits = suitable(state, template)
+    suits = suitable(state, template, ())
     for name in state.nodes:
         if suits(name):
             yield only_on(template, name)

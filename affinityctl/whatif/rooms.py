@@ -97,7 +97,7 @@ class Rooms:
         return found
 
     def _has_room(self, pod: Pod, names: Iterable[str]) -> list[str]:
-        state, suits = self._state, suitable(self._state, pod)
+        state, suits = self._state, suitable(self._state, pod, ())
         known = (name for name in names if name in state.nodes)
         return [name for name in known if has_room(state, pod, name) and suits(name)]
 

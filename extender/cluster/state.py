@@ -30,7 +30,8 @@ class ClusterState(ClusterView):
 
         (none) --reserve--> reserved --release, expire--> (none)
                                 |
-                                +--the watch shows it placed, gone or replaced--> (none)
+                                +--the watch shows it placed, gone, replaced or, without a node,
+                                   being deleted--> (none)
 
     and for waiting pods, by what the watch shows and what was nominated a moment ago::
 
@@ -81,11 +82,7 @@ class ClusterState(ClusterView):
             self._groups.add(pod)
         self.rule_watch.upsert(pod, old)
         self._successors.learn(pod, old)
-        if pod.status.terminal or pod.node is not None:
-            self._settle(pod.key, pod.uid)
-        elif pod.status.nominated is not None or self._nominated:
-            # An edit while it holds a place is nothing to others.
-            self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
+        self._note_place(pod)
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
@@ -268,10 +265,24 @@ class ClusterState(ClusterView):
     def _settle(self, key: str, uid: str) -> None:
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         self._judged.forget(uid)
-        for reservation in self._reservations.of(key, uid):
-            self._drop(reservation)
+        self._unreserve(key, uid)
         if self._nominated:
             self.version += self._nominated.forget(uid)
+
+    def _note_place(self, pod: Pod) -> None:
+        """Take over which node the watch shows a pod on, or that it may get or gets none."""
+        if pod.status.terminal or pod.node is not None:
+            self._settle(pod.key, pod.uid)
+            return
+        if pod.status.deleting:
+            self._unreserve(pod.key, pod.uid)
+        if pod.status.nominated is not None or self._nominated:
+            # An edit while it holds a place is nothing to others.
+            self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
+
+    def _unreserve(self, key: str, uid: str) -> None:
+        for reservation in self._reservations.of(key, uid):
+            self._drop(reservation)
 
     # Nominations
 

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from extender.config.connections import Serving
+from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
-from extender.config.schema import Config, Mode
+from extender.config.schema import SCHEDULER_VERSIONS, Config, Mode
 from extender.errors import ConfigError, ObjectError
-from extender.model.verdict import PluginName
 from extender.wire.node_affinity import read_node_affinity
 
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
 
-def faults(config: Config) -> Iterator[ConfigError]:
-    """Yield all that is wrong with a configuration that fits the schema."""
+def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError]:
+    """Yield all that is wrong with a configuration that fits the schema.
+
+    Of blocks that are `broken`, it has the defaults.
+    """
     yield from (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
-        *_quota(config),
         *_node_affinity(config),
         *_execution(config),
-        *_scale_down(config),
         *check_serving(config.serving),
+        *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
     )
 
 
@@ -41,39 +43,19 @@ def _plugins(config: Config) -> Iterator[ConfigError]:
 def _scheduler_version(version: str) -> Iterator[ConfigError]:
     if not MINOR_VERSION.fullmatch(version):
         yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.37'")
-
-
-def _quota(config: Config) -> Iterator[ConfigError]:
-    settings = config.cross_namespace_pod_affinity
-    given = {
-        "limitedByDefault": settings.limited_by_default,
-        "admissionControlConfigFile": settings.admission_control_config_file is not None,
-    }
-    for name, is_given in given.items():
-        if is_given and not config.looks_at_quotas:
-            yield ConfigError(
-                f"crossNamespacePodAffinity.{name}",
-                f"has no effect unless {PluginName.CROSS_NAMESPACE_POD_AFFINITY} is among the "
-                "plugins or rules in annotations count (annotations.namespaceSelector)",
-            )
+    elif version not in SCHEDULER_VERSIONS:
+        known = f"{SCHEDULER_VERSIONS[0]} to {SCHEDULER_VERSIONS[-1]}"
+        yield ConfigError("schedulerVersion", f"{show(version)} is none of those known, {known}")
 
 
 def _node_affinity(config: Config) -> Iterator[ConfigError]:
     added = config.node_affinity.added_affinity
-    path = "nodeAffinity.addedAffinity"
-    if not added.empty and PluginName.NODE_AFFINITY not in config.plugins:
-        yield ConfigError(
-            path, f"has no effect unless {PluginName.NODE_AFFINITY} is among the plugins"
-        )
     _, faults = read_node_affinity(added.as_json())
     for field, why in faults:
-        yield ConfigError(f"{path}.{field}", why)
+        yield ConfigError(f"nodeAffinity.addedAffinity.{field}", why)
 
 
 def _execution(config: Config) -> Iterator[ConfigError]:
-    if config.preferred_during_execution.enabled and config.mode is Mode.SHADOW:
-        path = "preferredDuringExecution.enabled"
-        yield ConfigError(path, "needs scores of ours for the successors: mode assist or replace")
     if (
         config.preferred_during_execution.enabled
         and config.mode is Mode.REPLACE
@@ -92,11 +74,6 @@ def _execution(config: Config) -> Iterator[ConfigError]:
             read()
         except ObjectError as error:
             yield ConfigError(error.path, error.message)
-
-
-def _scale_down(config: Config) -> Iterator[ConfigError]:
-    if config.gives_costs and config.mode is Mode.SHADOW:
-        yield ConfigError("scaleDown.enabled", "has no effect in mode shadow, which writes nothing")
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
@@ -132,10 +109,6 @@ def _tls(serving: Serving) -> Iterator[ConfigError]:
         yield ConfigError("serving.tlsCertFile", "missing; tlsPrivateKeyFile needs it")
     if serving.client_ca_file and not serving.tls_cert_file:
         yield ConfigError("serving.clientCAFile", "needs tlsCertFile and tlsPrivateKeyFile as well")
-    if serving.allowed_client_names and not serving.client_ca_file:
-        yield ConfigError(
-            "serving.allowedClientNames", "has no effect without clientCAFile, which knows clients"
-        )
 
 
 def _callers(serving: Serving) -> Iterator[ConfigError]:

@@ -145,7 +145,7 @@ class ScaleDown(Block, frozen=True, kw_only=True):
 
 
 class RequiredDuringExecution(Block, frozen=True, kw_only=True):
-    """Evicting pods whose rules stopped holding after they were placed; in every mode."""
+    """Evicting pods whose rules stopped holding after they were placed; in shadow, a dry run."""
 
     enabled: bool = False
     """True looks after rules that hold during execution. Needs the rights of

@@ -62,9 +62,7 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
 
 def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigError]:
     """Return faults in how fields go together, where all of them are as they were written."""
-    if not {"plugins", "annotations"}.isdisjoint(broken):
-        broken = {*broken, "crossNamespacePodAffinity"}
-    return [error for error in faults(config) if error.block not in broken]
+    return [error for error in faults(config, broken) if error.block not in broken]
 
 
 def _texts(option: Option, flags: argparse.Namespace) -> list[str]:

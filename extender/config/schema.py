@@ -26,6 +26,7 @@ from extender.wire.affinity import Gates
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
 
+SCHEDULER_VERSIONS: Final = tuple(f"1.{minor}" for minor in range(33, 39))
 FIRST_WITH_EMPTY_VICTIMS = 38
 """The minor version from which an answer may keep candidates for preemption without victims."""
 
@@ -61,10 +62,12 @@ class InterPodAffinityArgs(Block, frozen=True, kw_only=True):
 
 
 class NodeAffinityArgs(Block, frozen=True, kw_only=True):
-    """As in the scheduler's NodeAffinityArgs. Needs NodeAffinity in plugins."""
+    """As in the scheduler's NodeAffinityArgs. Use the same values in both."""
 
     added_affinity: NodeAffinityTerms = NodeAffinityTerms()
-    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own."""
+    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own. Hints, preemption,
+    moves of pods and /explain keep to what it requires. Filter and prioritize use it only with
+    NodeAffinity in plugins; without, the scheduler does."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
@@ -87,10 +90,10 @@ class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
 class Filter(Block, frozen=True, kw_only=True):
     """How refusals are reported to the scheduler."""
 
-    resolvable: bool = False
+    resolvable: bool | None = None
     """True puts anti-affinity refusals into FailedNodes, for which the scheduler may preempt;
     schedulers up to 1.37 can then retry in a tight loop. False puts every refusal into
-    FailedAndUnresolvableNodes."""
+    FailedAndUnresolvableNodes. Unset is true from schedulerVersion 1.38 on, else false."""
 
 
 class Prioritize(Block, frozen=True, kw_only=True):
@@ -123,9 +126,10 @@ class Hints(Block, frozen=True, kw_only=True):
 class PreemptionSettings(Block, frozen=True, kw_only=True):
     """Evicting less important pods for one that only affinity rules keep from every node."""
 
-    enabled: bool = True
+    enabled: bool | None = None
     """True evicts as the scheduler does for its own plugins, in mode replace alone. Needs the
-    rights to delete pods, to patch pods/status and to create Events. With false such pods wait."""
+    rights to delete pods, to patch pods/status and to create Events. With false such pods wait.
+    Unset is true below schedulerVersion 1.38; from then on the scheduler does it."""
 
 
 class FeatureGates(
@@ -183,9 +187,10 @@ class Config(Block, frozen=True, kw_only=True):
     scheduler's file."""
 
     scheduler_version: str = "1.37"
-    """Minor version of the kube-scheduler that calls, in quotes. From 1.38 on, nodes without
-    victims stay in the answer of preempt, for other extenders; up to 1.37 they would fail the whole
-    preemption."""
+    """Minor version of the kube-scheduler that calls, in quotes: 1.33 to 1.38. From 1.38 on, the
+    scheduler preempts for refusals of the extender, so filter.resolvable is true and
+    preemption.enabled false unless set, and nodes without victims stay in the answer of preempt;
+    up to 1.37 they would fail the whole preemption."""
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     node_affinity: NodeAffinityArgs = NodeAffinityArgs()
@@ -219,6 +224,20 @@ class Config(Block, frozen=True, kw_only=True):
         """Whether running pods are evicted for the sake of rules, or looked at as if."""
         settings = self.required_during_execution, self.preferred_during_execution
         return any(each.enabled for each in settings)
+
+    @property
+    def preempts(self) -> bool:
+        """Whether pods are evicted for others that only the extender's rules keep waiting."""
+        enabled = self.preemption.enabled
+        if enabled is None:
+            enabled = not self.scheduler_takes_empty_victims
+        return self.mode is Mode.REPLACE and enabled
+
+    @property
+    def resolves_refusals(self) -> bool:
+        """Whether anti-affinity refusals are reported so that the scheduler may preempt."""
+        resolvable = self.filter.resolvable
+        return self.scheduler_takes_empty_victims if resolvable is None else resolvable
 
     @property
     def gives_costs(self) -> bool:

@@ -28,8 +28,11 @@ from extender.wire.placement import RULES_AT_PLACEMENT, cost_annotations
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
-or there is no such pod. A 409 is none of these: that is also how the API server reports whatever
-went wrong while it wrote the pod, a timeout of etcd for one (BindingREST.assignPod)."""
+or there is no such pod. A 409 is none of these: the API server answers so to a pod that has a node,
+gates or a deletionTimestamp, or another uid, but also to whatever went wrong while it wrote the
+pod, such as a timeout of etcd (BindingREST.assignPod). So the pod is read back."""
+
+_CONFLICT: Final = 409
 
 _NOMINATION: Final = "/status/nominatedNodeName"
 _OVERTAKEN: Final = frozenset((404, 409, 422))
@@ -53,7 +56,7 @@ class Binder:
         except ApiError as error:
             if error.status in _CLEAR:
                 return Bound(BindOutcome.REFUSED, str(error))
-            return await self._look(pod, node, str(error))
+            return await self._look(pod, node, str(error), judged=error.status == _CONFLICT)
         except (NoAnswerError, BrokenAnswerError) as error:
             # The server may still be working on the request that we gave up.
             return await self._look(pod, node, str(error))
@@ -85,11 +88,12 @@ class Binder:
             return str(error)
         return None
 
-    async def _look(self, pod: Pod, node: str, why: str) -> Bound:
+    async def _look(self, pod: Pod, node: str, why: str, *, judged: bool = False) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.
 
-        A pod that has a node keeps it, and one that is gone gets none. But one without a node may
-        still get it from any request that the server has not finished with.
+        A pod that has a node keeps it. One that is gone or is being deleted gets none. Any other
+        may still get it from a request that the server has not finished with. One that it has
+        `judged` was refused if the pod still has gates, which no update can add.
         """
         try:
             seen = await self.read(pod.key, WITHIN.look)
@@ -103,7 +107,10 @@ class Binder:
         if found.node is not None:
             why = f"the pod is bound to {found.node} already"
             return Bound(BindOutcome.ELSEWHERE, why, found.node)
-        return Bound(BindOutcome.INDETERMINATE, why)
+        if found.status.deleting:
+            return Bound(BindOutcome.GONE, f"{why}; the pod is being deleted")
+        refused = judged and found.spec.requirements.gates
+        return Bound(BindOutcome.REFUSED if refused else BindOutcome.INDETERMINATE, why)
 
 
 def _binding(pod: Pod, node: str) -> bytes:

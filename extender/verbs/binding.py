@@ -40,6 +40,8 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
         if known.node == node:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
+    if (known or pod).status.deleting:
+        return BindVerdict(Decision.REFUSE, "the pod is being deleted")
     # At the filter call the watch may not have shown the others yet.
     why_indeterminate = indeterminate(state, pod, plugins)
     if why_indeterminate is not None:

@@ -11,6 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.filtering import judge
 from extender.verbs.interaction import interact
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
 
 MOST_CONDITIONS = 250_000
@@ -64,14 +65,16 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
     )
 
 
-def suitable(state: ClusterState, pod: Pod) -> Callable[[str], bool]:
+def suitable(state: ClusterState, pod: Pod, plugins: Plugins) -> Callable[[str], bool]:
     """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
 
-    Room and our rules aside.
+    Room and our rules aside. What the scheduler adds for every pod counts, whether or not it is
+    among the `plugins` to enforce that.
     """
     asks = state.in_force(pod).node_affinity
     rules = () if asks is None else asks.required_rules
-    judged = [state.node_rules.judge(rule) for rule in rules]
+    added = (each.added.required for each in plugins if isinstance(each, NodeAffinityPlugin))
+    judged = [state.node_rules.judge(rule) for rule in (*rules, *added) if rule is not None]
 
     def suits(node: str) -> bool:
         return all(each.of(node) for each in judged) and pod.spec.requirements.tolerates(
@@ -134,7 +137,7 @@ class Chooser:
         state = self._state
         asked = self.everywhere() if among is None else self.everywhere().only(among)
         fits = judge(state, pod, asked, self._plugins).fits.names
-        suits = suitable(state, pod)
+        suits = suitable(state, pod, self._plugins)
         for name in islice(from_somewhere(fits, chance), most_nodes(pod, MOST_CONDITIONS)):
             if suits(name) and state.node_resources.has(name, pod.spec.requests, pod.spec.ports):
                 yield name

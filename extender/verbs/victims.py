@@ -85,7 +85,7 @@ def _is_curable(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> b
     """Return whether a node fits, or would if pods left it, as the first that refuses it says."""
     asked = state.nodes.asked([node])
     fixed, by_pods = _by_what_they_see(plugins)
-    if not suitable(state, pod)(node):
+    if not suitable(state, pod, plugins)(node):
         return False
     if judge(state, pod, asked, fixed, nominated=False).refused:
         return False
@@ -129,7 +129,7 @@ def candidates(
     names = left.names if evicting else verdicts.fits.names
     for name in islice(from_somewhere(names, chance), most_nodes(pod, MOST_CONDITIONS)):
         # What suits is looked up anew each time: nodes change between two steps.
-        if name not in state.nodes or not suitable(state, pod)(name):
+        if name not in state.nodes or not suitable(state, pod, plugins)(name):
             yield None
             continue
         if name in reasons and not run.repels(name):
@@ -179,6 +179,7 @@ class _DryRun:
     def __init__(self, state: ClusterState, preemptor: Pod, plugins: Plugins) -> None:
         self._state = state
         self._preemptor = preemptor
+        self._plugins = plugins
         self._fixed, self._by_pods = _by_what_they_see(plugins)
         self._counting = [
             each for each in plugins if each.counts_pods and each.concerns(state, preemptor)
@@ -188,7 +189,7 @@ class _DryRun:
     def on(self, node: str) -> Candidate | None:
         """Return the victims on a node, None where none are of use or none are needed."""
         state, pod = self._state, self._preemptor
-        if not suitable(state, pod)(node):
+        if not suitable(state, pod, self._plugins)(node):
             return None
         return self.with_fit(node, NodeFit(state, pod, node))
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.quota import BILLIONTHS, Charge
+from extender.model.quota import BEST_EFFORT, BILLIONTHS, Charge
 from extender.wire.manifests import PodSpec
 from extender.wire.pod_resources import (
     HUGE_PAGES,
@@ -38,7 +38,7 @@ _ALWAYS_COUNTED = frozenset(
 )
 
 
-_Key: TypeAlias = tuple[ResourcesKey, str, bool, bool]
+_Key: TypeAlias = tuple[ResourcesKey, str, bool, bool, bool | None]
 
 
 class ChargeReader:
@@ -48,11 +48,17 @@ class ChargeReader:
         self._known: LruCache[_Key, Charge] = LruCache(memory.CHARGES)
         self._distinct: Pool[Charge] = Pool(memory.NUMBERS)
 
-    def read(self, spec: PodSpec, *, by_annotation: bool = False) -> Charge:
-        """Return what a pod with this spec is charged for."""
+    def read(self, spec: PodSpec, qos_class: str | None, *, by_annotation: bool = False) -> Charge:
+        """Return what a pod with this spec is charged for.
+
+        `qos_class` is what the API server wrote into its status when it was created. What that is
+        for `resources: {}` of the whole pod changed in 1.37; None is taken for 1.37.
+        """
+        best_effort = None if qos_class is None else qos_class == BEST_EFFORT
         deadline = spec.activeDeadlineSeconds
         terminating = deadline is not None and deadline >= 0
-        key = (resources_key(spec), spec.priorityClassName or "", terminating, by_annotation)
+        priority_class = spec.priorityClassName or ""
+        key = (resources_key(spec), priority_class, terminating, by_annotation, best_effort)
         known = self._known.peek(key)
         if known is None:
             resources = read_pod_resources(spec)
@@ -60,8 +66,8 @@ class ChargeReader:
                 tuple(sorted(_usage(resources))),
                 frozenset(_unset(resources)),
                 terminating,
-                _best_effort(resources),
-                spec.priorityClassName or None,
+                _best_effort(resources) if best_effort is None else best_effort,
+                priority_class or None,
                 by_annotation,
             )
             size = key_size(key[0]) + 2 * len(key[1])
@@ -106,7 +112,7 @@ def _unset(resources: PodResources) -> Iterator[str]:
     Kubernetes calls that rule a mistake and keeps it for cpu and memory, and for pods without
     resources of their own as a whole.
     """
-    if resources.whole is not None and any(map(_for_whole_pods, _names(resources.whole))):
+    if _is_for_whole_pod(resources.whole):
         return
     for container in (*resources.containers, *resources.init_containers):
         for name in (CPU, MEMORY):
@@ -120,7 +126,7 @@ def _unset(resources: PodResources) -> Iterator[str]:
 def _best_effort(resources: PodResources) -> bool:
     """Tell the quality-of-service class; what is said for the whole pod decides it alone."""
     some = resources.containers + resources.init_containers
-    if resources.whole is not None:
+    if resources.whole is not None and _is_for_whole_pod(resources.whole):
         some = (resources.whole,)
     return not any(_asks_for_some(each.requests) or _asks_for_some(each.limits) for each in some)
 
@@ -134,5 +140,8 @@ def _names(resources: Resources) -> Iterator[str]:
     yield from resources.limits
 
 
-def _for_whole_pods(name: str) -> bool:
-    return name in {CPU, MEMORY} or name.startswith(HUGE_PAGES)
+def _is_for_whole_pod(whole: Resources | None) -> bool:
+    """Return whether anything is said for the whole pod (IsPodLevelResourcesSet)."""
+    return whole is not None and any(
+        name in {CPU, MEMORY} or name.startswith(HUGE_PAGES) for name in _names(whole)
+    )

@@ -231,6 +231,7 @@ class PodStatus(msgspec.Struct):
 
     phase: str | None = None
     nominatedNodeName: str | None = None
+    qosClass: str | None = None
     startTime: datetime | None = None
     conditions: msgspec.Raw = NULL
 

@@ -162,7 +162,7 @@ class PodReader:
         pod_class = self._class(
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
-        charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
+        charge, node_selector = self._charge(pod_class, pod), bytes(spec.nodeSelector)
         of_nodes = self.node_affinity or told
         asked = SharedSpec(
             priority=self._priorities.known(priority) or self._priority(priority),
@@ -226,11 +226,12 @@ class PodReader:
         )
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
-    def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
+    def _charge(self, pod_class: PodClass, pod: manifests.PodManifest) -> Charge | None:
         if not self.charges or not pod_class.written.crosses_namespaces:
             return None
         by_annotation = not pod_class.of_spec.written.crosses_namespaces
-        return self._charges.read(spec, by_annotation=by_annotation)
+        qos_class = (pod.status or _NO_STATUS).qosClass or None
+        return self._charges.read(pod.spec, qos_class, by_annotation=by_annotation)
 
     def _nodes(
         self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool

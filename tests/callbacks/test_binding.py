@@ -491,6 +491,7 @@ async def test_a_pod_that_our_watch_has_not_shown_is_read(aiohttp_client: Any) -
     [
         pytest.param([], "the pod is gone", id="nobody knows it"),
         pytest.param([ONE.uid("successor")], "the pod is gone", id="another has its name"),
+        pytest.param([ONE.being_deleted()], "the pod is being deleted", id="it is being deleted"),
         pytest.param([ONE.on("b")], "the pod is bound to b already", id="it is elsewhere"),
         pytest.param([ONE.on("a")], "", id="it is there already"),
     ],

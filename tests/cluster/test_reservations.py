@@ -81,6 +81,10 @@ def expire(now: float) -> Step:
         pytest.param(remove(UID), [], 0, id="it is deleted"),
         pytest.param(remove("older"), ["a"], 1, id="an older pod of its name is deleted"),
         pytest.param(upsert(WEB.uid("second")), [], 0, id="it is re-created"),
+        pytest.param(upsert(WEB.being_deleted()), [], 0, id="it ends, and a finalizer keeps it"),
+        pytest.param(
+            upsert(WEB.on("a").being_deleted()), ["a"], 0, id="it ends after it was bound"
+        ),
         pytest.param(expire(DEADLINE - 1), ["a"], 1, id="its time is not over"),
         pytest.param(expire(DEADLINE), [], 0, id="its time is over"),
     ],

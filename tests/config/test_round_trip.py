@@ -35,24 +35,30 @@ def configurations(draw: st.DrawFn) -> config.Config:
         }
     if tls.get("client_ca_file"):
         tls["allowed_client_names"] = tuple(draw(st.lists(st.text(min_size=1), max_size=2)))
+    mode = draw(st.sampled_from([config.Mode.ASSIST, config.Mode.REPLACE]))
+    replacing: dict[str, Any] = {}
+    if mode is config.Mode.REPLACE:
+        replacing = {
+            "filter": schema.Filter(resolvable=draw(st.none() | st.booleans())),
+            "hints": schema.Hints(
+                enabled=draw(st.booleans()),
+                per_second=draw(st.integers(1, 1000)),
+                max_outstanding=draw(st.integers(1, 10_000)),
+                patience_seconds=draw(st.integers(1, 300)),
+            ),
+            "preemption": schema.PreemptionSettings(enabled=draw(st.none() | st.booleans())),
+        }
     return config.Config(
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
-        mode=draw(st.sampled_from([config.Mode.ASSIST, config.Mode.REPLACE])),
+        mode=mode,
+        **replacing,
         inter_pod_affinity=schema.InterPodAffinityArgs(
             hard_pod_affinity_weight=draw(st.integers(0, 100)),
             ignore_preferred_terms_of_existing_pods=draw(st.booleans()),
             weight=draw(st.integers(1, 100)),
         ),
-        filter=schema.Filter(resolvable=draw(st.booleans())),
         prioritize=schema.Prioritize(max_score=draw(st.integers(1, 100))),
-        hints=schema.Hints(
-            enabled=draw(st.booleans()),
-            per_second=draw(st.integers(1, 1000)),
-            max_outstanding=draw(st.integers(1, 10_000)),
-            patience_seconds=draw(st.integers(1, 300)),
-        ),
-        preemption=schema.PreemptionSettings(enabled=draw(st.booleans())),
         serving=config.Serving(
             bind_address=draw(st.ip_addresses().map(str)),
             port=port,

@@ -111,10 +111,12 @@ CASES = {
             (user(asks({"cpu": "0"})), False),
             (user(asks({"ephemeral-storage": "1"})), False),
             (user({}, initContainers=before(cpu("1m"))), True),
+            (user(cpu("1m"), resources={}), True),
         ],
     ),
     "never best effort": Case(
-        [limit({"pods": "0"}, scope("NotBestEffort"))], [(user(), True), (user(cpu("1m")), False)]
+        [limit({"pods": "0"}, scope("NotBestEffort"))],
+        [(user(), True), (user(cpu("1m")), False), (user(cpu("1m"), resources={}), False)],
     ),
     "any priority class": Case(
         [limit({"pods": "0"}, scope("PriorityClass"))], [(user(), True), (HIGH, False)]

@@ -119,7 +119,13 @@ async def test_a_binding_brings_the_cost_that_we_give_and_no_other(
     ]
 
 
-CONFLICT = status(409, "Conflict", "pod web is already assigned to node")
+CONFLICT = status(409, "Conflict", "etcdserver: request timed out")
+DELETING = "pod web is being deleted, cannot be assigned to a host"
+ASSIGNED = 'pod web is already assigned to node "n"'
+GATED = "pod web has non-empty .spec.schedulingGates"
+OTHER_UID = "Precondition failed: UID in precondition: default-web, UID in object meta: new"
+ENDING = WEB.being_deleted()
+GATES = Pod(WEB | {"spec": {**WEB["spec"], "schedulingGates": [{"name": "quota"}]}})
 UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
 
 
@@ -167,6 +173,62 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             BindOutcome.GONE,
             "gone",
             id="the pod was deleted meanwhile",
+        ),
+        pytest.param(
+            status(409, "Conflict", DELETING),
+            shows(ENDING),
+            BindOutcome.GONE,
+            DELETING,
+            id="BindingREST refuses: deletionTimestamp",
+        ),
+        pytest.param(
+            status(409, "Conflict", ASSIGNED),
+            shows(WEB.on("other")),
+            BindOutcome.ELSEWHERE,
+            "bound to other already",
+            id="BindingREST refuses: nodeName",
+        ),
+        pytest.param(
+            status(409, "Conflict", GATED),
+            shows(GATES),
+            BindOutcome.REFUSED,
+            GATED,
+            id="BindingREST refuses: schedulingGates",
+        ),
+        pytest.param(
+            status(409, "Conflict", OTHER_UID),
+            shows(WEB.uid("new")),
+            BindOutcome.GONE,
+            "gone",
+            id="BindingREST refuses: uid",
+        ),
+        pytest.param(
+            NEVER,
+            shows(ENDING),
+            BindOutcome.GONE,
+            "being deleted",
+            id="no answer, and the pod is being deleted",
+        ),
+        pytest.param(
+            NEVER,
+            shows(ENDING.on("n")),
+            BindOutcome.BOUND,
+            "",
+            id="no answer, but it was done before the pod was deleted",
+        ),
+        pytest.param(
+            NEVER,
+            shows(GATES),
+            BindOutcome.INDETERMINATE,
+            "no answer",
+            id="no answer, and gates that may be gone by the time the bind is carried out",
+        ),
+        pytest.param(
+            UNAVAILABLE,
+            shows(GATES),
+            BindOutcome.INDETERMINATE,
+            "no leader",
+            id="gates, and a server that gave up before it looked",
         ),
         pytest.param(
             NEVER,

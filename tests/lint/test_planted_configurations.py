@@ -55,14 +55,24 @@ def second_entry(**fields: Any) -> Change:
     return lambda file: file["extenders"].append(other)
 
 
-def arguments(**args: Any) -> Change:
-    config = [{"name": "InterPodAffinity", "args": args}]
+def arguments(plugin: str = "InterPodAffinity", **args: Any) -> Change:
+    config = [{"name": plugin, "args": args}]
     return lambda file: file["profiles"][0].update(pluginConfig=config)
 
 
 POD = "InterPodAffinity"
 NODE = "NodeAffinity"
 BOTH = [POD, NODE]
+SPREAD = "PodTopologySpread"
+HARD_SPREAD = {
+    "defaultConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+    ],
+    "defaultingType": "List",
+}
+GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
+ON_GPUS = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [GPU]}}
 EVICTS = {"enabled": True, "dryRun": False}
 TLS = {"tlsCertFile": "c", "tlsPrivateKeyFile": "k"}
 REMOTE = {"urlPrefix": "https://10.0.0.1:10280", "enableHTTPS": True}
@@ -123,7 +133,33 @@ FILES: list[Any] = [
     ("sample-without-hints", "replace", entry(), {"hints": {"enabled": False}}),
     ("slow-api-client", "replace", top(clientConnection={}), {}),
     ("no-leader-election", "assist", top(leaderElection={"leaderElect": False}), {}),
-    ("resolvable-refusals", "assist", entry(), {"filter": {"resolvable": True}}),
+    ("added-affinity-differs", "replace", arguments(NODE, addedAffinity=ON_GPUS), {}),
+    ("added-affinity-differs", "replace", entry(), {"nodeAffinity": {"addedAffinity": ON_GPUS}}),
+    (
+        "added-affinity-differs",
+        "assist",
+        arguments(NODE, addedAffinity=ON_GPUS),
+        {"preferredDuringExecution": EVICTS},
+    ),
+    (
+        "scheduler-arguments-unknown",
+        "replace",
+        arguments("NodeResourcesFit", ignoredResources=["example.com/foo"]),
+        {},
+    ),
+    (
+        "scheduler-arguments-unknown",
+        "replace",
+        arguments("NodeResourcesFit", ignoredResourceGroups=["example.com"]),
+        {},
+    ),
+    ("scheduler-arguments-unknown", "replace", arguments(SPREAD, **HARD_SPREAD), {}),
+    *(
+        ("scheduler-arguments-unknown", "replace", plugins(multiPoint=[POD], filter=[each]), {})
+        for each in ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
+    ),
+    ("idle-pre-filter", "replace", plugins(filter=[POD], preScore=[POD], score=[POD]), {}),
+    ("resolvable-refusals", "replace", entry(), {"filter": {"resolvable": True}}),
     (
         "callers-not-authenticated",
         "assist",
@@ -150,6 +186,31 @@ def test_a_fault_in_a_file_is_found(
     file = copy.deepcopy(shipped(mode))
     change(file)
     assert found(linted(file, ours(mode, **config))) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("mode", "change", "config"),
+    [
+        (
+            "replace",
+            arguments(NODE, addedAffinity=ON_GPUS),
+            {"nodeAffinity": {"addedAffinity": ON_GPUS}},
+        ),
+        ("assist", arguments(NODE, addedAffinity=ON_GPUS), {}),
+        (
+            "replace",
+            arguments("NodeResourcesFit", ignoredResources=["example.com/foo"]),
+            {"hints": {"enabled": False}, "schedulerVersion": "1.38"},
+        ),
+    ],
+)
+def test_arguments_that_nobody_here_goes_by_are_no_fault(
+    mode: str, change: Change, config: dict[str, Any]
+) -> None:
+    file = copy.deepcopy(shipped(mode))
+    change(file)
+    found_here = {*found(linted(file, ours(mode, **config)))} - {"sample-without-hints"}
+    assert found_here == set()
 
 
 def test_rules_are_not_ignorable_in_replace_without_bind_either() -> None:

@@ -286,8 +286,13 @@ def test_what_a_pod_leaves_open(spec: dict[str, Any], unset: set[str]) -> None:
         ),
         pytest.param(
             {"containers": [cpu("1")], "resources": {}},
+            {"NotTerminating", "NotBestEffort"},
+            id="an empty word for the whole pod is none, from 1.37 on",
+        ),
+        pytest.param(
+            {"containers": [cpu("1")], "resources": {"requests": {"cpu": "0"}}},
             {"NotTerminating", "BestEffort"},
-            id="the whole pod decides alone, even when it says nothing",
+            id="what is said for the whole pod decides alone",
         ),
         pytest.param(
             {"resources": {"requests": {"cpu": "1"}}},
@@ -330,3 +335,18 @@ def test_nobody_is_charged_where_nobody_asks() -> None:
 def test_a_broken_quantity_is_named() -> None:
     with pytest.raises(ObjectError, match=r"^spec\.containers\[0\]\.resources\.limits\.cpu: "):
         charge_of(containers=[container(None, {"cpu": "lots"})])
+
+
+@pytest.mark.parametrize("resources", [None, {}])
+@pytest.mark.parametrize(("qos_class", "expected"), [("BestEffort", True), ("Burstable", False)])
+def test_the_class_that_the_api_server_gave_a_pod_counts(
+    qos_class: str, *, expected: bool, resources: dict[str, Any] | None
+) -> None:
+    reader = PodReader(charges=True)
+    for status, best_effort in (({"qosClass": qos_class}, expected), ({}, False)):
+        spec = {**CROSSING["spec"], "containers": [cpu("1")], "resources": resources}
+        charge = reader.read(
+            json.dumps({**CROSSING, "spec": spec, "status": status}).encode()
+        ).spec.charge
+        assert charge is not None
+        assert charge.best_effort is best_effort

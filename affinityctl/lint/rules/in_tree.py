@@ -63,6 +63,15 @@ def _idle(setup: Setup) -> Iterator[Spot]:
             yield Spot(f"{path}.preScore", f"{plugin} prepares scores that nobody asks for")
 
 
+def _idle_filter(setup: Setup) -> Iterator[Spot]:
+    if setup.mode is not Mode.REPLACE or not setup.takes_over(INTER_POD):
+        return
+    for path, profile in setup.scheduler.every_profile():
+        if profile.runs(INTER_POD, "preFilter") and not profile.runs(INTER_POD, "filter"):
+            where = f"{path}.plugins.preFilter"
+            yield Spot(where, f"{INTER_POD} prepares a filter that is off")
+
+
 def _every_node_tried(setup: Setup) -> Iterator[Spot]:
     for path, profile, plugin, ours in _profiles(setup):
         handed_over = plugin == NODE and ours and setup.mode is Mode.REPLACE
@@ -119,6 +128,14 @@ RULES: Final = (
         "It still walks over the existing pods for each pod.",
         "Disable the plugin at preScore as well.",
         _idle,
+    ),
+    Rule(
+        "idle-pre-filter",
+        Level.WARNING,
+        "InterPodAffinity is on at preFilter and off at filter.",
+        "It still walks over the existing pods for each pod.",
+        "Disable InterPodAffinity under plugins.multiPoint in every profile.",
+        _idle_filter,
     ),
     Rule(
         "node-affinity-pre-filter-off",

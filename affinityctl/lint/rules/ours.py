@@ -32,7 +32,8 @@ def _any_certificate(config: Config) -> Iterator[Spot]:
 
 
 def _no_preemption(config: Config) -> Iterator[Spot]:
-    if config.mode is Mode.REPLACE and not config.preemption.enabled:
+    by_scheduler = config.scheduler_takes_empty_victims and config.resolves_refusals
+    if config.mode is Mode.REPLACE and not (config.preempts or by_scheduler):
         yield Spot("preemption.enabled", "false in mode replace")
 
 
@@ -67,7 +68,7 @@ OF_CONFIG: Final = (
         Level.WARNING,
         "In mode replace, nobody preempts for affinity rules.",
         "Important pods wait behind less important ones.",
-        "Leave preemption.enabled at true.",
+        "Leave preemption.enabled out.",
         _no_preemption,
     ),
 )

@@ -55,8 +55,9 @@ class Reservations:
     What ends one, besides a clear refusal and its time:
 
     - the pod is shown bound, to whichever node: it will never be bound again;
-    - the pod is shown to be gone, replaced by another of its name, or ended. That is final too: no
-      bind that is still on its way can be carried out, or matters.
+    - the pod is shown to be gone, replaced by another of its name, ended, or being deleted before
+      it has a node. That is final too: no bind that is still on its way can be carried out, or
+      matters.
 
     A watch event shows either. So does a list, but absence from it is proof only when the list is
     not older than a moment at which the pod existed. For a pod that the watch had shown, that is
