@@ -164,10 +164,10 @@ async def test_preferences_of_annotations_are_scored(tmp_path: Path, mode: str) 
     async with serving(tmp_path, mode, theirs) as (program, session):
         url = f"{program.callbacks_url}/prioritize"
         assert await post(url, session, asking(by_pod)) == [{"Host": "c", "Score": 20}]
-        # Of two plugins that have something to say, each has half.
+        # What two plugins say is added: each of the nodes is the best by one of them.
         assert await post(url, session, asking(by_node)) == [
-            {"Host": "a", "Score": 10},
-            {"Host": "c", "Score": 10},
+            {"Host": "a", "Score": 20},
+            {"Host": "c", "Score": 20},
         ]
 
 

@@ -39,7 +39,7 @@ CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
         ),
         pytest.param(
             NEW.owned_by("Job/web").on("a1"),
-            f"{WORSE}{STAYS}it belongs to a Job, whose work would be lost.",
+            f"{WORSE}{STAYS}it belongs to a Job, which may not replace it.",
             id="of a Job",
         ),
         pytest.param(
