@@ -114,7 +114,7 @@ class TermRule(PodRule):
 
 @dataclass(slots=True, eq=False)
 class Nominated(Rule):
-    """Pods that are nominated to a node, or hold a domain of it, and would exclude the pod there."""
+    """Pods that are nominated to a node or hold a domain of it, and would exclude the pod there."""
 
     reason: Reason
     nominated = True

@@ -1,4 +1,4 @@
-"""Domains that are held for a pod that an extender evicts others for, against less important ones."""
+"""Domains that are held for a pod that an extender evicts less important ones for."""
 
 from __future__ import annotations
 

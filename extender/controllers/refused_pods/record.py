@@ -154,6 +154,14 @@ class Preemption:
             return None if lagging and not self.shown else "overtaken"
         return None
 
+    def is_ours(self, seen: Observed) -> bool:
+        """Return whether nobody has nominated another node since the watch showed ours.
+
+        The scheduler may have wiped it out. To set it again before the victims are gone would wake
+        the pod each time, and a pod that is tried in vain backs off ever longer.
+        """
+        return seen.nominated == self.node or (seen.nominated is None and self.shown)
+
     def take_over(self, candidate: Candidate) -> list[Pod]:
         """Add the victims of a new look at the node; return those that are still to be deleted."""
         self.victims.update({victim.uid: victim for victim in candidate.victims})
