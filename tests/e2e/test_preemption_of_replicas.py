@@ -17,7 +17,7 @@ from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from tests.e2e.sandbox import Sandbox
 
@@ -29,8 +29,10 @@ MOST_TIMES_STOCK = 4
 NOISE_S = 12.0
 """The scheduler's longest back-off, which it gives a pod that events woke while victims went, and
 what a busy machine adds."""
-CROWD = 8
-"""Pods that come and go all the time beside, so that the scheduler's queue is hardly ever empty."""
+CROWD = 4
+"""Pods that come and go all the time beside, so that the scheduler has others to try."""
+ENDING_S = 1.0
+"""How long a replica takes to end, as with kubelets."""
 
 
 def web() -> JSON:
@@ -66,17 +68,30 @@ def victims(sandbox: Sandbox) -> list[str]:
 
 
 @asynccontextmanager
-async def churning(sandbox: Sandbox, *, busy: bool) -> AsyncIterator[None]:
-    """Let pods that no rule is about come and go meanwhile, if it is to be busy."""
+async def kubelet(sandbox: Sandbox) -> AsyncIterator[None]:
+    """End replicas that are deleted, and no others: nothing else is to have to wait for that."""
 
-    async def churn(number: int) -> None:
-        for turn in itertools.count():
-            each = ranked(pod(f"churn-{number}-{turn}"), LOW)
-            await sandbox.api.create(pods_path(each), each)
-            await asyncio.sleep(0.05)
-            await sandbox.api.delete(pod_path(each))
+    async def work() -> None:
+        ending: set[str] = set()
+        async with asyncio.TaskGroup() as tasks:
+            async for each in sandbox.pods.changes():
+                metadata = each["metadata"]
+                if metadata["uid"] not in ending and metadata.get("deletionTimestamp"):
+                    ending.add(metadata["uid"])
+                    tasks.create_task(end(each))
 
-    tasks = [asyncio.create_task(churn(number)) for number in range(CROWD if busy else 0)]
+    async def end(each: JSON) -> None:
+        await asyncio.sleep(ENDING_S)
+        await sandbox.api.delete(pod_path(each))
+
+    async with running(work()):
+        yield
+
+
+@asynccontextmanager
+async def running(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Have some work done meanwhile."""
+    tasks = [asyncio.create_task(each) for each in works]
     try:
         yield
     finally:
@@ -86,10 +101,25 @@ async def churning(sandbox: Sandbox, *, busy: bool) -> AsyncIterator[None]:
                 await each
 
 
+@asynccontextmanager
+async def churning(sandbox: Sandbox, *, busy: bool) -> AsyncIterator[None]:
+    """Let pods that no rule is about come and go meanwhile, if it is to be busy."""
+
+    async def churn(number: int) -> None:
+        for turn in itertools.count():
+            each = ranked(pod(f"churn-{number}-{turn}"), LOW)
+            await sandbox.api.create(pods_path(each), each)
+            await asyncio.sleep(0.1)
+            await sandbox.api.delete(pod_path(each))
+
+    async with running(*(churn(number) for number in range(CROWD if busy else 0))):
+        yield
+
+
 async def preempt_once(sandbox: Sandbox, mode: str, *, busy: bool) -> tuple[int, float]:
     """Let one important pod come; return how many replicas went, and when it was bound."""
     await sandbox.add(*SIX_NODES)
-    async with sandbox.scheduled_by(mode), sandbox.kubelet():
+    async with sandbox.scheduled_by(mode), kubelet(sandbox):
         await sandbox.api.create(DEPLOYMENTS, web())
         await sandbox.pods.until(lambda: len(replicas(sandbox)) == 3, SETTLE_S, "three replicas")
         async with churning(sandbox, busy=busy):
