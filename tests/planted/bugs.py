@@ -862,11 +862,10 @@ BUGS = (
         "controllers/test_preemption_successors.py::test_no_more_than_so_many_sets_go_for_one_pod",
     ),
     Bug(
-        "a preemptor is woken while its victims are there",
+        "a preemptor is woken again and again while its victims are there",
         "controllers.refused_pods.victim_sets",
-        "record, preemption, seen)\n        return LOOK_SECONDS\n",
-        "record, preemption, seen)\n        await self._renew(preemption, seen)\n"
-        "        return LOOK_SECONDS\n",
-        "controllers/test_preemption.py::test_a_nomination_that_was_wiped_out_is_set_again_once_the_victims_are_gone",
+        "preemption.renewed = await self._renew(preemption, seen)",
+        "await self._renew(preemption, seen)",
+        "controllers/test_preemption.py::test_a_nomination_that_is_wiped_out_is_set_again_once_while_victims_go",
     ),
 )

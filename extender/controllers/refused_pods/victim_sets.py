@@ -135,6 +135,8 @@ class VictimSets:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
+        if not preemption.renewed:
+            preemption.renewed = await self._renew(preemption, seen)
         return LOOK_SECONDS
 
     def _left(self, preemption: Preemption) -> list[Pod]:
