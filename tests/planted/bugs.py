@@ -868,4 +868,11 @@ BUGS = (
         "await self._renew(preemption, seen)",
         "controllers/test_preemption.py::test_a_nomination_that_is_wiped_out_is_set_again_once_while_victims_go",
     ),
+    Bug(
+        "a victim goes though the preemptor's company is less important too",
+        "verbs.preempting",
+        "self._is_attracted = bool(state.class_of(pod).affinity.required)",
+        "self._is_attracted = False",
+        "verbs/test_preempting.py::test_victims_on_a_node",
+    ),
 )
