@@ -147,6 +147,20 @@ class Referee:
                 back = f"{now - self.known_since(at=sent):.1f} s looked back"
                 about = f"{placed.key} on {node}{why[1]}, {back}"
                 self.broken.append(BrokenError(why[0], about, (placed.key, *why[2])))
+            self._judge_held(change.by, placed, sent, new)
+
+    def _judge_held(self, by: str, placed: Placed, sent: float, new: Json) -> None:
+        """See that a pod takes no domain from a more important one that others were evicted for."""
+        uid = new["metadata"]["uid"]
+        for pod, node, leaving in self.preemptions.held(new, self.known_since(at=sent), by):
+            kind, preemptor = self.kinds.of(pod), pod["metadata"]["uid"]
+            there = replace(placed, key=key_of(pod), kind=kind, node=node)
+            if not self._always_excludes(placed, there, sent):
+                continue
+            if self._refusal(there, sent, (preemptor, uid, *leaving)) is None:
+                about = f"{placed.key} on {placed.node}, of {there.key}, nominated to {node}"
+                words = (placed.key, there.key)
+                self.broken.append(BrokenError("held domain taken", about, words))
 
     def _note_hint(self, change: Change, uid: str) -> None:
         before = None if change.old is None else change.old["status"].get("nominatedNodeName")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.api import for_each
 from tests.e2e.bursts import Burst, create
 from tests.e2e.classes import ensure_priority_class
-from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.objects import HOSTNAME, JSON, NAME_LABEL, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
@@ -104,10 +104,56 @@ async def budget(
         await api.delete(f"{BUDGETS}/{name}")
 
 
+async def adopt(sandbox: Sandbox) -> None:
+    """Give each placed pod a ReplicaSet, which makes a successor as soon as it is deleted."""
+    placed = [each for each in sandbox.pods.objects.values() if each["spec"].get("nodeName")]
+    await for_each(placed, lambda each: sandbox.api.create(_replica_sets(each), replica_set(each)))
+    await sandbox.pods.until(
+        lambda: all(
+            each["metadata"].get("ownerReferences")
+            for each in sandbox.pods.objects.values()
+            if each["spec"].get("nodeName")
+        ),
+        SETTLE_S,
+        "placed pods to be adopted",
+    )
+
+
+def _replica_sets(each: JSON) -> str:
+    return f"/apis/apps/v1/namespaces/{each['metadata']['namespace']}/replicasets"
+
+
+def replica_set(each: JSON) -> JSON:
+    """Return one for a pod: it adopts the pod, which has a label of its own."""
+    metadata = {key: each["metadata"][key] for key in ("name", "namespace")}
+    spec = {key: value for key, value in each["spec"].items() if key != "nodeName"}
+    # What admission added of the old one's own is added to the successor again.
+    spec.pop("priority", None)
+    labels = each["metadata"]["labels"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": metadata,
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {NAME_LABEL: labels[NAME_LABEL]}},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def is_successor(each: JSON) -> bool:
+    """Return whether a controller has made a pod."""
+    return "generateName" in each["metadata"]
+
+
 def left(sandbox: Sandbox) -> set[str]:
-    """Return the names of the pods that are there and are not being deleted."""
-    pods = sandbox.pods.objects.values()
-    return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
+    """Return the names of the pods that are there and are not being deleted, but no successors."""
+    return {
+        each["metadata"]["name"]
+        for each in sandbox.pods.objects.values()
+        if not (each["metadata"].get("deletionTimestamp") or is_successor(each))
+    }
 
 
 def crowd(count: int) -> Burst:
@@ -160,6 +206,7 @@ class Outcome:
 async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
     """Let a scheduler place those who come."""
     await sandbox.add(*case.there)
+    await adopt(sandbox)
     async with AsyncExitStack() as stack:
         if case.protected:
             await stack.enter_async_context(budget(sandbox.api, case.protected))
