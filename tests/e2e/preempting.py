@@ -119,6 +119,12 @@ async def adopt(sandbox: Sandbox) -> None:
     )
 
 
+async def there(sandbox: Sandbox, *things: JSON) -> None:
+    """Create nodes, and placed pods that have controllers."""
+    await sandbox.add(*things)
+    await adopt(sandbox)
+
+
 def _replica_sets(each: JSON) -> str:
     return f"/apis/apps/v1/namespaces/{each['metadata']['namespace']}/replicasets"
 
@@ -205,8 +211,7 @@ class Outcome:
 
 async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
     """Let a scheduler place those who come."""
-    await sandbox.add(*case.there)
-    await adopt(sandbox)
+    await there(sandbox, *case.there)
     async with AsyncExitStack() as stack:
         if case.protected:
             await stack.enter_async_context(budget(sandbox.api, case.protected))
