@@ -113,7 +113,7 @@ async def _run(sandbox: Sandbox, mode: str, scenario: Scenario) -> Outcome:
     await sandbox.add(*scenario.nodes)
     await create(sandbox, scenario.pods)
     await for_each(scenario.pods, lambda each: _started(sandbox, each))
-    await adopt(sandbox)
+    await adopt(sandbox, scenario.pods)
     await asyncio.sleep(CAUGHT_UP_S)
     began = time.monotonic()
     for each in scenario.coming:

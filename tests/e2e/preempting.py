@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.api import for_each
+from tests.e2e.api import for_each, key_of
 from tests.e2e.bursts import Burst, create
 from tests.e2e.classes import ensure_priority_class
 from tests.e2e.objects import HOSTNAME, JSON, NAME_LABEL, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from tests.e2e.api import Api
     from tests.e2e.sandbox import Sandbox
@@ -104,25 +104,31 @@ async def budget(
         await api.delete(f"{BUDGETS}/{name}")
 
 
-async def adopt(sandbox: Sandbox) -> None:
-    """Give each placed pod a ReplicaSet, which makes a successor as soon as it is deleted."""
-    placed = [each for each in sandbox.pods.objects.values() if each["spec"].get("nodeName")]
+async def adopt(sandbox: Sandbox, pods: Iterable[JSON]) -> None:
+    """Give each of some placed pods a ReplicaSet, which makes a successor once it is deleted.
+
+    One that has not seen the pod in time makes another one, and deletes that again: no scheduler
+    may run before that.
+    """
+    keys = {key_of(each) for each in pods if each["spec"].get("nodeName")}
+    known = sandbox.pods.objects
+    await sandbox.pods.until(lambda: keys <= known.keys(), SETTLE_S, "pods to be shown")
+    placed = [known[key] for key in keys]
     await for_each(placed, lambda each: sandbox.api.create(_replica_sets(each), replica_set(each)))
     await sandbox.pods.until(
-        lambda: all(
-            each["metadata"].get("ownerReferences")
-            for each in sandbox.pods.objects.values()
-            if each["spec"].get("nodeName")
+        lambda: (
+            all(known[key]["metadata"].get("ownerReferences") for key in keys)
+            and not any(map(is_successor, known.values()))
         ),
         SETTLE_S,
         "placed pods to be adopted",
     )
 
 
-async def there(sandbox: Sandbox, *things: JSON) -> None:
+async def add_owned(sandbox: Sandbox, *things: JSON) -> None:
     """Create nodes, and placed pods that have controllers."""
     await sandbox.add(*things)
-    await adopt(sandbox)
+    await adopt(sandbox, [each for each in things if each["kind"] == "Pod"])
 
 
 def _replica_sets(each: JSON) -> str:
@@ -211,7 +217,7 @@ class Outcome:
 
 async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
     """Let a scheduler place those who come."""
-    await there(sandbox, *case.there)
+    await add_owned(sandbox, *case.there)
     async with AsyncExitStack() as stack:
         if case.protected:
             await stack.enter_async_context(budget(sandbox.api, case.protected))
