@@ -65,7 +65,7 @@ class VictimSet:
 
         One that began later knows it by the marks of victims that are still there.
         """
-        if not self.victims or self.begun >= since or now - self.begun >= HELD_SECONDS:
+        if self.begun >= since or now - self.begun >= HELD_SECONDS:
             return False
         return bool(self.leaving) or (by == self.by and now - self.emptied < TAKEN_SECONDS)
 
@@ -143,15 +143,18 @@ class Preemptions:
         last = known.sets[-1]
         return last.node == node and is_extender(last.by) and not last.leaving
 
-    def held(self, pod: Json, since: float, by: str) -> Iterator[tuple[Json, str, list[str]]]:
-        """Yield the more important preemptors whose domains are held against a pod.
+    def held(
+        self, pod: Json, shown: float, by: str, asked: float
+    ) -> Iterator[tuple[Json, str, list[str]]]:
+        """Yield the more important preemptors whose domains a process holds against a pod.
 
-        Each with its node and the uids of its victims that are still there: as a process has known
-        them since a moment.
+        Each with its node and the uids of its victims that are still there. What the process has
+        begun itself, it knew when it was asked to bind the pod; else what watches have `shown`.
         """
         for known in self._preemptors.values():
             last = known.sets[-1]
             node, nominated_since = known.nominated
+            since = asked if by == last.by else shown
             if (
                 is_extender(last.by)
                 and node == last.node

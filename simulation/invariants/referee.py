@@ -68,8 +68,8 @@ class Referee:
         self._by_kind: dict[Kind, dict[str, Placed]] = {}
         self.sent: dict[tuple[str, str], float] = {}
         """When the oldest bind of a pod to a node was sent that may still be under way."""
-        self.asked: set[tuple[str, str]] = set()
-        """Uid and node of all that schedulers have asked to bind."""
+        self.asked: dict[tuple[str, str], float] = {}
+        """When schedulers have asked last to bind a pod to a node, by uid and node."""
         self.hints: dict[str, tuple[str, str, float]] = {}
         """Key, by whom and when, of the nominations that an extender has set, by uid."""
         self._gone: deque[Placed] = deque()
@@ -91,7 +91,7 @@ class Referee:
         """Note which pod a scheduler has asked to bind, and to which node."""
         if verb == "bind":
             asked = msgspec.json.decode(body)
-            self.asked.add((asked["PodUID"], asked["Node"]))
+            self.asked[asked["PodUID"], asked["Node"]] = self._clock()
 
     def note_cycle(self, pod: Json) -> None:
         """Note that a pod's scheduling cycle starts."""
@@ -152,7 +152,8 @@ class Referee:
     def _judge_held(self, by: str, placed: Placed, sent: float, new: Json) -> None:
         """See that a pod takes no domain from a more important one that others were evicted for."""
         uid = new["metadata"]["uid"]
-        for pod, node, leaving in self.preemptions.held(new, self.known_since(at=sent), by):
+        since, asked = self.known_since(at=sent), self.asked.get((uid, placed.node), sent)
+        for pod, node, leaving in self.preemptions.held(new, since, by, asked):
             kind, preemptor = self.kinds.of(pod), pod["metadata"]["uid"]
             there = replace(placed, key=key_of(pod), kind=kind, node=node)
             if not self._always_excludes(placed, there, sent):

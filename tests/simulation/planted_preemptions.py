@@ -116,12 +116,6 @@ def _holds_its_node_alone(patch: Patch) -> None:
     patch.setattr(extender.verbs.filtering, "preempting_beside", lambda *_: [])
 
 
-def _never_has_enough(patch: Patch) -> None:
-    patch.setattr(VictimSets, "is_exhausted", lambda *_: False)
-    # Nor may any set come to anything.
-    patch.setattr(extender.controllers.refused_pods.victim_sets, "BINDING_SECONDS", 0.0)
-
-
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 
 TWO = "two sets of victims"
@@ -138,6 +132,5 @@ PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
     "holds its node alone": Planted(_holds_its_node_alone, {"held domain taken"}),
-    "never has enough victims": Planted(_never_has_enough, {"too many sets of victims"}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
 }
