@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.binding import Decision, may_bind
@@ -117,7 +117,7 @@ def test_a_limit_counts_who_holds_a_domain() -> None:
     both = (*AFFINITY, MaxMatchingPods())
 
     def limited(each: Pod) -> Pod:
-        return annotated(each.labels(app="web"), rule)
+        return Pod(annotated(each.labels(app="web"), rule))
 
     there = [limited(pod("there").priority(LOW).on("a2")), limited(victim())]
     preemptor = limited(pod("preemptor").priority(HIGH).nominated("a1"))
@@ -238,4 +238,5 @@ def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
             state.upsert_pod(waits)
             state.remove_pod(f"default/{name}", f"default-{name}")
     state.expire(3.0)
+    assert isinstance(state.nominated, NominationLedger)
     assert state.nominated.is_empty
