@@ -362,7 +362,7 @@ BUGS = (
     Bug(
         "evicts before the watch shows the nomination",
         "controllers.refused_pods.victim_sets",
-        "if seen.nominated != preemption.node:",
+        "if not preemption.is_ours(seen):",
         "if seen.nominated is preemption:",
         "controllers/test_preemption_replicas.py::test_two_replicas_at_once_evict_one_set",
     ),
