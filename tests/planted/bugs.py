@@ -364,7 +364,8 @@ BUGS = (
         "controllers.refused_pods.victim_sets",
         "if not preemption.is_ours(seen):",
         "if seen.nominated is preemption:",
-        "controllers/test_preemption_replicas.py::test_two_replicas_at_once_evict_one_set",
+        "controllers/test_preemption_replicas.py"
+        "::test_nobody_is_marked_before_the_watch_shows_the_nomination",
     ),
     Bug(
         "evicts before the watch shows the mark",
