@@ -121,9 +121,10 @@ Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 TWO = "two sets of victims"
 VAIN = "evicted in vain"
 UNMARKED = "evicted without a mark"
+TAKEN = "held domain taken"
 
 PREEMPTIONS: Mapping[str, AnyPlanted] = {
-    "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN}),
+    "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN, TAKEN}),
     "deletes whoever has the name": Planted(_deletes_whoever_has_the_name, {UNMARKED, VAIN}),
     "forgets whom it has marked": Planted(_forgets_marks, {TWO}),
     "ignores what was begun before": Planted(_chooses_anew, {TWO}),
@@ -131,6 +132,6 @@ PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "evicts pods as important": Planted(_evicts_equals, {VAIN}),
     "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
-    "holds its node alone": Planted(_holds_its_node_alone, {"held domain taken"}),
+    "holds its node alone": Planted(_holds_its_node_alone, {TAKEN}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
 }

@@ -278,9 +278,8 @@ def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[
 def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
     """Name the pods nominated to a node, or holding a domain of it, that keep the pod from it."""
     own, node = state.class_of(pod), refusal.nodes[0]
-    there = {each.uid: node for each in holding(state, pod, node)}
-    others = {each.uid: each for each in preempting_beside(state, pod)}
-    others |= {each.uid: each for each in holding(state, pod, node)}
+    there = {each.uid: each for each in holding(state, pod, node)}
+    others = {each.uid: each for each in preempting_beside(state, pod)} | there
     found = []
     for uid, other in others.items():
         between = interaction(state, own, state.class_for_others(other.pod_class, own.namespace))
