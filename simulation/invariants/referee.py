@@ -29,6 +29,9 @@ from simulation.invariants.writers import is_extender, process_of
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
 
+UNCLEAR_SECONDS: Final = 200.0
+"""For so long, a bind that was asked for may reserve a place."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
@@ -158,7 +161,12 @@ class Referee:
             there = replace(placed, key=key_of(pod), kind=kind, node=node)
             if not self._always_excludes(placed, there, sent):
                 continue
-            if self._refusal(there, sent, (preemptor, uid, *leaving)) is None:
+            # One that is being bound somewhere, perhaps, counts there.
+            bound_yet = any(
+                pod_uid == preemptor and sent - at < UNCLEAR_SECONDS
+                for (pod_uid, _), at in self.asked.items()
+            )
+            if not bound_yet and self._refusal(there, sent, (preemptor, uid, *leaving)) is None:
                 about = f"{placed.key} on {placed.node}, of {there.key}, nominated to {node}"
                 words = (placed.key, there.key)
                 self.broken.append(BrokenError("held domain taken", about, words))
