@@ -184,8 +184,8 @@ bench-memory: $(STAMP) ## memory over a million pods that are all different (hal
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
 
 SCENARIOS ?= 100
-preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, a quarter of an hour)
-	@$(BIN)/python -m bench.scheduler preemptions --scenarios $(SCENARIOS) --markdown bench/results/preemptions.md
+preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, FIRST=1, half an hour)
+	@$(BIN)/python -m bench.scheduler preemptions --scenarios $(SCENARIOS) --first $(or $(FIRST),1) --markdown bench/results/preemptions.md
 
 performance: bench-intree ## measure all that docs/performance.md shows, and draw it (hours)
 	@$(BIN)/python -m bench.churn $(call results,churn)

@@ -69,6 +69,16 @@ class ClusterReader(Protocol):
         """Return pods that may match and have not ended, of one node if given; None: too many."""
 
 
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """What an Event says of a pod, or of the Lease."""
+
+    reason: str
+    action: str
+    note: str
+    warns: bool = False
+
+
 class Evictor(Protocol):
     """Has pods deleted for the sake of others, each exactly the one that was seen."""
 
@@ -84,6 +94,9 @@ class Evictor(Protocol):
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about it."""
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Write an Event about another pod, or without one about the Lease."""
 
 
 class Evicted(Enum):
@@ -108,16 +121,6 @@ class Eviction:
     why: str = ""
     retry_after: float | None = None
     """Seconds that the API server asks for before the next try."""
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """What an Event says of a pod, or of the Lease."""
-
-    reason: str
-    action: str
-    note: str
-    warns: bool = False
 
 
 class PodMover(Protocol):

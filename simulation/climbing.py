@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from simulation import templates
-from simulation.apiserver.store import key_of
+from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.crowds import Crowds
+from simulation.loop import spawn
 from simulation.workloads import Controllers
 
 RUNGS: Final = (("rivals by {}", "rivals by {}"), ("avoided by {}", "shunning by {}"))
@@ -18,6 +21,10 @@ PAUSES: Final = ((0.05, 0.3), (0.1, 0.8), (0.3, 2.0), (3.0, 9.0))
 """Seconds between two of them, from and to; one of these holds for a group."""
 GRACES: Final = (0, 0, 1, 1, 3, 30)
 LONG_SECONDS: Final = 36_000.0
+SUCCESSOR_SECONDS: Final = 4.0
+"""How long a successor stays at most."""
+Successor: TypeAlias = Callable[[str], Json]
+"""Makes the successor of a pod, given its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +54,39 @@ CLIMBS: Final = (
 class Climbers:
     """Carries out groups of them."""
 
-    def __init__(self, crowds: Crowds, controllers: Controllers) -> None:
+    def __init__(self, crowds: Crowds, controllers: Controllers, store: Store) -> None:
         self._crowds = crowds
         self._controllers = controllers
+        self._made: dict[str, Successor] = {}
+        """What makes successors of the pods that live, by key."""
+        self._successors = 0
+        store.observers.append(self._look)
+
+    def _look(self, change: Change) -> None:
+        """Let a successor come of a pod that leaves its node, as a ReplicaSet does at once."""
+        made = self._made.get(change.key)
+        old, new = change.old, change.new
+        if made is None or change.resource != "pods" or old is None:
+            return
+        if new is None or not is_live(new):
+            del self._made[change.key]
+        going = new is None or "deletionTimestamp" in new["metadata"]
+        if going and "deletionTimestamp" not in old["metadata"] and old["spec"].get("nodeName"):
+            spawn(self._succeed(made), "users")
+
+    async def _succeed(self, made: Successor) -> None:
+        """Create a successor, which is scaled down before there are too many that wait."""
+        self._successors += 1
+        pod = made(f"successor-{self._successors}")
+        await self._crowds.create("pods", pod)
+        await asyncio.sleep(SUCCESSOR_SECONDS)
+        if self._crowds.lives(key_of(pod)):
+            await self._crowds.delete(key_of(pod))
 
     async def climb(self, chance: Random, group: str, by: str, places: int) -> None:
         """Create pods that stay, and from round to round more important ones.
 
-        So each of them pushes one aside, and nobody that was pushed aside comes back.
+        So each of them pushes one aside, whose successor waits for the same places for a while.
         """
         rungs = [
             self._crowds.workload(chance, f"{group}-rung{number}", sort.format(by), group, GRACES)
@@ -77,12 +109,13 @@ class Climbers:
             if workload.completions is not None:
                 break
             name = self._crowds.free_name(group) if climb.namesakes else f"{workload.name}-{number}"
-            pod = workload.pod(
-                name,
-                patient=chance.random() < 0.03,
-                priority=rung * len(climb.more) + chance.choice(climb.more),
-                grace=chance.choice(climb.graces or (workload.made_of["grace"],)),
-            )
+            more = {
+                "patient": chance.random() < 0.03,
+                "priority": rung * len(climb.more) + chance.choice(climb.more),
+                "grace": chance.choice(climb.graces or (workload.made_of["grace"],)),
+            }
+            pod = workload.pod(name, **more)
+            self._made[key_of(pod)] = partial(workload.pod, **more)
             await self._crowds.create("pods", pod)
             if waiting and chance.random() < 0.1:
                 await self._crowds.delete(chance.choice(waiting))
@@ -90,5 +123,6 @@ class Climbers:
             await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
         await asyncio.sleep(chance.uniform(0.0, 10.0))
         for key in keys:
+            self._made.pop(key, None)
             if self._crowds.lives(key):
                 await self._crowds.delete(key)

@@ -63,8 +63,8 @@ ALWAYS: Final = Stream(
     ((0.05, 0.3), (0.1, 0.8), (0.3, 2.0), (3.0, 9.0)),
     (1, 1, 1, 2, 3),
     (0, 0, 1, 1, 3, 30),
-    (0.0, 1.0, 2.0, 2.0),
-    0.9,
+    (0.0,),
+    0.5,
     ("", "", "", "", "room", "port"),
     0.75,
 )
@@ -77,8 +77,8 @@ class ImportantTenants:
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
         self._crowds = Crowds(caller, setup)
-        self._climbers = Climbers(self._crowds, controllers)
         self._store: Store = caller.server.store
+        self._climbers = Climbers(self._crowds, controllers, self._store)
         self._controllers = controllers
         self._setup = setup
         self._waves = 0

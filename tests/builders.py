@@ -14,6 +14,7 @@ from typing import Any
 from extender.cluster.audits.ledgers import audit_replicas
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
+from extender.model.disruption import mark_message
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
@@ -167,11 +168,13 @@ class Pod(dict[str, Any]):
         metadata.update(deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=30)
         return changed
 
-    def preempted(self) -> Pod:
-        """Start its deletion for the sake of a more important pod."""
-        changed, status = self.being_deleted()._changed("status")
-        target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
-        status["conditions"] = [*status.get("conditions", ()), target]
+    def preempted(self, of: str | None = None, status: str = "True") -> Pod:
+        """Start its deletion for a more important pod: by us with its uid, or by a scheduler."""
+        changed, found = self.being_deleted()._changed("status")
+        target = {"type": "DisruptionTarget", "status": status, "reason": "PreemptionByScheduler"}
+        words = "default-scheduler: preempting to accommodate a higher priority pod"
+        target["message"] = words if of is None else mark_message("default-scheduler", of)
+        found["conditions"] = [*found.get("conditions", ()), target]
         return changed
 
     def affinity(self, *terms: Json) -> Pod:

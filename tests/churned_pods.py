@@ -24,6 +24,7 @@ from extender.model.disruption import preemptor_in
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
+from extender.ports import Occurrence
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -180,6 +181,9 @@ class Churn:
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Take an Event."""
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Take one about a preemptor."""
 
     # As the scheduler and the watch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,6 +17,7 @@ from tests.e2e.bursts import create
 from tests.e2e.classes import ensure_priority_class
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import JSON
+from tests.e2e.preempting import adopt
 from tests.e2e.sandbox import Sandbox, pod_path, pods_path
 from tests.e2e.scheduling import STOCK
 
@@ -112,6 +113,7 @@ async def _run(sandbox: Sandbox, mode: str, scenario: Scenario) -> Outcome:
     await sandbox.add(*scenario.nodes)
     await create(sandbox, scenario.pods)
     await for_each(scenario.pods, lambda each: _started(sandbox, each))
+    await adopt(sandbox, scenario.pods)
     await asyncio.sleep(CAUGHT_UP_S)
     began = time.monotonic()
     for each in scenario.coming:
@@ -163,8 +165,7 @@ async def _rest(sandbox: Sandbox) -> float:
 
 
 async def _outcome(sandbox: Sandbox, mode: str, scenario: Scenario, seconds: float) -> Outcome:
-    left = sandbox.pods.objects
-    gone = [each for each in scenario.pods if _key(each) not in left]
+    gone = _gone(sandbox, {_key(each) for each in scenario.coming})
     values = dict((*PRIORITIES, NEVER))
     by_priority = Counter(values[each["spec"]["priorityClassName"]] for each in gone)
     places = sandbox.places()
@@ -192,6 +193,17 @@ async def _outcome(sandbox: Sandbox, mode: str, scenario: Scenario, seconds: flo
         seconds,
         await _broken(sandbox, placed),
     )
+
+
+def _gone(sandbox: Sandbox, coming: Container[str]) -> list[JSON]:
+    """Return the pods that had a place and lost it, successors of others among them."""
+    left = {each["metadata"]["uid"] for each in sandbox.pods.objects.values()}
+    placed = {
+        each["metadata"]["uid"]: each
+        for each in sandbox.pods.history
+        if each["spec"].get("nodeName") and _key(each) not in coming
+    }
+    return [each for uid, each in placed.items() if uid not in left]
 
 
 async def _broken(sandbox: Sandbox, placed: Iterable[str]) -> int:

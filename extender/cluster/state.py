@@ -83,6 +83,7 @@ class ClusterState(ClusterView):
         self.rule_watch.upsert(pod, old)
         self._successors.learn(pod, old)
         self._note_place(pod)
+        self._note_victim(pod)
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
@@ -266,7 +267,7 @@ class ClusterState(ClusterView):
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         self._judged.forget(uid)
         self._unreserve(key, uid)
-        if self._nominated:
+        if not self._nominated.is_empty:
             self.version += self._nominated.forget(uid)
 
     def _note_place(self, pod: Pod) -> None:
@@ -279,6 +280,8 @@ class ClusterState(ClusterView):
         if pod.status.nominated is not None or self._nominated:
             # An edit while it holds a place is nothing to others.
             self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
+            for victim in self.victims_of(pod.uid):
+                self._note_victim(victim)
 
     def _unreserve(self, key: str, uid: str) -> None:
         for reservation in self._reservations.of(key, uid):
@@ -294,6 +297,11 @@ class ClusterState(ClusterView):
         if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
             pod = structs.replace(pod, pod_class=self.class_of(pod), node=None)
             self._nominations_change(self._nominated.expect(pod, node, until, held=held))
+
+    def _note_victim(self, pod: Pod) -> None:
+        preemptor = pod.status.victim_of
+        if preemptor is not None and pod.node is not None and not pod.status.terminal:
+            self._nominations_change(self._nominated.note_victim(preemptor, pod.node))
 
     def give_up_nomination(self, uid: str) -> None:
         """Note that a nomination that was expected does not come."""

@@ -28,7 +28,9 @@ HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),
     *("refused", "withdrawn", "preempted", "woken", "failed", "skipped"),
 )
-PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed")
+PREEMPTIONS: Final = (
+    *("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed", "exhausted"),
+)
 EVICTIONS: Final = ("evicted", "gone", "failed")
 MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""

@@ -70,6 +70,8 @@ PREEMPTORS: Final = 8 * MIB
 """Refused pods, as preemption needs them, with the nodes that they were refused on."""
 WITHOUT_VICTIMS: Final = 4 * MIB
 """Refused pods for which nobody's eviction would help."""
+SPENT_SETS: Final = MIB
+"""Preemptors whose victims have gone for nothing, and how often."""
 RANKINGS: Final = 4 * MIB
 """Nodes in the order of their victims, for refused pods that are alike."""
 

@@ -4,6 +4,10 @@ As in kube-scheduler's RunFilterPluginsWithNominatedPods: where pods of at least
 are nominated to a node, it has to fit with them there, and without them too, for they may end up
 elsewhere. So a place for which others were evicted is not taken by a less important pod, and of two
 equally important pods that exclude each other, the second does not evict on the same node.
+
+A pod that an extender evicts others for counts beyond its node, in every topology domain of it, for
+pods that are less important (`NominatedPods.preempting`). In-tree has nothing like it: there the
+scheduler tries the preemptor before its victims' successors.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ class CountingPlugin(FilterPlugin):
 
     @abstractmethod
     def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterator[Rule]:
-        """Yield the rules as if some pods, which have that node already, were there as well."""
+        """Yield the rules as if some pods were on their nodes already."""
 
     def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
         """Return whether pods of a class add to what is counted about a pod."""
@@ -48,8 +52,11 @@ class CountingPlugin(FilterPlugin):
         """Judge each node as if the pods nominated to it were there, to which the pod yields."""
         refused: dict[Reason, list[str]] = {}
         fits: list[str] = []
+        preempting = preempting_beside(state, pod)
         for name in asked.names:
-            held = [structs.replace(each, node=name) for each in holding(state, pod, name)]
+            there = {each.uid: each for each in preempting}
+            there |= {each.uid: _placed(each) for each in holding(state, pod, name)}
+            held = [*there.values()]
             found = refuse(self.rules_beside(state, pod, held), asked.only([name]))
             fits += found.fits.names
             for reason, names in found.refused:
@@ -90,8 +97,8 @@ def judge(
     A node shows the reason of the first plugin that refuses it; names that no known node has come
     before all. Each plugin is asked about the nodes that are left, and `told` called after it.
     Pods that are `gone` do not count either; each is given once, on the node where it counts.
-    With `nominated`, a node has to fit with the pods too that are nominated to it; its first reason
-    is then the one with them there.
+    With `nominated`, a node has to fit with the pods too that are nominated to it, and with more
+    important ones that hold a domain of it; its first reason is then the one with them there.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
     fits = asked
@@ -103,6 +110,11 @@ def judge(
             first = _judge_with_nominated(state, pod, fits, plugins)
             refused.extend(first.refused)
             fits = first.fits
+            if others := preempting_beside(state, pod):
+                rules = (rule for each in plugins for rule in each.rules_beside(state, pod, others))
+                first = refuse(rules, fits)
+                refused.extend(first.refused)
+                fits = first.fits
         for plugin in plugins:
             if not fits.names:
                 break
@@ -142,6 +154,25 @@ def _judge_with_nominated(
 def holding(state: ClusterState, pod: Pod, node: str) -> list[Pod]:
     """Return the pods nominated to a node to which a pod has to leave their places there."""
     return [other for other in state.nominated.on(node) if _yields_to(state, pod, other)]
+
+
+def preempting_beside(state: ClusterState, pod: Pod) -> list[Pod]:
+    """Return the more important pods that hold the domains of their nodes, each placed on its own.
+
+    Those that a pod has to yield to; nearly always there are none.
+    """
+    held = state.nominated.preempting
+    if not held:
+        return []
+    return [
+        _placed(other)
+        for other in held
+        if other.spec.priority > pod.spec.priority and _yields_to(state, pod, other)
+    ]
+
+
+def _placed(nominated: Pod) -> Pod:
+    return structs.replace(nominated, node=nominated.status.nominated)
 
 
 def _groups(

@@ -12,7 +12,7 @@ from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import INTER_POD_AFFINITY
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.grouping import entangled
 from extender.verbs.interaction import Interaction, interaction, together
 from extender.verbs.plugins import (
@@ -23,7 +23,7 @@ from extender.verbs.plugins import (
     add_up,
     refuse,
 )
-from extender.verbs.pod_rules import rules_by_term, united_rules
+from extender.verbs.pod_rules import HeldDomains, rules_by_term, united_rules
 from extender.verbs.rules import Rule
 
 
@@ -92,6 +92,28 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         """Judge each node as if pods with such interactions were on it as well."""
         prefilter = self._prefilter(state, pod)
         return refuse(united_rules(prefilter, asked, state.nodes, together(others)), asked)
+
+    def rules_beside(
+        self, state: ClusterState, pod: Pod, others: Sequence[Pod]
+    ) -> Iterator[HeldDomains]:
+        """Yield the domains of the others' nodes over keys by which one excludes the other."""
+        nodes_of: dict[PodClass, set[str]] = {}
+        for other in others:
+            nodes_of.setdefault(other.pod_class, set()).add(str(other.node))
+        own, labels = state.class_of(pod), state.nodes.labels
+        values: dict[tuple[Reason, str], set[str]] = {}
+        for pod_class, nodes in nodes_of.items():
+            between = self.interaction(state, own, pod_class)
+            if between is None:
+                continue
+            keys = [(Reason.ANTI_AFFINITY, key) for key in between.repelled]
+            keys += [(Reason.EXISTING_ANTI_AFFINITY, key) for key in between.repels]
+            for reason, key in keys:
+                found = {labels(node)[key] for node in nodes if key in labels(node)}
+                values.setdefault((reason, key), set()).update(found)
+        order = sorted(values, key=lambda each: (each[0] is not Reason.ANTI_AFFINITY, each[1]))
+        for reason, key in order:
+            yield HeldDomains(reason, key, values[reason, key], state.nodes)
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""

@@ -69,29 +69,31 @@ class MaxMatchingPods(CountingPlugin):
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
     ) -> Iterator[LimitRule]:
-        """Yield the limits as if some pods, which have one node, were there as well."""
+        """Yield the limits as if some pods were on their nodes already."""
         limits = [*self._limits(state, pod)]
         if not others:
             yield from (_rule(each, each.full()) for each in limits)
             return
         known = {each.term for each in limits}
         namespace = pod.pod_class.namespace
-        classes = [state.class_for_others(each.pod_class, namespace) for each in others]
-        for pod_class in classes:
+        classes: dict[int, list[PodClass]] = {}
+        for other in others:
+            pod_class = state.class_for_others(other.pod_class, namespace)
+            number = state.nodes.number(other.node or "")
+            if number is not None:
+                classes.setdefault(number, []).append(pod_class)
             for term in pod_class.affinity.limits:
                 if term not in known and state.is_about(term, pod.pod_class):
                     known.add(term)
                     # No placed pod has it; a nominated one is about to bring it.
                     matched = state.matched(term)
                     limits.append(DomainLimit(term, matched, DomainTable(matched.topology), 1))
-        node = state.nodes.number(others[0].node or "")
         for limit in limits:
-            full = limit.full()
-            if node is not None:
-                domain = limit.topology.domain_of[node]
-                if domain not in full and _is_full(state, limit, domain, classes):
-                    full = {*full, domain}
-            yield _rule(limit, full)
+            full, there = limit.full(), dict[int, list[PodClass]]()
+            for number, some in classes.items():
+                there.setdefault(limit.topology.domain_of[number], []).extend(some)
+            more = {each for each, some in there.items() if _is_full(state, limit, each, some)}
+            yield _rule(limit, {*full, *more} if more else full)
 
     def _view(self, pod_class: PodClass) -> PodClass:
         return pod_class.by_annotation if self.of_annotations else pod_class

@@ -133,6 +133,13 @@ class FilterPlugin(Plugin, ABC):
         """Judge known nodes as if pods with such interactions were on each of them as well."""
         return self.filter(state, pod, asked)
 
+    def rules_beside(self, state: ClusterState, pod: Pod, others: Sequence[Pod]) -> Iterable[Rule]:
+        """Yield what keeps the pod away from some others, as if they were on their nodes already.
+
+        No rule that they would help it to meet counts as met by them.
+        """
+        return ()
+
 
 class Scorer(Protocol):
     """A plugin's scores for one pod."""

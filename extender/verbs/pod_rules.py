@@ -114,7 +114,7 @@ class TermRule(PodRule):
 
 @dataclass(slots=True, eq=False)
 class Nominated(Rule):
-    """Pods that are nominated to a node and would exclude the pod there."""
+    """Pods that are nominated to a node or hold a domain of it, and would exclude the pod there."""
 
     reason: Reason
     nominated = True
@@ -122,15 +122,43 @@ class Nominated(Rule):
     def cause(self, group: RefusalGroup) -> str:
         """Name the pods."""
         whose = "your" if self.reason is Reason.ANTI_AFFINITY else "the others'"
-        return f"{whose} anti-affinity: {group.in_the_way}, nominated there"
+        beyond = all(_is_beyond(each) for each in group.refusals)
+        where = "nominated to nodes of the same domain" if beyond else "nominated there"
+        return f"{whose} anti-affinity: {group.in_the_way}, {where}"
 
     def statement(self, refusal: Refusal) -> str:
-        """Say for whom the node is held."""
-        return f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
+        """Say for whom the node is held, and why if they are nominated to another one."""
+        held = f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
+        if not _is_beyond(refusal):
+            return held
+        return (
+            f"{held}: pods are preempted on {refusal.pods[0].status.nominated}, in the same domain"
+        )
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that no such pod is there any more."""
         return GONE
+
+
+def _is_beyond(refusal: Refusal) -> bool:
+    """Return whether the first of the pods that a node is held for is nominated to another node."""
+    return bool(refusal.pods) and refusal.pods[0].status.nominated != refusal.nodes[0]
+
+
+@dataclass(slots=True, eq=False)
+class HeldDomains(Rule):
+    """Domains of one topology key in which more important pods are about to be."""
+
+    reason: Reason
+    label: str
+    values: Collection[str]
+    nodes: Nodes
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that it leaves, and the names of those that it refuses."""
+        labels, key, values = self.nodes.labels, self.label, self.values
+        hit = [each for each in asked.names if labels(each).get(key) in values]
+        return (asked.without(hit), hit) if hit else (asked, ())
 
 
 @dataclass(slots=True, eq=False)

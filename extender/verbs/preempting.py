@@ -44,7 +44,9 @@ def choose_victims(
     repels must go, and sparing any other costs nothing. Of those that only a limit counts, the most
     important ones are spared, as many as it allows. Pods of other nodes are never added, no pod of
     a group, and no pod for the sake of a quota: where that has no room without the victims, no
-    candidate is left.
+    candidate is left. Nor is one where the pod's affinity is met by less important pods alone: the
+    scheduler takes all of them away first, and gives up a node that does not fit then. A pod that
+    it leaves waiting there soon finds another place, and others would have gone for nothing.
 
     The state may change between two of them.
     For a pod with more than MOST_COMPARED terms nobody is added.
@@ -102,6 +104,7 @@ class _Call:
         self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
         self._exclusions = Exclusions(state, state.class_of(pod), plugins)
         self._counting = [each for each in plugins if isinstance(each, CountingPlugin)]
+        self._is_attracted = bool(state.class_of(pod).affinity.required)
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:
         """Return the victims that make a node fit, None when no victims on it do."""
@@ -113,6 +116,8 @@ class _Call:
         if len(gone) < len(named) and any(each.spec.group is not None for each in gone):
             # A pod group on several nodes: kube-scheduler looks for each victim on this one alone,
             # and where it does not find it (convertPodUIDToPod), its whole attempt fails.
+            return None
+        if self._is_attracted and not self._fits(node, self._lesser(node, gone)):
             return None
         if self._fits(node, gone):
             return proposed
@@ -136,6 +141,11 @@ class _Call:
 
     def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
         return fits_without(self._state, self._pod, node, gone, self._plugins)
+
+    def _lesser(self, node: str, but: Sequence[Pod]) -> list[Pod]:
+        """Return the victims that were named, and all other less important pods of a node."""
+        there = self._state.pods_on(node)
+        return [*but, *(e for e in there if may_be_evicted(e, self._pod) and e not in but)]
 
     def _counted(self, spared: Iterable[Pod], but: Sequence[Pod]) -> list[Pod]:
         """Return further pods that a limit counts, and that may be evicted for ours."""

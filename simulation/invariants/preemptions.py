@@ -8,7 +8,7 @@ all that it may have known then; that two sets never overlap, when requests are 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Protocol
@@ -22,6 +22,12 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.writers import is_extender
 
 REMEMBERED_SECONDS: Final = 600.0
+MOST_SETS: Final = 3
+"""Of one preemptor, by one life of a process; no more of its victims go for nothing."""
+HELD_SECONDS: Final = 280.0
+"""For so long at least, the domains of its node are held, while its victims go."""
+TAKEN_SECONDS: Final = 20.0
+"""And for so long once they are gone."""
 _FOR: Final = "uid "
 
 
@@ -51,6 +57,17 @@ class VictimSet:
     leaving: dict[str, str] = field(default_factory=dict)
     """Keys of those that are being deleted and have not gone, by uid."""
     victims: int = 0
+    emptied: float = inf
+    """Since when none of them is there any more."""
+
+    def holds(self, now: float, since: float, by: str) -> bool:
+        """Return whether a process knows, and has for a while, that its domains are held.
+
+        One that began later knows it by the marks of victims that are still there.
+        """
+        if self.begun >= since or now - self.begun >= HELD_SECONDS:
+            return False
+        return bool(self.leaving) or (by == self.by and now - self.emptied < TAKEN_SECONDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +80,8 @@ class Known:
     marks: list[tuple[float, str]] = field(default_factory=list)
     """Since when it has had each message of its condition DisruptionTarget."""
     sets: list[VictimSet] = field(default_factory=list)
+    nominated: tuple[str | None, float] = (None, -inf)
+    """Its nomination, and since when."""
 
     @property
     def key(self) -> str:
@@ -108,6 +127,8 @@ class Preemptions:
         self._judge = judge
         self._leaving: dict[str, VictimSet] = {}
         """The sets of the victims that are being deleted, by their uids."""
+        self._preemptors: dict[str, Known] = {}
+        """Those that wait and have had victims."""
         store.observers.append(self._take)
 
     def key_of(self, uid: str) -> str:
@@ -121,6 +142,27 @@ class Preemptions:
             return False
         last = known.sets[-1]
         return last.node == node and is_extender(last.by) and not last.leaving
+
+    def held(
+        self, pod: Json, shown: float, by: str, asked: float
+    ) -> Iterator[tuple[Json, str, list[str]]]:
+        """Yield the more important preemptors whose domains a process holds against a pod.
+
+        Each with its node and the uids of its victims that are still there. What the process has
+        begun itself, it knew when it was asked to bind the pod; else what watches have `shown`.
+        """
+        for known in self._preemptors.values():
+            last = known.sets[-1]
+            node, nominated_since = known.nominated
+            since = asked if by == last.by else shown
+            if (
+                is_extender(last.by)
+                and node == last.node
+                and nominated_since < since
+                and last.holds(self._clock(), since, by)
+                and _priority(known.pod) > _priority(pod)
+            ):
+                yield known.pod, node, [*last.leaving]
 
     # What is sent
 
@@ -192,6 +234,10 @@ class Preemptions:
             self.counts["woken" if known.sets else "woken without a set"] += 1
         if new["spec"].get("nodeName") and known.bound is None:
             known.bound = now
+            self._preemptors.pop(uid, None)
+        nominated = new["status"].get("nominatedNodeName")
+        if nominated != known.nominated[0]:
+            known.nominated = nominated, now
         if "deletionTimestamp" in new["metadata"] and not was_going:
             self._take_deletion(change, new, uid)
 
@@ -209,6 +255,9 @@ class Preemptions:
         begun = self._begin(preemptor, node, change.by)
         begun.victims += 1
         begun.leaving[uid] = change.key
+        begun.emptied = inf
+        if preemptor.bound is None and preemptor.gone is None:
+            self._preemptors[preemptor.pod["metadata"]["uid"]] = preemptor
         self._leaving[uid] = begun
         if ours:
             self.counts["victims"] += 1
@@ -229,6 +278,10 @@ class Preemptions:
             self.counts["sets" if is_extender(by) else "by schedulers"] += 1
             if others:
                 self.counts["again"] += 1
+            of_this_life = sum(each.by == by and each.victims > 0 for each in preemptor.sets)
+            if is_extender(by) and of_this_life >= MOST_SETS:
+                about = f"{preemptor.key} gets victims on {node} by {by}, after {of_this_life} sets"
+                self._break("too many sets of victims", about, preemptor.key)
         return begun
 
     # The pods
@@ -243,8 +296,11 @@ class Preemptions:
         if known is not None and known.gone is None:
             known.gone = now
             self._over.append((now, uid))
+            self._preemptors.pop(uid, None)
             if (victims := self._leaving.pop(uid, None)) is not None:
                 del victims.leaving[uid]
+                if not victims.leaving:
+                    victims.emptied = now
         while self._over and self._over[0][0] < now - REMEMBERED_SECONDS:
             self._pods.pop(self._over.popleft()[1], None)
 

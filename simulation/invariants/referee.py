@@ -29,6 +29,9 @@ from simulation.invariants.writers import is_extender, process_of
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
 
+UNCLEAR_SECONDS: Final = 200.0
+"""For so long, a bind that was asked for may reserve a place."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
@@ -68,8 +71,8 @@ class Referee:
         self._by_kind: dict[Kind, dict[str, Placed]] = {}
         self.sent: dict[tuple[str, str], float] = {}
         """When the oldest bind of a pod to a node was sent that may still be under way."""
-        self.asked: set[tuple[str, str]] = set()
-        """Uid and node of all that schedulers have asked to bind."""
+        self.asked: dict[tuple[str, str], float] = {}
+        """When schedulers have asked last to bind a pod to a node, by uid and node."""
         self.hints: dict[str, tuple[str, str, float]] = {}
         """Key, by whom and when, of the nominations that an extender has set, by uid."""
         self._gone: deque[Placed] = deque()
@@ -91,7 +94,7 @@ class Referee:
         """Note which pod a scheduler has asked to bind, and to which node."""
         if verb == "bind":
             asked = msgspec.json.decode(body)
-            self.asked.add((asked["PodUID"], asked["Node"]))
+            self.asked[asked["PodUID"], asked["Node"]] = self._clock()
 
     def note_cycle(self, pod: Json) -> None:
         """Note that a pod's scheduling cycle starts."""
@@ -147,6 +150,26 @@ class Referee:
                 back = f"{now - self.known_since(at=sent):.1f} s looked back"
                 about = f"{placed.key} on {node}{why[1]}, {back}"
                 self.broken.append(BrokenError(why[0], about, (placed.key, *why[2])))
+            self._judge_held(change.by, placed, sent, new)
+
+    def _judge_held(self, by: str, placed: Placed, sent: float, new: Json) -> None:
+        """See that a pod takes no domain from a more important one that others were evicted for."""
+        uid = new["metadata"]["uid"]
+        since, asked = self.known_since(at=sent), self.asked.get((uid, placed.node), sent)
+        for pod, node, leaving in self.preemptions.held(new, since, by, asked):
+            kind, preemptor = self.kinds.of(pod), pod["metadata"]["uid"]
+            there = replace(placed, key=key_of(pod), kind=kind, node=node)
+            if not self._always_excludes(placed, there, sent):
+                continue
+            # One that is being bound somewhere, perhaps, counts there.
+            bound_yet = any(
+                pod_uid == preemptor and sent - at < UNCLEAR_SECONDS
+                for (pod_uid, _), at in self.asked.items()
+            )
+            if not bound_yet and self._refusal(there, sent, (preemptor, uid, *leaving)) is None:
+                about = f"{placed.key} on {placed.node}, of {there.key}, nominated to {node}"
+                words = (placed.key, there.key)
+                self.broken.append(BrokenError("held domain taken", about, words))
 
     def _note_hint(self, change: Change, uid: str) -> None:
         before = None if change.old is None else change.old["status"].get("nominatedNodeName")

@@ -191,6 +191,24 @@ def test_an_edit_while_a_node_is_held_for_a_pod_is_nothing_to_others() -> None:
     assert fits(state, VICTIM) == "bc"
 
 
+@pytest.mark.parametrize("first", ["the edit", "the move", "both at once"])
+def test_a_node_is_held_anew_by_what_was_asked_about_when_the_nomination_moves(first: str) -> None:
+    rules, edited = annotated(bare("a"), BATCH), annotated(bare("a"), EVERYBODY)
+    state = state_of(stored(rules))
+    state.note_asked(model_pod(rules))
+    state.upsert_pod(model_pod(stored(Pod(rules).nominated("a"))))
+    if first == "the edit":
+        state.upsert_pod(model_pod(stored(Pod(edited).nominated("a"))))
+        assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    elif first == "the move":
+        state.upsert_pod(model_pod(stored(Pod(rules).nominated("b"))))
+        assert (fits(state, JOB), fits(state, VICTIM)) == ("ac", "abc")
+        state.upsert_pod(model_pod(stored(Pod(rules).nominated("c"))))
+    state.note_asked(model_pod(edited))
+    state.upsert_pod(model_pod(stored(Pod(edited).nominated("b"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("ac", "ac")
+
+
 def test_a_rule_of_a_later_edit_holds_for_the_pod_itself() -> None:
     edited = annotated(bare("a"), EVERYBODY)
     state = state_of(stored(PLAIN[0]), stored(pod("near", "jobs").on("a")))

@@ -133,6 +133,19 @@ def test_it_counts_over_an_older_nomination() -> None:
     assert where(state) == {UID: "else"}
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_an_older_nomination_that_is_cleared_ends_none_that_was_just_made(*, held: bool) -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("old")))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0, held=held)
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == {UID: "a"}, "the watch is behind"
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == ({UID: "a"} if held else {})
+
+
 @pytest.mark.parametrize(
     "end",
     [

@@ -21,7 +21,7 @@ from extender.metrics.table import EVICTIONS, PREEMPTIONS
 from extender.model.disruption import preemptor_in
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
-from extender.ports import ReleaseNomination
+from extender.ports import Occurrence, ReleaseNomination
 from extender.verbs.filtering import judge
 from extender.warm_up import WarmUp
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
@@ -158,6 +158,12 @@ class Api:
         """Take an Event."""
         await self._arrive(f"tell {short(victim.key)} {short(preemptor.key)}")
         self.notes.append(note)
+
+    async def report(self, pod: ModelPod | None, occurrence: Occurrence) -> None:
+        """Take an Event about a preemptor."""
+        assert pod is not None
+        await self._arrive(f"report {short(pod.key)} {occurrence.reason}")
+        self.notes.append(occurrence.note)
 
     def end(self, uid: str) -> None:
         """Let a pod be gone."""

@@ -141,6 +141,21 @@ async def test_who_marks_looks_whether_it_helps_before_it_deletes() -> None:
     assert rig.counts() == {"started": 1, "useless": 1}
 
 
+async def test_nobody_is_marked_before_the_watch_shows_the_nomination() -> None:
+    # What others marked before it would be shown by then as well.
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.api.shows = False
+    rig.refuse()
+    await rig.pass_time()
+    await rig.tick(2)
+    assert rig.done("nominate", "mark")[:1] == ["nominate important None->a"]
+    assert rig.done("mark") == []
+    rig.api.shows = True
+    rig.api.show()
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
+
+
 async def test_nothing_is_deleted_before_the_watch_shows_the_mark() -> None:
     rig = PreemptionRig([A], ON_A, important())
     rig.refuse()

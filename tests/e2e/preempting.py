@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.api import for_each
+from tests.e2e.api import for_each, key_of
 from tests.e2e.bursts import Burst, create
 from tests.e2e.classes import ensure_priority_class
-from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.objects import HOSTNAME, JSON, NAME_LABEL, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from tests.e2e.api import Api
     from tests.e2e.sandbox import Sandbox
@@ -104,10 +104,68 @@ async def budget(
         await api.delete(f"{BUDGETS}/{name}")
 
 
+async def adopt(sandbox: Sandbox, pods: Iterable[JSON]) -> None:
+    """Give each of some placed pods a ReplicaSet, which makes a successor once it is deleted.
+
+    One that has not seen the pod in time makes another one, and deletes that again: no scheduler
+    may run before that.
+    """
+    keys = {key_of(each) for each in pods if each["spec"].get("nodeName")}
+    known = sandbox.pods.objects
+    await sandbox.pods.until(lambda: keys <= known.keys(), SETTLE_S, "pods to be shown")
+    placed = [known[key] for key in keys]
+    await for_each(placed, lambda each: sandbox.api.create(_replica_sets(each), replica_set(each)))
+    await sandbox.pods.until(
+        lambda: (
+            all(known[key]["metadata"].get("ownerReferences") for key in keys)
+            and not any(map(is_successor, known.values()))
+        ),
+        SETTLE_S,
+        "placed pods to be adopted",
+    )
+
+
+async def add_owned(sandbox: Sandbox, *things: JSON) -> None:
+    """Create nodes, and placed pods that have controllers."""
+    await sandbox.add(*things)
+    await adopt(sandbox, [each for each in things if each["kind"] == "Pod"])
+
+
+def _replica_sets(each: JSON) -> str:
+    return f"/apis/apps/v1/namespaces/{each['metadata']['namespace']}/replicasets"
+
+
+def replica_set(each: JSON) -> JSON:
+    """Return one for a pod: it adopts the pod, which has a label of its own."""
+    metadata = {key: each["metadata"][key] for key in ("name", "namespace")}
+    spec = {key: value for key, value in each["spec"].items() if key != "nodeName"}
+    # What admission added of the old one's own is added to the successor again.
+    spec.pop("priority", None)
+    labels = each["metadata"]["labels"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": metadata,
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {NAME_LABEL: labels[NAME_LABEL]}},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def is_successor(each: JSON) -> bool:
+    """Return whether a controller has made a pod."""
+    return "generateName" in each["metadata"]
+
+
 def left(sandbox: Sandbox) -> set[str]:
-    """Return the names of the pods that are there and are not being deleted."""
-    pods = sandbox.pods.objects.values()
-    return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
+    """Return the names of the pods that are there and are not being deleted, but no successors."""
+    return {
+        each["metadata"]["name"]
+        for each in sandbox.pods.objects.values()
+        if not (each["metadata"].get("deletionTimestamp") or is_successor(each))
+    }
 
 
 def crowd(count: int) -> Burst:
@@ -159,7 +217,7 @@ class Outcome:
 
 async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
     """Let a scheduler place those who come."""
-    await sandbox.add(*case.there)
+    await add_owned(sandbox, *case.there)
     async with AsyncExitStack() as stack:
         if case.protected:
             await stack.enter_async_context(budget(sandbox.api, case.protected))

@@ -135,6 +135,16 @@ CASES = {
         # In-tree it fits on no node once all less important pods are gone: the leader is one.
         **NOBODY,
     ),
+    "room near a less important one": Case(
+        [
+            *(node("a", pods=2), node("b")),
+            ranked(pod("leader", labels={"app": "leader"}, on="a"), MIDDLE),
+            plain("filler", "a"),
+        ],
+        [ranked(pod("important", near=[term(HOSTNAME, {"app": "leader"})]), HIGH)],
+        # In-tree as above, though it is room that is missing.
+        **NOBODY,
+    ),
     "two that exclude each other, one node": Case(
         [node("a"), db("on-a", "a")],
         [loner("one"), loner("two")],
@@ -156,6 +166,7 @@ EACH_TIME = {
     "preemptionPolicy Never",
     "victims that would not help",
     "host port and rule together",
+    "room near a less important one",
     "a more important one in the way makes room enough",
     "two that exclude each other, one node",
 }

@@ -16,6 +16,7 @@ from tests.e2e.preempting import (
     MIDDLE,
     QUIET_S,
     WEB,
+    add_owned,
     ensure_classes,
     ranked,
     run,
@@ -61,7 +62,7 @@ async def test_the_same_pods_go_for_the_same_places_as_with_stock(
 
 async def test_condition_and_event_say_why(sandbox: Sandbox) -> None:
     slow = ranked(pod("on-a", labels=DB, on="a"), LOW, grace=3600)
-    await sandbox.add(node("a"), slow)
+    await add_owned(sandbox, node("a"), slow)
     important = wants()
     async with sandbox.scheduled_by(REPLACE):
         made = await sandbox.api.create(pods_path(important), important)
@@ -102,7 +103,7 @@ def leaving(sandbox: Sandbox) -> list[str]:
 @pytest.mark.parametrize("mode", [STOCK, REPLACE])
 async def test_nobody_more_goes_while_a_victim_takes_its_time(sandbox: Sandbox, mode: str) -> None:
     slow = [ranked(pod(f"on-{n}", labels=DB, on=n), LOW, grace=3600) for n in ("a", "b")]
-    await sandbox.add(node("a"), node("b"), *slow)
+    await add_owned(sandbox, node("a"), node("b"), *slow)
     important = wants()
     async with sandbox.scheduled_by(mode):
         await sandbox.api.create(pods_path(important), important)
@@ -127,7 +128,7 @@ async def test_nobody_more_goes_for_a_preemptor_that_was_deleted(
     sandbox: Sandbox, mode: str
 ) -> None:
     slow = [ranked(pod(f"on-{n}", labels=DB, on=n), LOW, grace=3600) for n in ("a", "b")]
-    await sandbox.add(node("a"), node("b"), *slow)
+    await add_owned(sandbox, node("a"), node("b"), *slow)
     important = wants()
     async with sandbox.scheduled_by(mode):
         await sandbox.api.create(pods_path(important), important)

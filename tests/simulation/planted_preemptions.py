@@ -11,6 +11,7 @@ import pytest
 
 import extender.controllers.refused_pods.preemption
 import extender.controllers.refused_pods.victim_sets
+import extender.verbs.filtering
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
 from extender.controllers.refused_pods.evictions import Evictions
@@ -111,14 +112,19 @@ def _wakes_nobody(patch: Patch) -> None:
     patch.setattr(ApiNominator, "wake", asleep)
 
 
+def _holds_its_node_alone(patch: Patch) -> None:
+    patch.setattr(extender.verbs.filtering, "preempting_beside", lambda *_: [])
+
+
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 
 TWO = "two sets of victims"
 VAIN = "evicted in vain"
 UNMARKED = "evicted without a mark"
+TAKEN = "held domain taken"
 
 PREEMPTIONS: Mapping[str, AnyPlanted] = {
-    "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN}),
+    "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN, TAKEN}),
     "deletes whoever has the name": Planted(_deletes_whoever_has_the_name, {UNMARKED, VAIN}),
     "forgets whom it has marked": Planted(_forgets_marks, {TWO}),
     "ignores what was begun before": Planted(_chooses_anew, {TWO}),
@@ -126,5 +132,6 @@ PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "evicts pods as important": Planted(_evicts_equals, {VAIN}),
     "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
+    "holds its node alone": Planted(_holds_its_node_alone, {TAKEN}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
 }

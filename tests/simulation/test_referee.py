@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from simulation import templates
-from simulation.apiserver.store import Store
-from simulation.apiserver.verbs import bind
+from simulation.apiserver.store import Store, patched_status
+from simulation.apiserver.verbs import DISRUPTION_TARGET, bind, delete, mark
 from simulation.invariants.referee import Referee
 
 EXTENDER = "extender-1"
@@ -30,14 +32,29 @@ class Court:
         """Add a node."""
         self.store.create("nodes", templates.node(name, "z0", 8), "users")
 
-    def place(self, name: str, node: str) -> None:
-        """Have the extender bind a pod that excludes all others of its app from its node."""
+    def create(self, name: str, priority: int = 0) -> str:
+        """Create a pod that excludes all others of its app from its domain; return its uid."""
+        made_of = {**self.made_of, "priority": priority}
         pod = templates.pod(
-            name, "default", self.made_of, owner="app", scheduler="scheduler-1", milli=10
+            name, "default", made_of, owner="app", scheduler="scheduler-1", milli=10
         )
-        uid = self.store.create("pods", pod, "controllers")["metadata"]["uid"]
-        self.referee.asked.add((uid, node))
+        uid: str = self.store.create("pods", pod, "controllers")["metadata"]["uid"]
+        return uid
+
+    def place(self, name: str, node: str) -> None:
+        """Have the extender bind such a pod."""
+        uid = self.create(name)
+        self.referee.asked[uid, node] = self.now
         bind(self.store, f"default/{name}", uid, node, EXTENDER)
+
+    def preempt(self, victim: str, preemptor: str, uid: str) -> None:
+        """Have the extender evict a pod for another one, which it nominates to the node."""
+        node = self.store.get("pods", f"default/{victim}")["spec"]["nodeName"]
+        nominated = partial(patched_status, nominatedNodeName=node)
+        self.store.update("pods", f"default/{preemptor}", nominated, EXTENDER)
+        target = {"type": DISRUPTION_TARGET, "status": "True", "message": f"for it (uid {uid})"}
+        mark(self.store, f"default/{victim}", [target], EXTENDER)
+        delete(self.store, f"default/{victim}", EXTENDER, grace=0.0)
 
     @property
     def broken(self) -> list[str]:
@@ -67,6 +84,40 @@ def test_a_label_may_not_have_been_known(court: Court) -> None:
     court.store.update("nodes", "two", lambda node: _with_host(node, "one"), "users")
     court.place("second", "two")
     assert not court.broken
+
+
+def test_a_fourth_set_of_victims_is_one_too_many(court: Court) -> None:
+    uid = court.create("preemptor", priority=10)
+    for number in range(4):
+        assert not court.broken
+        court.add_node(f"n{number}")
+        court.place(f"victim-{number}", f"n{number}")
+        court.preempt(f"victim-{number}", "preemptor", uid)
+    assert court.broken == ["too many sets of victims"]
+
+
+@pytest.mark.parametrize(
+    ("node", "later", "broken"),
+    [
+        pytest.param("two", 1.0, ["held domain taken"], id="in the domain"),
+        pytest.param("two", 100.0, [], id="when the preemptor was not bound for long"),
+        pytest.param("other", 1.0, [], id="elsewhere"),
+    ],
+)
+def test_a_domain_is_held_against_less_important_pods(
+    node: str, later: float, broken: list[str]
+) -> None:
+    court = Court()
+    court.made_of = templates.template("apart by zone", "app", "app")
+    for name, zone in (("one", "z0"), ("two", "z0"), ("other", "z1")):
+        court.store.create("nodes", templates.node(name, zone, 8), "users")
+    court.now = 30.0
+    court.place("victim", "one")
+    court.now = 31.0
+    court.preempt("victim", "preemptor", court.create("preemptor", priority=10))
+    court.now += later
+    court.place("successor", node)
+    assert court.broken == broken
 
 
 def _with_host(node: dict[str, object], host: str) -> dict[str, object]:

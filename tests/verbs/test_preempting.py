@@ -166,6 +166,16 @@ def choose(
         ),
         pytest.param(
             [plain("x"), db("y")],
+            TOGETHER,
+            ["x"],
+            None,
+            id="its only company is less important, and in-tree takes that away first",
+        ),
+        pytest.param(
+            [plain("x"), db("y", priority=HIGH)], TOGETHER, ["x"], ["x"], id="its company may stay"
+        ),
+        pytest.param(
+            [plain("x"), db("y")],
             TOGETHER.anti_affinity(term(HOST, DB)),
             ["x"],
             None,

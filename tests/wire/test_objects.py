@@ -15,6 +15,7 @@ from extender.model.objects import Pod as ModelPod
 from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.objects import NodeReader, PodReader, read_namespace
+from extender.wire.placement import RULES_AT_PLACEMENT
 from tests.builders import ZONE, Pod, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
@@ -69,6 +70,17 @@ def test_who_goes_for_a_more_important_pod(
 ) -> None:
     raw = pod("p").on("b").being_deleted() if deleting else pod("p").on("b")
     assert read({**raw, "status": {"conditions": conditions}}).status.preempted is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "marked"), [("True", True), ("False", False), ("Unknown", False), ("", False)]
+)
+def test_a_condition_counts_that_is_true(status: str, marked: bool) -> None:
+    raw = pod("p").on("b").preempted("uid-1", status).stored_at("1")
+    rules = {"type": RULES_AT_PLACEMENT, "status": status, "message": "digest"}
+    raw["status"]["conditions"].append(rules)
+    found = read(raw).status
+    assert (found.victim_of, found.record) == (("uid-1", "digest") if marked else (None, ""))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ MOST_EXPECTED = 1024
 It only holds its node for as long as the watch takes."""
 PER_POD: Final = 512
 """Bytes of one, beside the pod's rules and labels."""
+MOST_HELD_SECONDS: Final = 300.0
+"""How long an extender's preemption may hold the topology domains of its node. Most victims end
+within a few minutes; longer, a pod that can never be bound would keep a zone from others."""
 
 K = TypeVar("K")
 
@@ -33,6 +36,18 @@ class Expected:
     deadline: float
     held: bool = False
     """Whether it counts on once the watch has shown it, and though the watch shows none again."""
+
+
+@dataclass(slots=True)
+class _Hold:
+    """A node whose topology domains are held for a pod that an extender evicts others for."""
+
+    node: str
+    since: float | None = None
+    """When that was looked at first; None before."""
+    over: bool = False
+    """Whether it holds no more. It is remembered while the pod is nominated: else its time would
+    begin anew with the next event about a victim."""
 
 
 class NominatedPods:
@@ -53,6 +68,11 @@ class NominatedPods:
         self.classes: Final[Collection[PodClass]] = self._of_class.keys()
         self._on: dict[str, dict[str, Pod]] = {}
         self._expensive: set[PodClass] = set()
+        self._preempting: dict[str, Pod] = {}
+        self.preempting: Final[Collection[Pod]] = self._preempting.values()
+        """Those that an extender evicts pods for: each holds every topology domain of its node
+        against less important pods. A victim's successor would else take another node of the
+        domain, and the preemptor, which the scheduler does not try first, would find it taken."""
 
     def __len__(self) -> int:
         return len(self._nominated)
@@ -87,6 +107,13 @@ class NominationLedger(NominatedPods):
         )
         self._dropped: list[str] = []
         """The uids of those that had to make room and have not been settled."""
+        self._holds: dict[str, _Hold] = {}
+        """By uid, until the pod is placed, gone or nominated to another node."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to forget of any pod."""
+        return not (self._nominated or self._holds)
 
     def learn(self, pod: Pod) -> bool:
         """Take over what the watch shows of a waiting pod."""
@@ -105,15 +132,32 @@ class NominationLedger(NominatedPods):
         """Forget a pod that waits no more."""
         self._shown.pop(uid, None)
         self._expected.pop(uid)
+        self._holds.pop(uid, None)
         return self._settle(uid)
+
+    def note_victim(self, preemptor: str, node: str) -> bool:
+        """Note that a pod on a node is marked as an extender's victim for another, by its uid.
+
+        By this all replicas know for whom domains are held, and one that has just started. It is
+        nothing about a pod that is not nominated to this node.
+        """
+        nominated = self._nominated.get(preemptor)
+        if nominated is None or nominated.status.nominated != node or preemptor in self._holds:
+            return False
+        self._holds[preemptor] = _Hold(node)
+        return self._settle_hold(preemptor)
 
     def expect(self, pod: Pod, node: str, deadline: float, *, held: bool = False) -> bool:
         """Count a nomination before the watch shows it; one that is `held`, until it is given up.
 
-        Another node that the watch shows ends both.
+        So long, the domains of its node are held as well. Another node that the watch shows ends
+        all of that.
         """
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.status.nominated
+        hold = self._holds.get(pod.uid)
+        if held and (hold is None or hold.over or hold.node != node):
+            self._holds[pod.uid] = _Hold(node)
         self._remember(Expected(pod.with_status(nominated=node), before, deadline, held))
         touched, self._dropped = [pod.uid, *self._dropped], []
         return sum(map(self._settle, touched)) > 0
@@ -121,12 +165,22 @@ class NominationLedger(NominatedPods):
     def give_up(self, uid: str) -> bool:
         """Count a nomination no more that the watch does not show."""
         self._expected.pop(uid)
+        if uid in self._holds:
+            self._holds[uid].over = True
         return self._settle(uid)
 
     def expire(self, now: float) -> bool:
-        """Give up what no watch has shown in time."""
+        """Give up what no watch has shown in time, and what holds domains for too long."""
         over = [each.pod.uid for each in self._expected.values() if each.deadline <= now]
-        return sum(map(self.give_up, over)) > 0
+        changed = sum(map(self.give_up, over))
+        for uid, hold in [*self._holds.items()]:
+            if hold.since is None:
+                hold.since = now
+            hold.over |= now - hold.since >= MOST_HELD_SECONDS
+            if hold.over and uid not in self._nominated:
+                del self._holds[uid]
+            changed += self._settle_hold(uid)
+        return changed > 0
 
     def _remember(self, expected: Expected) -> None:
         self._expected.put(expected.pod.uid, expected, PER_POD + expected.pod.size)
@@ -139,7 +193,7 @@ class NominationLedger(NominatedPods):
         old, expected = self._nominated.get(uid), self._expected.get(uid)
         new = self._shown.get(uid) if expected is None else expected.pod
         if old is new:
-            return False
+            return self._settle_hold(uid)
         if old is not None:
             del self._nominated[uid]
             _remove(self._of_class, old.pod_class, uid)
@@ -152,7 +206,22 @@ class NominationLedger(NominatedPods):
             if new.pod_class.affinity.is_expensive:
                 self._expensive.add(new.pod_class)
             self._on.setdefault(str(new.status.nominated), {})[uid] = new
-        return old is None or new is None or _matters(old) != _matters(new)
+        held = self._settle_hold(uid)
+        return held or old is None or new is None or _matters(old) != _matters(new)
+
+    def _settle_hold(self, uid: str) -> bool:
+        """Bring in line whether a pod holds the domains of its node; tell whether that changed."""
+        if not (self._holds or self._preempting):
+            return False
+        hold, nominated = self._holds.get(uid), self._nominated.get(uid)
+        if hold is not None and nominated is not None and nominated.status.nominated != hold.node:
+            del self._holds[uid]
+            hold = None
+        was_held = self._preempting.pop(uid, None) is not None
+        holds = hold is not None and not hold.over and nominated is not None
+        if nominated is not None and holds:
+            self._preempting[uid] = nominated
+        return holds is not was_held
 
 
 def _matters(pod: Pod) -> tuple[object, ...]:

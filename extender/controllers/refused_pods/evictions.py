@@ -17,7 +17,7 @@ from extender.metrics.table import EVICTIONS
 from extender.model.disruption import mark_message
 from extender.model.keys import name_of
 from extender.model.objects import Pod
-from extender.ports import Evictor
+from extender.ports import Evictor, Occurrence
 from extender.timing import LogThrottle
 from extender.verbs.plugins import leading
 from extender.verbs.victims import cause_of
@@ -148,6 +148,16 @@ class Evictions:
                 what = "no Event about the eviction of %s: %s"
                 kind = str(error).replace(name_of(victim.key), "")
                 self._log.log(logging.WARNING, kind, what, victim.key, error)
+
+    async def report(self, preemptor: Pod, occurrence: Occurrence) -> None:
+        """Write an Event about the preemptor itself."""
+        async with self._turns:
+            try:
+                await self._evictor.report(preemptor, occurrence)
+            except ExtenderError as error:
+                what = "no Event about %s: %s"
+                kind = str(error).replace(name_of(preemptor.key), "")
+                self._log.log(logging.WARNING, kind, what, preemptor.key, error)
 
     def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
         """Stop trying for a while if it was for want of the right to; warn of anything else."""

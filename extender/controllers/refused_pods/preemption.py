@@ -22,7 +22,7 @@ from extender.controllers.refused_pods.record import LAG_SECONDS, Preemption, Re
 from extender.controllers.refused_pods.records import Bounds
 from extender.controllers.refused_pods.refusals import Refusal
 from extender.controllers.refused_pods.search import Search, earlier_nodes
-from extender.controllers.refused_pods.victim_sets import VictimSets
+from extender.controllers.refused_pods.victim_sets import EXHAUSTED, VictimSets
 from extender.model import memory
 from extender.model.objects import Pod
 from extender.ports import Evictor, Nominator, ReleaseNomination
@@ -122,6 +122,8 @@ class PreemptionController(RefusedPodController[Preemption]):
         grouped = pod.spec.group is not None
         if refusal is None or grouped or self._evictions.denied_until > self._clock():
             return False
+        if self._victim_sets.is_exhausted(pod.uid):
+            return False
         return await self._search.beats(refusal, pod, rank)
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
@@ -206,6 +208,8 @@ class PreemptionController(RefusedPodController[Preemption]):
             return None
         pod = structs.replace(refusal.pod, node=None).with_status(nominated=seen.nominated)
         why = ineligible(self._state, pod, self._plugins)
+        if self._victim_sets.is_exhausted(pod.uid):
+            why = EXHAUSTED
         if why is None:
             return pod
         _log.debug("nobody is evicted for %s: %s", pod.key, why)

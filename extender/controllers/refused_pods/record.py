@@ -136,6 +136,10 @@ class Preemption:
         default_factory=lambda: Pause(FIRST_RENEWAL_SECONDS, LONGEST_RENEWAL_SECONDS)
     )
     """Until the node is nominated again, should that have been wiped out."""
+    renewed: bool = False
+    """Whether that was done while the victims were on their way out. The scheduler then waits for
+    them as well, and wipes out nothing. More often, it would only wake the pod, which is tried in
+    vain and backs off ever longer."""
     shown: bool = False
     """Whether the watch has shown the nomination, and with it whatever was marked before."""
     cleared: bool = False
@@ -153,6 +157,13 @@ class Preemption:
             lagging = now - self.nominated_at < LAG_SECONDS
             return None if lagging and not self.shown else "overtaken"
         return None
+
+    def is_ours(self, seen: Observed) -> bool:
+        """Return whether nobody has nominated another node since the watch showed ours.
+
+        The scheduler may have wiped it out, as it does at the end of an attempt that began before.
+        """
+        return seen.nominated == self.node or (seen.nominated is None and self.shown)
 
     def take_over(self, candidate: Candidate) -> list[Pod]:
         """Add the victims of a new look at the node; return those that are still to be deleted."""

@@ -14,14 +14,17 @@ import logging
 from collections.abc import Sequence
 from math import inf
 
+from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
 from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.evictions import Evictions
 from extender.controllers.refused_pods.patches import Patches
 from extender.controllers.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
 from extender.controllers.refused_pods.records import Records
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
-from extender.ports import ReleaseNomination
+from extender.ports import Occurrence, ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, on_node
@@ -30,10 +33,22 @@ HELD_SECONDS = 5.0
 """How long a nomination counts that the watch does not show, if nobody looks after it."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
-BINDING_SECONDS = 10.0
-"""How long the preemptor may take to be bound once its victims are gone."""
+BINDING_SECONDS = 30.0
+"""How long the preemptor may take to be bound once its victims are gone. Events wake it while they
+go, and each time it is refused: the scheduler may let it back off for 10 s, its longest."""
+MOST_SETS = 3
+"""Sets of victims that go for one preemptor for nothing; no more pods are evicted for it then."""
+PER_COUNT = 200
+"""Bytes of the count of such sets."""
 TRYING_SECONDS = 0.1
 """How long the scheduler has to try it of its own accord, once they are gone."""
+
+EXHAUSTED = (
+    f"The extender evicts no more pods for this one: {MOST_SETS} times victims have gone, and it "
+    "could not be bound where they had been. `affinity-extender explain` says what is in its way."
+)
+_LAST = frozenset(("bound", "elsewhere", "gone"))
+"""Results after which a pod waits no more."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +71,12 @@ class VictimSets:
         self._evictions = evictions
         self._patches = patches
         self._release_nomination = release_nomination
+        self._spent: LruCache[str, int] = LruCache(memory.SPENT_SETS)
+        """How many sets have gone for nothing, by the uid of their preemptor."""
+
+    def is_exhausted(self, uid: str) -> bool:
+        """Return whether so many victims have gone for a pod for nothing that no more may."""
+        return (self._spent.get(uid) or 0) >= MOST_SETS
 
     async def begin(
         self, record: Record[Preemption], preemptor: Pod, candidate: Candidate
@@ -95,7 +116,7 @@ class VictimSets:
         seen = observe(self._state, preemption.pod)
         ending = preemption.over_as(seen, self._clock())
         if ending is not None:
-            self._end(record, preemption, ending)
+            await self._end(record, preemption, ending)
             return None
         if seen.node is not None or preemption.unwanted:
             # It is being bound. Should that come to nothing, it is refused again.
@@ -114,7 +135,8 @@ class VictimSets:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
-        await self._renew(preemption, seen)
+        if not preemption.renewed:
+            preemption.renewed = await self._renew(preemption, seen)
         return LOOK_SECONDS
 
     def _left(self, preemption: Preemption) -> list[Pod]:
@@ -127,10 +149,13 @@ class VictimSets:
     def _hold(self, preemption: Preemption) -> None:
         """Let the nomination count before the API server has it, and when it was wiped out.
 
-        Else another preemptor could take the place, and the victims would be gone for nothing.
+        Else another preemptor could take the place, or a victim's successor another one of the
+        topology domain, and the victims would be gone for nothing.
         """
-        until = self._clock() + HELD_SECONDS
-        self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
+        now = self._clock()
+        if now - preemption.began < MOST_HELD_SECONDS:
+            until = now + HELD_SECONDS
+            self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
 
     async def _nominate(self, record: Record[Preemption], preemption: Preemption) -> bool:
         """Have the API server nominate the node; False unless it certainly has."""
@@ -190,7 +215,7 @@ class VictimSets:
         if candidate is None and not fits:
             await self._give_up(record, preemption, "useless")
             return None
-        if now >= preemption.deadline and not (fits and seen.nominated == node):
+        if now >= preemption.deadline and not (fits and preemption.is_ours(seen)):
             await self._give_up(record, preemption, "failed")
             return None
         rest = preemption.pause.rest(now)
@@ -210,11 +235,10 @@ class VictimSets:
         self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
         """Return when to look again; None when the watch shows that nobody else has begun."""
-        if seen.nominated != preemption.node:
+        if not preemption.is_ours(seen):
+            # The event that shows it has us look again.
             await self._renew(preemption, seen)
-            rest = preemption.renewal.rest(self._clock())
-            # The event that shows it wakes us, so nobody looks for the first one sooner.
-            return min(rest or 0.0, LOOK_SECONDS) if preemption.shown else LOOK_SECONDS
+            return LOOK_SECONDS
         preemption.shown = True
         # With the nomination, the watch has shown whatever was marked before.
         if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):
@@ -228,7 +252,7 @@ class VictimSets:
         preemption.tried_at = self._clock()
         if await self._evictions.evict(victims, pod, node, lambda: self._is_wanted(preemption)):
             self._wait(preemption)
-        elif observe(self._state, pod).nominated == node and self._helps(preemption):
+        elif preemption.is_ours(observe(self._state, pod)) and self._helps(preemption):
             preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
@@ -238,7 +262,7 @@ class VictimSets:
             not preemption.unwanted
             and seen.node is None
             and seen.known
-            and seen.nominated == preemption.node
+            and preemption.is_ours(seen)
             and self._state.stale is None
             and self._helps(preemption)
         )
@@ -266,6 +290,8 @@ class VictimSets:
             await self._give_up(record, preemption, "useless")
             return None
         if first:
+            if await self._renew(preemption, seen):
+                preemption.tried_at = now
             return TRYING_SECONDS
         refused = record.refusal is not None and record.refusal.heard >= preemption.tried_at
         # If so, the scheduler had seen the victims gone before our watch showed it.
@@ -277,18 +303,38 @@ class VictimSets:
         self, record: Record[Preemption], preemption: Preemption, result: str
     ) -> None:
         """End a set of victims that comes to nothing; its nomination would hold a place in vain."""
-        self._end(record, preemption, result)
+        await self._end(record, preemption, result)
         await self._patches.change(preemption.pod, preemption.node, None)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
         self._patches.count(result, preemption.pod, preemption.node, note)
 
-    def _end(self, record: Record[Preemption], preemption: Preemption, result: str) -> None:
+    async def _end(self, record: Record[Preemption], preemption: Preemption, result: str) -> None:
         self._count(result, preemption)
-        if result in {"bound", "elsewhere", "gone"}:
+        if result in _LAST:
+            self._spent.pop(record.uid)
             self._records.admit(record)
         record.last_node = None
         self._put_off(record)
+        if result not in _LAST and self._cost_pods(preemption):
+            await self._count_spent(preemption)
+
+    def _cost_pods(self, preemption: Preemption) -> bool:
+        """Return whether any of the victims is gone, or about to be."""
+        left = self._left(preemption)
+        return len(left) < len(preemption.victims) or any(each.status.deleting for each in left)
+
+    async def _count_spent(self, preemption: Preemption) -> None:
+        """Count a set of victims that has gone for nothing, and say so when it is the last."""
+        pod = preemption.pod
+        spent = (self._spent.get(pod.uid) or 0) + 1
+        self._spent.put(pod.uid, spent, PER_COUNT)
+        if spent == MOST_SETS:
+            self._count("exhausted", preemption)
+            _log.warning("%s: %s", pod.key, EXHAUSTED)
+            await self._evictions.report(
+                pod, Occurrence("PreemptionStopped", "Preempting", EXHAUSTED, warns=True)
+            )
 
     def _put_off(self, record: Record[Preemption]) -> None:
         """Leave a pod alone for a while, if it still waits."""

@@ -19,7 +19,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.stepping import A_LOOK
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS
-from extender.verbs.filtering import holding
+from extender.verbs.filtering import holding, preempting_beside
 from extender.verbs.interaction import interaction
 from extender.verbs.node_room import holders
 from extender.verbs.rules import Refusal, Rule
@@ -276,16 +276,24 @@ def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[
 
 
 def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
-    """Name the pods nominated to a node that keep the pod from it."""
-    own = state.class_of(pod)
+    """Name the pods nominated to a node, or holding a domain of it, that keep the pod from it."""
+    own, node = state.class_of(pod), refusal.nodes[0]
+    there = {each.uid: each for each in holding(state, pod, node)}
+    others = {each.uid: each for each in preempting_beside(state, pod)} | there
     found = []
-    for other in holding(state, pod, refusal.nodes[0]):
+    for uid, other in others.items():
         between = interaction(state, own, state.class_for_others(other.pod_class, own.namespace))
-        if between is not None:
-            own_rule = refusal.reason is Reason.ANTI_AFFINITY
-            if between.repelled if own_rule else between.repels:
-                found.append(other)
+        if between is None:
+            continue
+        keys = between.repelled if refusal.reason is Reason.ANTI_AFFINITY else between.repels
+        if keys and (uid in there or _share_domain(state, keys, node, str(other.node))):
+            found.append(other)
     refusal.count, refusal.pods = len(found), _first(pod, found)
+
+
+def _share_domain(state: ClusterState, keys: Iterable[str], node: str, other: str) -> bool:
+    one, two = state.nodes.labels(node), state.nodes.labels(other)
+    return any(key in one and one[key] == two.get(key) for key in keys)
 
 
 def _first(pod: Pod, pods: Iterable[Pod]) -> Sequence[Pod]:

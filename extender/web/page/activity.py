@@ -34,6 +34,7 @@ RESULTS: Final = {
     (Kind.PREEMPTION, "overtaken"): "preemption overtaken",
     (Kind.PREEMPTION, "useless"): "preemption of no use any more",
     (Kind.PREEMPTION, "failed"): "preemption failed",
+    (Kind.PREEMPTION, "exhausted"): "no more pods are evicted for it",
     (Kind.EVICTION, "evicted"): "evicted",
     (Kind.EVICTION, "gone"): "gone before its eviction",
     (Kind.EVICTION, "refused"): "eviction refused by a budget",

@@ -260,6 +260,15 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="a pod that is nominated there",
         ),
         pytest.param(
+            pod("new").anti_affinity(term(ZONE, WEB)).selects(**{HOST: "a2"}),
+            [
+                pod("w").labels(app="web").priority(1).nominated("a1"),
+                pod("victim").on("a1").preempted("default-w"),
+            ],
+            "a2 is held for default/w: pods are preempted on a1, in the same domain",
+            id="a pod for which others are preempted in the zone",
+        ),
+        pytest.param(
             annotated(pod("new"), {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}),
             [pod("w").labels(app="web").on("a1")],
             "2 of 3 nodes: your annotation's anti-affinity on zone, blocked by default/w in zone a",

@@ -1,0 +1,242 @@
+"""Domains that are held for a pod that an extender evicts less important ones for."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
+from extender.cluster.state import ClusterState
+from extender.model.verdict import Reason
+from extender.verbs.binding import Decision, may_bind
+from extender.verbs.filtering import judge
+from extender.verbs.max_matching_pods import MaxMatchingPods
+from extender.verbs.nominating import Chooser
+from extender.verbs.preempting import Victims
+from extender.verbs.victims import on_node
+from simulation.invariants.recount import mismatches
+from tests.annotating import REQUIRED, annotated
+from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY, chosen_of
+
+ROOM = {"pods": "10"}
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a"}, ROOM),
+    node("a2", {HOST: "a2", ZONE: "a"}, ROOM),
+    node("b1", {HOST: "b1", ZONE: "b"}, ROOM),
+    node("bare", {}, ROOM),
+]
+NAMES = ["a1", "a2", "b1", "bare"]
+LOW, MIDDLE, HIGH = 10, 20, 30
+WEB = selector(app="web")
+APART = term(ZONE, WEB)
+PREEMPTOR = pod("preemptor").labels(app="web").priority(HIGH).anti_affinity(APART)
+UID = "default-preemptor"
+OWN, THEIRS = Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY
+
+
+def web(name: str = "web", priority: int = LOW) -> Pod:
+    """Build a replica of the victim's workload."""
+    return pod(name).labels(app="web").priority(priority).anti_affinity(APART)
+
+
+def victim(name: str = "victim", on: str = "a1", of: str = UID) -> Pod:
+    """Build a pod that is marked to go for the preemptor, as this program marks pods."""
+    return web(name).on(on).preempted(of)
+
+
+def held(*others: Pod) -> ClusterState:
+    """Return a cluster in which the only victim has just gone."""
+    state = state_of(NODES, [], [PREEMPTOR.nominated("a1"), victim(), *others])
+    state.remove_pod("default/victim", "default-victim")
+    return state
+
+
+def refusals(state: ClusterState, asks: Pod) -> dict[str, Reason]:
+    """Return the reason of each node that is refused."""
+    found = judge(state, model_pod(asks), state.nodes.asked(NAMES), AFFINITY).refused
+    assert mismatches(state) == []
+    return {name: reason for reason, names in found for name in names}
+
+
+IN_ZONE_A = {"a1": OWN, "a2": OWN}
+
+
+@pytest.mark.parametrize(
+    ("asks", "expected"),
+    [
+        pytest.param(web(), IN_ZONE_A, id="the victim's successor goes to no other node there"),
+        pytest.param(
+            pod("plain").labels(app="web").priority(LOW),
+            {"a1": THEIRS, "a2": THEIRS},
+            id="so it is where only the preemptor has a rule",
+        ),
+        pytest.param(
+            pod("shy").priority(LOW).anti_affinity(APART),
+            IN_ZONE_A,
+            id="and where only the other has",
+        ),
+        pytest.param(web(priority=HIGH), {"a1": OWN}, id="an equal yields on the node alone"),
+        pytest.param(web(priority=HIGH + 1), {}, id="a more important one yields nowhere"),
+        pytest.param(pod("other").labels(app="db"), {}, id="no rule is about it"),
+        pytest.param(
+            pod("near").labels(app="db").affinity(APART),
+            dict.fromkeys(NAMES, Reason.AFFINITY),
+            id="nobody is near a pod that is not there yet",
+        ),
+    ],
+)
+def test_the_domain_is_held_against_less_important_pods(
+    asks: Pod, expected: dict[str, Reason]
+) -> None:
+    assert refusals(held(), asks) == expected
+
+
+def test_what_holds_a_domain_is_looked_at_by_bind_hints_and_preemption() -> None:
+    state, asks = held(web("rival").priority(0).on("a2")), model_pod(web())
+    state.remove_pod("default/rival", "default-rival")
+    verdict = may_bind(state, asks, "a2", AFFINITY)
+    assert (verdict.decision, verdict.reason) == (Decision.REFUSE, OWN)
+    assert may_bind(state, asks, "b1", AFFINITY).decision is Decision.BIND
+    chosen = {
+        Chooser(state, AFFINITY).choose(asks, avoid=(), placements=(), chance=chance / 8)
+        for chance in range(8)
+    }
+    assert chosen == {"b1", "bare"}
+
+
+def test_nobody_is_evicted_in_a_domain_that_is_held() -> None:
+    lesser = pod("lesser").labels(app="web").priority(0).on("a2")
+    state, asks = held(lesser), model_pod(web())
+    assert on_node(state, asks, AFFINITY, "a2") is None
+    proposed = {"a2": Victims(["default-lesser"], 0)}
+    assert chosen_of(state, asks, proposed, AFFINITY, may_be_empty=False) == {}
+
+
+def test_a_limit_counts_who_holds_a_domain() -> None:
+    rule = {"podAntiAffinity": {REQUIRED: [{**APART, "maxMatchingPods": 2}]}}
+    both = (*AFFINITY, MaxMatchingPods())
+
+    def limited(each: Pod) -> Pod:
+        return Pod(annotated(each.labels(app="web"), rule))
+
+    there = [limited(pod("there").priority(LOW).on("a2")), limited(victim())]
+    preemptor = limited(pod("preemptor").priority(HIGH).nominated("a1"))
+    state = state_of(NODES, [], [preemptor, *there])
+    state.remove_pod("default/victim", "default-victim")
+    asks = limited(pod("successor").priority(LOW))
+    found = judge(state, model_pod(asks), state.nodes.asked(NAMES), both).refused
+    assert {name for _, names in found for name in names} == {"a1", "a2"}
+    equal = limited(pod("equal").priority(HIGH))
+    found = judge(state, model_pod(equal), state.nodes.asked(NAMES), both).refused
+    assert {name for _, names in found for name in names} == {"a1"}
+
+
+# What begins it
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([PREEMPTOR.nominated("a1"), victim()], id="the nomination comes first"),
+        pytest.param(
+            [victim(), PREEMPTOR.nominated("a1")], id="the mark comes first, as in a list"
+        ),
+    ],
+)
+def test_marks_begin_it_in_every_replica_and_after_a_restart(pods: list[Pod]) -> None:
+    state = state_of(NODES, [], [])
+    before = state.version
+    for each in pods:
+        state.upsert_pod(model_pod(each))
+    assert state.version > before
+    assert [each.uid for each in state.nominated.preempting] == [UID]
+    state.remove_pod("default/victim", "default-victim")
+    assert refusals(state, web()) == IN_ZONE_A
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param(victim(of="other"), id="a victim of another"),
+        pytest.param(victim(on="b1"), id="one on another node"),
+        pytest.param(
+            web("victim").on("a1").preempted(),
+            id="one of the scheduler's",
+        ),
+        pytest.param(victim().phase("Failed"), id="one that has ended"),
+    ],
+)
+def test_nothing_else_begins_it(there: Pod) -> None:
+    state = state_of(NODES, [], [PREEMPTOR.nominated("a1"), there])
+    assert not state.nominated.preempting
+
+
+def test_it_is_held_by_whom_we_nominate_before_anything_is_shown() -> None:
+    state = state_of(NODES, [], [PREEMPTOR])
+    state.expect_nomination(model_pod(PREEMPTOR), "a1", 2.0)
+    assert not state.nominated.preempting, "a hint holds no domain"
+    before = state.version
+    state.expect_nomination(model_pod(PREEMPTOR), "a1", 2.0, held=True)
+    assert state.version > before
+    assert refusals(state, web()) == IN_ZONE_A
+
+
+# What ends it
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda state: state.upsert_pod(model_pod(PREEMPTOR.on("b1"))), id="bound"),
+        pytest.param(lambda state: state.remove_pod("default/preemptor", UID), id="deleted"),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(PREEMPTOR.nominated("b1"))),
+            id="nominated to another node",
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(PREEMPTOR)), id="the nomination is withdrawn"
+        ),
+        pytest.param(lambda state: state.give_up_nomination(UID), id="we give it up"),
+        pytest.param(
+            lambda state: [state.expire(now) for now in (1.0, 1.0 + MOST_HELD_SECONDS)],
+            id="its time is over",
+        ),
+    ],
+)
+def test_it_ends(end: object) -> None:
+    assert callable(end)
+    state = held()
+    assert state.nominated.preempting
+    before = state.version
+    end(state)
+    assert not state.nominated.preempting
+    assert state.version > before
+
+
+def test_its_time_does_not_begin_anew_with_the_next_event() -> None:
+    state = state_of(NODES, [], [PREEMPTOR.nominated("a1"), victim()])
+    state.expire(1.0)
+    state.expire(1.0 + MOST_HELD_SECONDS)
+    state.upsert_pod(model_pod(victim().labels(edited="yes")))
+    state.upsert_pod(model_pod(PREEMPTOR.nominated("a1").labels(edited="yes")))
+    assert not state.nominated.preempting
+
+
+def test_a_place_that_is_taken_is_held_no_more() -> None:
+    state = held()
+    state.reserve(model_pod(PREEMPTOR), "b1", 1.0)
+    assert set(refusals(state, web())) == {"b1"}
+
+
+def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
+    state = state_of(NODES, [], [])
+    for number in range(50):
+        name = f"p{number}"
+        waits = model_pod(pod(name))
+        state.expect_nomination(waits, "a1", 2.0, held=True)
+        if number % 2:
+            state.upsert_pod(waits)
+            state.remove_pod(f"default/{name}", f"default-{name}")
+    state.expire(3.0)
+    assert isinstance(state.nominated, NominationLedger)
+    assert state.nominated.is_empty
