@@ -1,4 +1,6 @@
-"""How long one pod that contains very much can hold up others: `python -m bench.hostile`.
+"""How long a pod that contains very much, or many of few terms each, can hold up others.
+
+    python -m bench.hostile
 
 Measured in processor time of the loop's thread between two of its turns, so that whoever shares the
 machine does not count. What is compared with the target is the longest such stretch.
@@ -21,6 +23,7 @@ from time import perf_counter, time
 import msgspec
 
 from bench.agreeing import Agreeing
+from bench.hostile_crowds import NAMESPACE, Case, crowds
 from bench.hostile_eviction import Evicting
 from bench.hostile_pods import (
     NODES,
@@ -86,10 +89,11 @@ def main() -> None:
     before = joined.get("milliseconds", {})
     found: dict[str, dict[str, float]] = {}
     measured = []
-    for name, pod in hostile_pods().items():
+    cases = {**{name: Case(pod) for name, pod in hostile_pods().items()}, **crowds()}
+    for name, case in cases.items():
         if args.only is None or any(each in name for each in args.only):
             print(name, file=sys.stderr)
-            found[name] = asyncio.run(_measured(pod, args.pods))
+            found[name] = asyncio.run(_measured(case, args.pods))
             measured.append(name)
         elif name in before:
             found[name] = before[name]
@@ -101,7 +105,8 @@ def main() -> None:
 class _Bench:
     """The parts of a program in mode replace, over one cluster."""
 
-    def __init__(self, hostile: Json, pods: int) -> None:
+    def __init__(self, case: Case, pods: int) -> None:
+        hostile = case.pod
         self.state = cluster(pods)
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
@@ -109,6 +114,8 @@ class _Bench:
         self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
         apart = ApartReader(self.feed.read, self.feed.another().read)
         self.mirrored = Resource("pods", "", apart.here, {}, apart)
+        for pod in case.placed():
+            self.state.upsert_pod(self.feed.read(json.dumps(pod).encode()))
         self.warm_up = WarmUp(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(
@@ -137,7 +144,8 @@ class _Bench:
         self.evicting = Evicting(self.state, metrics, self.plugins, self.warm_up)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.
-        self.call, self.plain = self._body(hostile), self._body(PLAIN)
+        self.call, self.plain = self._body(hostile), self._body(case.beside(0))
+        self.new = [self._body(case.beside(1 + number)) for number in range(2)]
         self.many = [self._body(alike(hostile, number)) for number in range(CALLERS)]
         self.hostile_pod = self.feed.read(json.dumps(hostile).encode())
         self.waiting, self.running = shown(hostile), shown(hostile, node="n1")
@@ -208,12 +216,12 @@ class _Bench:
             await self.watch(self.running)
 
 
-async def _measured(hostile: Json, pods: int) -> dict[str, float]:
+async def _measured(case: Case, pods: int) -> dict[str, float]:
     """Return the longest turn of each activity."""
     # The cluster of the pod before.
     gc.unfreeze()
     gc.collect()
-    bench, turns = _Bench(hostile, pods), Turns()
+    bench, turns = _Bench(case, pods), Turns()
     # Who breaks a rule from the start is known when the hostile pod comes.
     await bench.evicting.look()
     state, spent = bench.state, {}
@@ -232,6 +240,10 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     async def arrive() -> None:
         await bench.watch(newcomer)
         state.remove_pod("ns2/new", "new")
+
+    async def end(number: int) -> None:
+        state.remove_pod(f"{NAMESPACE}/c{number}", f"c{number}")
+        await bench.answers.filter(bench.plain)
 
     activities: dict[str, Callable[[], Awaitable[object]]] = {
         "the watch shows it": lambda: bench.watch(bench.waiting),
@@ -254,6 +266,10 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "what it breaks is noticed": bench.evicting.look,
         "a plain pod's filter beside it": lambda: bench.answers.filter(bench.plain),
         "a plain pod's prioritize beside it": lambda: bench.answers.prioritize(bench.plain),
+        "a new workload's filter beside it": lambda: bench.answers.filter(bench.new[0]),
+        "another one's": lambda: bench.answers.filter(bench.new[1]),
+        "one of them ends, and a plain pod's filter": lambda: end(0),
+        "another one": lambda: end(1),
         "a plain pod's search for victims beside it": lambda: bench.search(shown(alike(PLAIN, 1))),
         "the node that it is on is relabelled": move,
         "that is noticed": bench.evicting.look,

@@ -34,6 +34,7 @@ class Operator(Enum):
 
 # One answer may ask thousands of requirements; looking a member up takes as long as asking one.
 _IN, _NOT_IN, _DOES_NOT_EXIST = Operator.IN, Operator.NOT_IN, Operator.DOES_NOT_EXIST
+_EXISTS = Operator.EXISTS
 
 
 def compact(values: Collection[str]) -> Collection[str]:
@@ -55,6 +56,17 @@ class Requirement(Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         force_setattr(self, "values", compact(self.values))
+
+    @property
+    def is_negative(self) -> bool:
+        """Return whether labels without the key meet the condition."""
+        operator = self.operator
+        return operator is _NOT_IN or operator is _DOES_NOT_EXIST
+
+    @property
+    def opposite(self) -> Requirement:
+        """Return the condition that is met where this negative one is not."""
+        return Requirement(self.key, _IN if self.operator is _NOT_IN else _EXISTS, self.values)
 
     def matches(self, labels: Labels) -> bool:
         """Return whether labels meet the condition; a missing key meets the negative ones."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Generic, TypeAlias, TypeVar
 
-from extender.model.labels import Labels, Operator
+from extender.model.labels import NO_LABELS, Labels, Operator, Selector
 from extender.model.pod_affinity import PodSelector
+
+_IN, _EXISTS = Operator.IN, Operator.EXISTS
 
 T = TypeVar("T")
 
-Bucket: TypeAlias = tuple[str | None, str | None, str | None]
-"""Namespace, label key, label value; None where the selector does not pin it down."""
+_Label: TypeAlias = tuple[str | None, str | None]
+"""Key and value, None where the selector does not pin it down: a key without a value is one that
+has to be there."""
+_Where: TypeAlias = str | _Label | None
+"""A namespace, or a label of namespaces."""
+Bucket: TypeAlias = tuple[_Where, str | None, str | None]
+"""Where, label key and value."""
 
 _Filed: TypeAlias = dict[int, tuple[PodSelector, T]]
 
@@ -24,27 +31,43 @@ those are too many too, where every look-up passes."""
 class SelectorIndex(Generic[T]):
     """Items under their pod selectors, found by namespace and labels.
 
-    A selector is filed under one of its `In` requirements, so a look-up touches the selectors
-    that name one of the pod's own labels, and those that name none. It looks for the keys that
-    selectors name among the labels, or the other way round where a pod has fewer labels: a pod may
-    have 20,000 of which nobody speaks. Items need identity only.
+    A selector is filed under one of its `In` or `Exists` requirements on pods, and one on
+    namespaces, those under which there is least by then: who files very many cannot choose what
+    others have to look through. A look-up touches the selectors that are under labels of the pod
+    and of its namespace, and those that ask for none. It looks for the keys that selectors name
+    among the pod's labels, or the other way round where a pod has fewer labels: a pod may have
+    20,000 of which nobody speaks. Items need identity only.
     """
 
     def __init__(self) -> None:
         self.compared = 0
         """Selectors that look-ups had to try so far."""
-        self._filed: dict[str | None, dict[str | None, dict[str | None, _Filed[T]]]] = {}
+        self._filed: dict[_Where, dict[str | None, dict[str | None, _Filed[T]]]] = {}
         """By the parts of a bucket one after the other, so that keys can be gone through."""
+        self._by_space = 0
+        """How many places are labels of namespaces."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing is filed that any pod could match."""
+        return not self._filed
 
     def add(self, pods: PodSelector, item: T) -> None:
         """File an item."""
-        for where, key, value in _buckets(pods):
-            values = self._filed.setdefault(where, {}).setdefault(key, {})
-            values.setdefault(value, {})[id(item)] = (pods, item)
+        choices = _choices(pods)
+        if not choices:
+            return
+        buckets = choices[0] if len(choices) == 1 else min(choices, key=self._held)
+        for where, key, value in buckets:
+            keys = self._filed.get(where)
+            if keys is None:
+                keys = self._filed[where] = {}
+                self._by_space += isinstance(where, tuple)
+            keys.setdefault(key, {}).setdefault(value, {})[id(item)] = (pods, item)
 
     def remove(self, pods: PodSelector, item: T) -> None:
         """Take an item out again."""
-        for where, key, value in _buckets(pods):
+        for where, key, value in self._buckets(pods, item):
             keys = self._filed[where]
             values = keys[key]
             del values[value][id(item)]
@@ -55,19 +78,37 @@ class SelectorIndex(Generic[T]):
                 del keys[key]
             if not keys:
                 del self._filed[where]
+                self._by_space -= isinstance(where, tuple)
+
+    def _held(self, buckets: Sequence[Bucket]) -> int:
+        """Return how much there is in some buckets."""
+        return sum(len(self._bucket(each)) for each in buckets)
+
+    def _bucket(self, bucket: Bucket) -> _Filed[T]:
+        where, key, value = bucket
+        return self._filed.get(where, {}).get(key, {}).get(value, {})
+
+    def _buckets(self, pods: PodSelector, item: T) -> Sequence[Bucket]:
+        """Return where an item is filed."""
+        number = id(item)
+        filed = (e for e in _choices(pods) if any(number in self._bucket(one) for one in e[:1]))
+        return next(filed, ())
 
     def matching(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
         """Yield the items whose selector matches a pod; O(those tried + keys or labels)."""
-        for filed in self._near(namespace, labels):
+        for filed in self._near(namespace, namespace_labels, labels):
             self.compared += len(filed)
             for pods, item in filed.values():
                 if pods.matches(namespace, namespace_labels, labels):
                     yield item
 
     def conditions(self, namespace: str, labels: Labels, most: int) -> int:
-        """Return how many conditions a look-up has to compare; beyond `most` it is not said."""
+        """Return how many conditions a look-up has to compare; beyond `most` it is not said.
+
+        Of selectors that name their namespaces.
+        """
         found = 0
-        for filed in self._near(namespace, labels):
+        for filed in self._near(namespace, NO_LABELS, labels):
             for pods, _ in filed.values():
                 found += pods.conditions
                 if found > most:
@@ -82,32 +123,65 @@ class SelectorIndex(Generic[T]):
         Each with its conditions. An item that comes meanwhile may be left out, and one that goes
         may still be yielded.
         """
-        for filed in self._near(namespace, labels):
+        for filed in self._near(namespace, namespace_labels, labels):
             for pods, item in list(filed.values()):
                 met = pods.matches(namespace, namespace_labels, labels)
                 yield (item if met else None), pods.conditions
 
-    def _near(self, namespace: str, labels: Labels) -> Iterator[_Filed[T]]:
+    def _near(
+        self, namespace: str, namespace_labels: Labels, labels: Labels
+    ) -> Iterator[_Filed[T]]:
         """Yield the buckets that a pod looks into; the index may change meanwhile."""
-        for where in (namespace, None):
-            keys = self._filed.get(where, {})
+        places: list[_Where] = [namespace, None]
+        if self._by_space:
+            for each in namespace_labels.items():
+                places += each, (each[0], None)
+        for where in places:
+            keys = self._filed.get(where)
+            if not keys:
+                continue
             for key in list(keys) if len(keys) <= len(labels) else (None, *labels):
-                # Under no key, and so without a value, are those that name no label.
+                # Under no key are those that ask for no label.
                 value = None if key is None else labels.get(key)
-                yield keys.get(key, {}).get(value, {})
+                values = keys.get(key)
+                if values is None or (value is None and key is not None):
+                    continue
+                if value in values:
+                    yield values[value]
+                if value is not None and None in values:
+                    yield values[None]
 
 
-def _buckets(pods: PodSelector) -> list[Bucket]:
-    """Return where a selector is filed; a pod that it matches looks into exactly one of them."""
-    if pods.selector.matches_nothing:
+def _choices(pods: PodSelector) -> list[list[Bucket]]:
+    """Return where a selector may be filed; a pod that it matches looks into one of each choice.
+
+    Those of fewest buckets come first.
+    """
+    selector = pods.selector
+    if selector.matches_nothing:
         return []
-    namespaces: list[str | None] = [None]
+    places: list[list[_Where]] = [[None]]
     if pods.namespace_selector is None and len(pods.namespaces) <= _MOST_BUCKETS:
-        namespaces = [*sorted(pods.namespaces)]
-    labels: list[tuple[str | None, str | None]] = [(None, None)]
-    narrow = [r for r in pods.selector.requirements if r.operator is Operator.IN]
-    if narrow:
-        best = min(narrow, key=lambda requirement: len(requirement.values))
-        if len(best.values) * len(namespaces) <= _MOST_BUCKETS:
-            labels = [(best.key, value) for value in sorted(best.values)]
-    return [(where, key, value) for where, (key, value) in product(namespaces, labels)]
+        places = [[*sorted(pods.namespaces)]]
+    elif pods.namespace_selector is not None and not pods.namespaces:
+        places = [[*each] for each in _pinned(pods.namespace_selector)] or places
+    labels = _pinned(selector) or [[(None, None)]]
+    found = [
+        [(where, key, value) for where, (key, value) in product(some, alternatives)]
+        for some, alternatives in product(places, labels)
+        if len(some) * len(alternatives) <= _MOST_BUCKETS
+    ]
+    if len(found) > 1:
+        found.sort(key=len)
+    return found or [[(where, None, None) for where in places[0]]]
+
+
+def _pinned(selector: Selector) -> list[list[_Label]]:
+    """Return, for each requirement that pins labels down, the few of which one must be there."""
+    found: list[list[_Label]] = []
+    for each in selector.requirements:
+        if each.operator is _IN and len(each.values) <= _MOST_BUCKETS:
+            found.append([(each.key, value) for value in sorted(each.values)])
+        elif each.operator is _EXISTS:
+            found.append([(each.key, None)])
+    return found

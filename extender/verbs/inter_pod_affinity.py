@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.prefilter_state import PreFilterState
-from extender.cluster.counts.topology import DomainTable, Topology, picker
+from extender.cluster.counts.topology import Topology, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
@@ -125,7 +126,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _prefilter(self, state: ClusterState, pod: Pod) -> PreFilterState:
         return state.prefilter_state(self._view(state.class_of(pod)))
 
-    def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
+    def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[CountTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.
         has_preferences = bool(prefilter.pod_class.affinity.preferred)
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
@@ -142,7 +143,7 @@ class Scores:
 
     __slots__ = ("_by_topology",)
 
-    def __init__(self, by_topology: Mapping[Topology, Mapping[DomainTable, int]]) -> None:
+    def __init__(self, by_topology: Mapping[Topology, Mapping[CountTable, int]]) -> None:
         self._by_topology = by_topology
 
     def raw(self, asked: NodeList) -> Sequence[int]:
@@ -160,9 +161,9 @@ class Scores:
         return min_max(raw)
 
 
-def scores(weighted: Iterable[tuple[DomainTable, int]]) -> Scores | None:
+def scores(weighted: Iterable[tuple[CountTable, int]]) -> Scores | None:
     """Return what sums up weighted tables, None when no domain has any entry."""
-    weights: dict[Topology, dict[DomainTable, int]] = {}
+    weights: dict[Topology, dict[CountTable, int]] = {}
     for table, weight in weighted:
         if table.counts:
             tables = weights.setdefault(table.topology, {})
@@ -182,7 +183,7 @@ def min_max(raw: Iterable[int]) -> dict[int, int]:
 
 
 def _parts(
-    topology: Topology, weights: Mapping[DomainTable, int], domains: Sequence[int]
+    topology: Topology, weights: Mapping[CountTable, int], domains: Sequence[int]
 ) -> Iterator[Sequence[int]]:
     """Yield lists to be summed, a number for each node, the cheaper way round.
 

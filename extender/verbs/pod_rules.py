@@ -8,11 +8,12 @@ from itertools import compress, filterfalse
 from operator import not_
 from typing import Final, TypeAlias
 
+from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
-from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
+from extender.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Term
@@ -105,7 +106,7 @@ class PodRule(Rule):
 class TermRule(PodRule):
     """The same of some terms, as far as one table stands for them."""
 
-    table: DomainTable
+    table: CountTable
     terms: Terms
     annotated: bool
     number: int = 0
@@ -202,7 +203,7 @@ def united_rules(
 
 def _affinity(
     prefilter: PreFilterState, *, met: bool = False
-) -> Iterator[tuple[DomainTable, Collection[int]]]:
+) -> Iterator[tuple[CountTable, Collection[int]]]:
     """Yield the domains that required affinity leaves.
 
     A table holds the pods that match all required terms, so each term's domain must hold one of
@@ -266,7 +267,7 @@ def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[Te
 
 
 def _anti_affinity(
-    reason: Reason, terms: Terms, table: DomainTable, *, annotated: bool, number: int = 0
+    reason: Reason, terms: Terms, table: CountTable, *, annotated: bool, number: int = 0
 ) -> TermRule:
     return TermRule(
         reason,
@@ -281,23 +282,19 @@ def _anti_affinity(
 
 def _own_anti_affinity(
     state: ClusterState, prefilter: PreFilterState
-) -> Iterator[tuple[Terms, DomainTable]]:
+) -> Iterator[tuple[Terms, CountTable]]:
     own = prefilter.pod_class.affinity
-    terms_of: dict[DomainTable, Terms] = {}
-    for pod_set, key in rule_sets(own, state.nodes).anti_affinity:
-        counted = state.matching_sets.find(pod_set, key)
-        if counted is not None:
-            selectors = {pods for pods, _ in pod_set.weights}
-            terms_of[counted.table] = tuple(
-                term
-                for term in dict.fromkeys(own.required_anti)
-                if term.topology_key == key and term.pods in selectors
-            )
+    terms_of: dict[tuple[CountTable, ...], Terms] = {}
+    for sought in rule_sets(own, state.nodes).anti_affinity:
+        kept = [each for named in sought.sets if (each := state.matching_sets.find(*named))]
+        if len(kept) == len(sought.sets):
+            tables = tuple(each.table for each in kept)
+            terms_of[tables] = sought.of(dict.fromkeys(own.required_anti))
     for union in prefilter.anti_affinity:
         # Of a table that is not kept up to date any more nobody knows which terms it was for.
         every = tuple(t for t in own.required_anti if t.topology_key == union.topology.key)
         for table in union.tables:
-            yield terms_of.get(table, every), table
+            yield terms_of.get(table.parts, every), table
 
 
 def is_annotated(pod_class: PodClass, term: Term) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Final
 
+from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import DomainTable
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
@@ -47,7 +47,7 @@ class Rule:
     """From an annotation, and not from a spec."""
     terms: tuple[Term, ...] = ()
     """About placed pods, of the pod or of these; several where one table stands for all of them."""
-    table: DomainTable | None = None
+    table: CountTable | None = None
     """Affinity: the pods that match all required terms. Anti-affinity: the pods that match the
     terms, or those that carry them."""
     asks_for: NodeRule | None = None

@@ -70,7 +70,19 @@ def mismatches(state: ClusterState) -> list[TableName]:
     """
     counted, truth = live(state), recount(state)
     names = {**counted, **truth}
-    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
+    wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
+    for total in state.existing_terms.sums:
+        parts = [each.named for each in total.members]
+        if total.table.by_value() != _added(truth.get(each, {}) for each in parts):
+            wrong += parts
+    return wrong
+
+
+def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    added: Counter[str] = Counter()
+    for each in parts:
+        added.update(each)
+    return {value: count for value, count in added.items() if count}
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:

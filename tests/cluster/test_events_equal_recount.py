@@ -355,6 +355,7 @@ class EventStream(RuleBasedStateMachine):
             self.state.remove_pod(key, pod["metadata"]["uid"])
         assert dict(self.state.pods) == {}
         assert len(self.state.existing_terms) == 0
+        assert list(self.state.existing_terms.sums) == []
         assert list(self.state.placed_classes) == []
         assert list(self.state.node_resources.in_use) == []
         assert (self.state.quotas.pods, list(self.state.quotas.namespaces)) == (0, [])

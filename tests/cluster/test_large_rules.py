@@ -10,10 +10,11 @@ import pytest
 
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import patrol
-from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, TRIED, are_large
+from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, are_large
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.model import memory
+from extender.model.conjunctions import MOST_ENTRIES
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once
 from extender.verbs.explaining.explanation import Question
@@ -183,9 +184,12 @@ def test_from_how_many_on_rules_are_large() -> None:
         return are_large(class_of(pod("x").anti_affinity(*terms)).affinity)
 
     assert (rules(narrow(MANY_TERMS)), rules(narrow(MANY_TERMS + 1))) == (False, True)
-    few = MANY_TERMS // TRIED
-    assert (rules(unlike_anything(few)), rules(unlike_anything(few + 1))) == (False, True)
+    assert not rules(unlike_anything(MANY_TERMS))
     assert are_large(class_of(long(0)).affinity)
+    values = [f"v{number}" for number in range(MOST_ENTRIES + 1)]
+    wide = (rules([term(HOST, {"matchExpressions": [requirement("app", "In", *values[:number])]})])
+            for number in (MOST_ENTRIES, MOST_ENTRIES + 1))  # fmt: skip
+    assert (*wide,) == (False, True)
 
 
 def test_an_explanation_tells_pods_with_the_same_terms_apart(state: ClusterState) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from extender.cluster.counts.topology import versions
+from extender.cluster.counts.count_tables import versions
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from simulation.invariants.recount import mismatches
@@ -343,7 +343,8 @@ def test_a_set_that_holds_many_domains_takes_its_share_of_the_bytes(
     pods = [pod(f"p-{number}").labels(app="web").on(f"n-{number}") for number in range(100)]
     state = state_of(hosts, [], pods)
     for number in range(20):
-        wide = selector(requirement("app", "NotIn", f"other-{number}"))
+        other = requirement("app", "NotIn", f"other-{number}")
+        wide = selector(other, requirement("tier", "DoesNotExist"))
         state.prefilter_state(model_pod(pod("x").anti_affinity(term(ZONE, wide))).pod_class)
     assert len(state.matching_sets) == 4, "each has a hundred entries"
 

@@ -309,6 +309,20 @@ BUGS = (
         "verbs/test_prioritizing.py::test_scores",
     ),
     Bug(
+        "what two labels of a pod have refused is taken off twice",
+        "cluster.counts.term_index",
+        "if not any(existing in members for members in seen)",
+        "if existing is not None",
+        "cluster/test_term_index.py::test_what_is_about_a_pod_is_the_sum_less_what_refuses_it",
+    ),
+    Bug(
+        "the first of two terms that are counted together is left out",
+        "cluster.counts.term_index",
+        "            for each in self.members.values():\n                each.join(self._total)",
+        "            owners.join(self._total)",
+        "cluster/test_term_index.py::test_what_is_about_a_pod_is_the_sum_less_what_refuses_it",
+    ),
+    Bug(
         "a list whose pages expire ends with those that came",
         "kube.watching",
         "return await self._whole()",

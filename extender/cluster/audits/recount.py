@@ -22,6 +22,7 @@ from extender.cluster.counts.existing_term import (
 )
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
+from extender.cluster.counts.term_index import TermSum
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import UsedPorts
@@ -33,7 +34,7 @@ AUDITED_NODES = 100
 AUDITED_KEYS = 100
 """Topology keys of large rules, in one step."""
 AUDITED_CLASSES = 2_000
-"""Classes whose rules are gone through in one step: some milliseconds."""
+"""Classes, and rules of theirs, that are gone through in one step: some milliseconds."""
 AUDITED_TERMS = 64
 """Terms whose carriers are found in the same steps."""
 AUDITED_PLACES = 4_000
@@ -95,6 +96,8 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     terms = iter(list(state.existing_terms.alone))
     while together := list(islice(terms, AUDITED_TERMS)):
         yield from _audit_terms(state, together)
+    for total in list(state.existing_terms.sums):
+        yield from _audit_sum(total)
     for large in list(state.existing_terms.large):
         yield from _audit_large(state, large)
     for counted in list(state.matching_sets):
@@ -115,10 +118,12 @@ class _Carriers:
 
     def finding(self) -> Iterator[None]:
         """Go through the classes that there are, some at a step."""
-        classes = iter(list(self._state.placed_classes))
-        while some := list(islice(classes, AUDITED_CLASSES)):
-            self._note(some)
-            if len(some) == AUDITED_CLASSES:
+        gone_through = 0
+        for placed in list(self._state.placed_classes):
+            self._note([placed])
+            gone_through += 1 + len(placed.pod_class.affinity)
+            if gone_through >= AUDITED_CLASSES:
+                gone_through = 0
                 yield
 
     def of(self, what: Hashable) -> Placements:
@@ -151,6 +156,23 @@ def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator
             truth = yield from _settled(existing.owners, partial(counting, existing.named))
             if existing.classes:
                 yield _finding(existing.owners, truth, existing)
+
+
+def _audit_sum(total: TermSum) -> Iterator[str | None]:
+    """Add up the owners of terms that are counted together, in some domains at a step."""
+    if not total.members:
+        return
+    domains = range(len(total.table.topology.values))
+    batch = max(1, AUDITED_PLACES // len(total.members))
+    sample = iter(domains[:: max(1, len(domains) // (AUDITED_BATCHES * batch))])
+    while total.members and (some := list(islice(sample, batch))):
+        table = total.table
+        owners = [each.counts for each in total.members.values()]
+        wrong = any(
+            table.counts.get(domain, 0) != sum(each.get(domain, 0) for each in owners)
+            for domain in some
+        )
+        yield f"{table.topology.key} of {len(owners)} terms together" if wrong else None
 
 
 def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:

@@ -13,19 +13,20 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.pod_sets import matched_by, matched_by_all
+from extender.cluster.counts.term_index import TermGroup
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
+from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, Term
 
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
-CONDITIONS = 16
-"""Of terms that match a class: as many cost about what a pair of a class and a node does."""
 MOST_KNOWN = 10_000
 """Violations that are known at a time: one pod can break thousands of rules in a domain."""
 
@@ -170,16 +171,30 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
         return
     # All at once: the state may change before the next item is asked for.
     holds = state.annotations.holds
-    matching = [
-        each for each in state.existing_terms.speaking_of(pod_class, labels) if holds(each.source)
-    ]
-    yield set(), sum(existing.term.pods.conditions for existing in matching) // CONDITIONS
-    for existing in matching:
-        if existing.role is Role.REQUIRED_ANTI and placed.on_nodes:
-            yield _broken_by(placed, existing.owners, (existing.term,)), len(placed.on_nodes)
+    speaking = list(state.existing_terms.speaking_of(pod_class, labels))
+    yield set(), 1 + len(speaking)
+    for each in speaking:
+        if each.role is not Role.REQUIRED_ANTI or not placed.on_nodes or not holds(each.source):
+            continue
+        if isinstance(each, ExistingTerm):
+            yield _broken_by(placed, each.owners, (each.term,)), len(placed.on_nodes)
+        else:
+            yield from _broken_in(placed, each, labels)
     for large in list(state.existing_terms.large):
         if placed.on_nodes and holds(large.source):
             yield _broken_by_large(state, placed, large), len(placed.on_nodes)
+
+
+def _broken_in(placed: PlacedClass, group: TermGroup, labels: Labels) -> Iterator[Looked]:
+    """Look for the terms of a group that pods of a class break; O(terms) where there are any."""
+    owners = group.owners(placed.pod_class, labels)
+    shared = set() if owners is None else {*_shared_domains(placed, owners)}
+    yield set(), len(placed.on_nodes)
+    values = group.topology.values
+    for existing in group.about(placed.pod_class, labels) if shared else ():
+        counts, own = existing.owners.counts, placed.owned.get(existing.owners, 0)
+        there = [domain for domain in counts.keys() & shared if counts[domain] > own]
+        yield {Violation(group.role, existing.term, values[domain]) for domain in there}, 1
 
 
 def _broken_by_large(state: ClusterState, placed: PlacedClass, large: LargeRules) -> set[Violation]:
@@ -209,12 +224,12 @@ def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) ->
     return {Violation(Role.REQUIRED_ANTI, term, values[domain]) for domain in over}
 
 
-def _shared_domains(placed: PlacedClass, owners: DomainTable) -> list[int]:
+def _shared_domains(placed: PlacedClass, owners: CountTable) -> list[int]:
     """Return the domains where pods of a class have other pods beside them that own terms."""
     counts = owners.counts
     if not counts:
         return []
-    own = placed.owned.get(owners, 0)
+    own = sum(amount for table, amount in placed.owned.items() if owners.has_part(table))
     domains = picker(list(placed.on_nodes))(owners.topology.domain_of)
     # A pod is no trouble to itself, but to the next one of its class it is.
     return [domain for domain in counts.keys() & set(domains) if counts[domain] > own]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Final
@@ -10,7 +10,6 @@ from typing import Final
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS, DeferredWork
-from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
@@ -202,10 +201,6 @@ class Counters:
         return True
 
     # Terms
-
-    def existing_terms_about(self, pod_class: PodClass) -> Iterable[ExistingTerm]:
-        """Return the existing terms that match pods of a class."""
-        return self.existing_terms.matching(pod_class, self.namespace_labels(pod_class.namespace))
 
     def matching(self, pod_set: PodSet, topology_key: str) -> DomainTable:
         """Return the table of the placed pods that are sought, counted at once when new."""

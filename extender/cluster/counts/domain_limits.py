@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, versions
+from extender.cluster.counts.count_tables import versions
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
 from extender.model.pod_affinity import LimitedTerm
 
 

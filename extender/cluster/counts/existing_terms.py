@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from extender.cluster.counts.annotation_scope import AnnotationScope, Source
 from extender.cluster.counts.existing_term import (
@@ -17,11 +17,11 @@ from extender.cluster.counts.existing_term import (
 )
 from extender.cluster.counts.large_rules import LargeRules, are_large
 from extender.cluster.counts.nodes import NodeRegistry
+from extender.cluster.counts.term_index import TermGroup, TermIndex, TermSum
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
-from extender.model.selector_index import SelectorIndex
 from extender.model.signed import shift
 
 _Carried: TypeAlias = tuple[Affinity, Source]
@@ -50,7 +50,7 @@ class ExistingTerms:
         self._in_order: dict[int, ExistingTerm | LargeRules] = {}
         """By the number of the (first) term."""
         self._last = 0
-        self._index: SelectorIndex[ExistingTerm] = SelectorIndex()
+        self._index: Final = TermIndex(nodes)
 
     def __len__(self) -> int:
         return len(self._terms) + sum(len(each.terms) for each in self._large.values())
@@ -90,6 +90,11 @@ class ExistingTerms:
     def alone(self) -> Iterable[ExistingTerm]:
         """Return those that are not of large rules, in the order of their numbers."""
         return self._terms.values()
+
+    @property
+    def sums(self) -> Iterator[TermSum]:
+        """Yield the terms that are counted together as well."""
+        return self._index.sums
 
     def are_large(self, rules: Affinity) -> bool:
         """Return whether the terms of some rules are kept together."""
@@ -159,12 +164,10 @@ class ExistingTerms:
     def _registered(self, named: Named) -> ExistingTerm:
         existing_term = self._terms.get(named)
         if existing_term is None:
-            term, role, source = named
+            _, role, source = named
             self._last += 1
-            owners = self._nodes.table(term.topology_key)
-            existing_term = ExistingTerm(term, role, owners, source, self._last)
+            existing_term = self._index.add(named, self._last)
             self._terms[named] = self._in_order[self._last] = existing_term
-            self._index.add(term.pods, existing_term)
             self._count_annotated(source, role is Role.REQUIRED_ANTI)
             self.limits += role is Role.LIMIT
             self.version += 1
@@ -203,7 +206,7 @@ class ExistingTerms:
         if not existing_term.classes:
             del self._terms[named], self._in_order[existing_term.number]
             self._count_annotated(existing_term.source, -(existing_term.role is Role.REQUIRED_ANTI))
-            self._index.remove(existing_term.term.pods, existing_term)
+            self._index.remove(existing_term)
             self._nodes.drop(existing_term.owners)
             self.limits -= existing_term.role is Role.LIMIT
             self.version += 1
@@ -212,16 +215,31 @@ class ExistingTerms:
         if terms and source is not None and not source.later:
             shift(self._annotated_anti, source.namespace, terms)
 
+    def summed(
+        self, pod_class: PodClass, namespace_labels: Labels
+    ) -> Iterator[ExistingTerm | TermGroup]:
+        """Yield what about pods of a class counts for them: terms, and groups of terms.
+
+        Of a group, it may be that no term is about them. Large rules are left out.
+        """
+        counts, namespace = self._scope.counts, pod_class.namespace
+        for each in self._index.about(pod_class, namespace_labels):
+            if each.source is None or counts(each.source, namespace):
+                yield each
+
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
         """Yield the existing terms that are about pods of a class, and something to them.
 
         Those of large rules are left out.
         """
-        counts, namespace = self._scope.counts, pod_class.namespace
-        for each in self.speaking_of(pod_class, namespace_labels):
-            if each.source is None or counts(each.source, namespace):
+        for each in self.summed(pod_class, namespace_labels):
+            if isinstance(each, ExistingTerm):
                 yield each
+            else:
+                yield from each.about(pod_class, namespace_labels)
 
-    def speaking_of(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
-        """Yield those that are about pods of a class, whether they count for them or not."""
-        return self._index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
+    def speaking_of(
+        self, pod_class: PodClass, namespace_labels: Labels
+    ) -> Iterator[ExistingTerm | TermGroup]:
+        """Yield the same as `summed`, whether it counts for pods of the class or not."""
+        return self._index.about(pod_class, namespace_labels)

@@ -15,6 +15,7 @@ from extender.cluster.counts.annotation_scope import Source
 from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.topology import DomainTable, Topology
+from extender.model.conjunctions import is_too_wide
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, PodSelector, Term
@@ -26,20 +27,18 @@ all: beside 3,000 workloads with six terms each, a class that is new is compared
 rules are looked at one by one: if these were large, it would take 33."""
 CONDITIONS_A_TERM: Final = 16
 """That many times as many conditions make them large as well."""
-TRIED: Final = 4
-"""A term that no index finds counts as so many: it may be about every pod of the cluster."""
 LOOK_UP: Final = 8
 """Comparisons that take as long as to look up the terms that an index finds."""
 
 
 def are_large(rules: Affinity, many_terms: int = MANY_TERMS) -> bool:
-    """Return whether rules are many or long; O(1), or O(terms) up to `many_terms`."""
+    """Return whether rules are many, long or wide; O(1), or O(terms) up to `many_terms`."""
     if rules.limits:
         return False
     if len(rules) > many_terms:
         return True
     terms = (*rules.required, *rules.required_anti, *(each.term for each in rules.preferred))
-    if sum(1 if _is_indexed(each.pods) else TRIED for each in terms) > many_terms:
+    if any(is_too_wide(each.pods) for each in terms):
         return True
     return sum(each.pods.conditions for each in terms) > many_terms * CONDITIONS_A_TERM
 

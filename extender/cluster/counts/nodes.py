@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from itertools import compress
 from typing import Final
 
+from extender.cluster.counts.count_tables import MemberTable
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.signed import shift
@@ -95,6 +96,7 @@ class Nodes:
         self._topologies: dict[str, Topology] = {}
         self._located: dict[str, Topology] = {}
         """Those whose key some node has, or had."""
+        self.located_keys: Final = self._located.keys()
         self._tables: dict[str, int] = {}
         self._having: dict[str, int] = {}
         """How many known nodes have each label key."""
@@ -205,6 +207,13 @@ class NodeRegistry(Nodes):
 
     def table(self, key: str) -> DomainTable:
         """Make an empty table over a topology key."""
+        return DomainTable(self._topology(key))
+
+    def member_table(self, key: str) -> MemberTable:
+        """Make one that may become part of others."""
+        return MemberTable(self._topology(key))
+
+    def _topology(self, key: str) -> Topology:
         topology = self._topologies.get(key)
         if topology is None:
             topology = self._topologies[key] = Topology(key, self._nowhere)
@@ -212,7 +221,7 @@ class NodeRegistry(Nodes):
             if key in self._having:
                 self._locate(topology)
         self._tables[key] += 1
-        return DomainTable(topology)
+        return topology
 
     def drop(self, table: DomainTable) -> None:
         """Forget a table, and its topology with the last one."""

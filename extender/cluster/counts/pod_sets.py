@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from msgspec import structs
 
 from extender.cluster.counts.nodes import Nodes
-from extender.model.labels import EVERYTHING, Labels
+from extender.model.labels import EVERYTHING, Labels, Operator, Selector
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 from extender.model.workload import MARKS
@@ -92,6 +94,35 @@ KeyedSet: TypeAlias = tuple[PodSet, str]
 """A set and its topology key."""
 
 
+class Sought(NamedTuple):
+    """The pods that a term, or several, seek.
+
+    Those that a term does not refuse are all but those that it does: so terms that each leave out
+    another value, such as that of the owner, have all of it in common but a small set.
+    """
+
+    among: KeyedSet
+    without: KeyedSet | None = None
+    """Part of these, which does not count."""
+
+    @property
+    def sets(self) -> Sequence[KeyedSet]:
+        """Return the sets that tell where they are."""
+        return (self.among,) if self.without is None else (self.among, self.without)
+
+    def of(self, terms: Iterable[Term]) -> tuple[Term, ...]:
+        """Return those of some terms that seek them; several may, where they are summed."""
+        if self.without is not None:
+            return tuple(term for term in terms if sought_by(term) == self)
+        pod_set, key = self.among
+        selectors = {pods for pods, _ in pod_set.weights}
+        return tuple(e for e in terms if e.topology_key == key and e.pods in selectors)
+
+    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> Sought:
+        """Return the same with the objects that `share` returns for equal sets."""
+        return Sought(*map(share, self.sets))
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSets:
     """The sets behind a class's own rules.
@@ -103,23 +134,24 @@ class RuleSets:
     """One for each key of the required affinity terms that some node has."""
     elsewhere: str | None
     """A key of a required affinity term that no node has, if there is one: then none fits."""
-    anti_affinity: tuple[KeyedSet, ...]
-    preferred: tuple[tuple[KeyedSet, int], ...]
+    anti_affinity: tuple[Sought, ...]
+    preferred: tuple[tuple[Sought, int], ...]
     """Each with the factor of its table in a score."""
     limits: tuple[tuple[KeyedSet, LimitedTerm], ...] = ()
 
     def __iter__(self) -> Iterator[KeyedSet]:
         yield from self.affinity
-        yield from self.anti_affinity
-        yield from (named for named, _ in (*self.preferred, *self.limits))
+        for sought in (*self.anti_affinity, *(each for each, _ in self.preferred)):
+            yield from sought.sets
+        yield from (named for named, _ in self.limits)
 
     def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> RuleSets:
         """Return the same with the objects that `share` returns for equal sets."""
         return RuleSets(
             affinity=tuple(map(share, self.affinity)),
             elsewhere=self.elsewhere,
-            anti_affinity=tuple(map(share, self.anti_affinity)),
-            preferred=tuple((share(named), factor) for named, factor in self.preferred),
+            anti_affinity=tuple(each.shared(share) for each in self.anti_affinity),
+            preferred=tuple((each.shared(share), factor) for each, factor in self.preferred),
             limits=tuple((share(named), limited) for named, limited in self.limits),
         )
 
@@ -138,11 +170,11 @@ def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:
     return RuleSets(
         affinity=tuple((group, key) for key in keys if nodes.has_key(key)),
         elsewhere=next((key for key in keys if not nodes.has_key(key)), None),
-        anti_affinity=tuple(_summed(anti) if many else [matched_by(term) for term, _ in anti]),
+        anti_affinity=tuple(_summed(anti) if many else [sought_by(term) for term, _ in anti]),
         preferred=tuple(
-            [(named, 1) for named in _summed(preferred)]
+            [(sought, 1) for sought in _summed(preferred)]
             if many
-            else [(matched_by(term), weight) for term, weight in preferred]
+            else [(sought_by(term), weight) for term, weight in preferred]
         ),
         limits=tuple(
             (matched_by(each), each) for each in affinity.limits if nodes.has_key(each.topology_key)
@@ -161,9 +193,28 @@ def matched_by(term: Term) -> KeyedSet:
     return PodSet.all_of((term.pods,)), term.topology_key
 
 
-def _summed(weighted: Iterable[tuple[Term, int]]) -> list[KeyedSet]:
+def sought_by(term: Term) -> Sought:
+    """Return the pods that one term seeks: where it refuses labels under one key, as two sets."""
+    pods, key = term.pods, term.topology_key
+    requirements = pods.selector.requirements
+    refusing = [each for each in requirements if each.is_negative]
+    if len(refusing) != 1 or pods.spared is not None:
+        return Sought(matched_by(term))
+    (refused,) = refusing
+    left = [each for each in requirements if each is not refused]
+    # A pod with such a value has the key.
+    part = [r for r in left if r.key != refused.key or r.operator is not Operator.EXISTS]
+    whole = structs.replace(pods, selector=Selector.of(left))
+    without = structs.replace(pods, selector=Selector.of((*part, refused.opposite)))
+    return Sought((PodSet.all_of((whole,)), key), (PodSet.all_of((without,)), key))
+
+
+def _summed(weighted: Iterable[tuple[Term, int]]) -> list[Sought]:
     by_key: dict[str, dict[PodSelector, int]] = {}
     for term, weight in weighted:
         weights = by_key.setdefault(term.topology_key, {})
         weights[term.pods] = weights.get(term.pods, 0) + weight
-    return [(PodSet(How.SUM, frozenset(weights.items())), key) for key, weights in by_key.items()]
+    return [
+        Sought((PodSet(How.SUM, frozenset(weights.items())), key))
+        for key, weights in by_key.items()
+    ]

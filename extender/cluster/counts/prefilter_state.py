@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 from extender.cluster.counts.annotation_scope import Source
+from extender.cluster.counts.count_tables import CountTable, Difference, versions
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.counts.large_matches import LargeMatches, LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.pod_sets import RuleSets, matched_by
-from extender.cluster.counts.topology import DomainTable, Topology, versions
+from extender.cluster.counts.pod_sets import RuleSets, Sought, matched_by
+from extender.cluster.counts.term_index import TermGroup
+from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model import memory
-from extender.model.lru_cache import LruCache
+from extender.model.labels import Labels
+from extender.model.lru_cache import ENTRY_BYTES, LruCache
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import LimitedTerm
 
@@ -33,14 +36,14 @@ class DomainUnion:
     """
 
     topology: Topology
-    tables: tuple[DomainTable, ...]
+    tables: tuple[CountTable, ...]
     _versions: tuple[int, ...] | None = None
     _domains: Collection[int] = ()
 
     @property
     def most_domains(self) -> int:
         """Return how many domains are remembered beside the tables, with these entries at most."""
-        if len(self.tables) == 1:
+        if len(self.tables) == 1 and isinstance(self.tables[0], DomainTable):
             return 0
         return min(self.topology.domains, sum(len(table.counts) for table in self.tables))
 
@@ -50,7 +53,7 @@ class DomainUnion:
         O(places x tables), however many entries have changed.
         """
         tables = self.tables
-        return {each for each in places if any(each in table.counts for table in tables)} or None
+        return {each for each in places if any(table.has(each) for table in tables)} or None
 
     def domains(self) -> Collection[int] | None:
         """Return the domain numbers, None when there are none; O(entries) after a change."""
@@ -81,12 +84,12 @@ class PreFilterState:
     """The class's own required anti-affinity, a union for each topology."""
     existing_anti_affinity: tuple[DomainUnion, ...]
     """Placed pods' required anti-affinity that matches the class, a union for each topology."""
-    preferred: tuple[tuple[DomainTable, int], ...]
+    preferred: tuple[tuple[CountTable, int], ...]
     """The class's own preferred terms: matching pods, and the signed weight."""
-    existing_preferred: tuple[tuple[DomainTable, int], ...]
+    existing_preferred: tuple[tuple[CountTable, int], ...]
     """Placed pods' preferred terms that match the class: sums of signed weights, each with 1, or
     carriers with the sum of the weights of theirs."""
-    existing_required: tuple[tuple[DomainTable, int], ...]
+    existing_required: tuple[tuple[CountTable, int], ...]
     """Placed pods' required affinity terms that match the class: carriers, and of how many."""
     limits: tuple[DomainLimit, ...] = ()
     """Terms with `maxMatchingPods`, the class's own first, then placed pods' that match it."""
@@ -105,18 +108,21 @@ class PreFilterState:
     def size(self) -> int:
         """Return about what it takes beside its tables, in bytes."""
         unions = (*self.anti_affinity, *self.existing_anti_affinity)
-        tables = sum(len(union.tables) for union in unions)
-        tables += len(self.affinity) + len(self.preferred)
-        tables += len(self.existing_preferred) + len(self.existing_required)
-        tables += 2 * len(self.limits)
+        scored = (*self.preferred, *self.existing_preferred, *self.existing_required)
+        every = (
+            *chain.from_iterable(each.tables for each in unions),
+            *(each for each, _ in scored),
+        )
+        tables = sum(len(table.parts) for table in every)
+        tables += len(self.affinity) + 2 * len(self.limits)
         domains = sum(union.most_domains for union in unions)
         return self.pod_class.size + PER_TABLE * (1 + tables) + PER_DOMAIN * domains
 
     @property
     def required_rules(self) -> Hashable:
         """Return what is the same for classes that placed pods let onto the same nodes."""
-        own = [table for union in self.anti_affinity for table in union.tables]
-        existing = [table for union in self.existing_anti_affinity for table in union.tables]
+        own = [table.parts for union in self.anti_affinity for table in union.tables]
+        existing = [table.parts for union in self.existing_anti_affinity for table in union.tables]
         limits = [(each.tables, each.term.most, each.adds) for each in self.limits]
         sets = frozenset(own), frozenset(existing), frozenset(limits)
         return self.affinity, self.starts_group, *sets
@@ -125,9 +131,9 @@ class PreFilterState:
         self.has_rules = bool(self.affinity or self.anti_affinity or self.existing_anti_affinity)
 
 
-def unions(tables: Iterable[DomainTable]) -> tuple[DomainUnion, ...]:
+def unions(tables: Iterable[CountTable]) -> tuple[DomainUnion, ...]:
     """Group tables by topology."""
-    grouped: dict[Topology, dict[DomainTable, None]] = {}
+    grouped: dict[Topology, dict[CountTable, None]] = {}
     for table in tables:
         grouped.setdefault(table.topology, {})[table] = None
     return tuple(DomainUnion(topology, tuple(group)) for topology, group in grouped.items())
@@ -164,7 +170,10 @@ class PreFilterStates:
         if known is not None:
             return known
         prefilter = self._resolve(pod_class)
-        self._known.put(pod_class, prefilter, prefilter.size)
+        # A larger one counts as the largest that is kept: what is asked for is kept in any case.
+        self._known.put(
+            pod_class, prefilter, min(prefilter.size, self._known.largest - ENTRY_BYTES)
+        )
         self._drop_outdated()
         # Only now: the state just resolved may itself have asked for too many sets. Its tables
         # are right at this moment, and the new structure makes it resolve them again next time.
@@ -217,15 +226,17 @@ class PreFilterStates:
         rules = pod_class.affinity
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
-        existing: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
+        existing: dict[Role, list[tuple[CountTable, int]]] = {role: [] for role in Role}
         limits: list[ExistingTerm] = []
-        for existing_term in counters.existing_terms_about(pod_class):
-            # Over a key that no node has, nobody is near to anybody.
-            counts = existing_term.annotated or not pod_class.of_annotations
-            if counts and existing_term.owners.topology.is_anywhere:
-                existing[existing_term.role].append((existing_term.owners, 1))
-                if existing_term.role is Role.LIMIT:
-                    limits.append(existing_term)
+        for each in counters.existing_terms.summed(pod_class, namespace_labels):
+            if pod_class.of_annotations and not each.annotated:
+                continue
+            if each.role is Role.LIMIT:
+                limits += _some(each, pod_class, namespace_labels)
+            elif isinstance(each, ExistingTerm):
+                existing[each.role].append((each.owners, 1))
+            elif (owners := each.owners(pod_class, namespace_labels)) is not None:
+                existing[each.role].append((owners, 1))
         large = self.large_matches.about(pod_class)
         repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
         repelling += chain.from_iterable(each.anti_affinity for each in large)
@@ -242,11 +253,9 @@ class PreFilterStates:
             starts_group=all(
                 term.pods.matches(namespace, namespace_labels, labels) for term in rules.required
             ),
-            anti_affinity=unions(counters.matching(*named) for named in sets.anti_affinity),
+            anti_affinity=unions(map(self._where, sets.anti_affinity)),
             existing_anti_affinity=unions(repelling),
-            preferred=tuple(
-                (counters.matching(*named), factor) for named, factor in sets.preferred
-            ),
+            preferred=tuple((self._where(sought), factor) for sought, factor in sets.preferred),
             existing_preferred=(*existing[Role.PREFERRED], *preferring),
             existing_required=(*existing[Role.REQUIRED], *requiring),
             limits=(
@@ -255,13 +264,20 @@ class PreFilterStates:
             ),
         )
 
+    def _where(self, sought: Sought) -> CountTable:
+        among, *without = (self._counters.matching(*named) for named in sought.sets)
+        return Difference(among, without) if without else among
+
     def _existing_limits(self, pod_class: PodClass) -> list[ExistingTerm]:
         """Return the limits of placed pods that are about pods of a class, and count for them."""
         if not self._counters.existing_terms.limits:
             return []
-        every = self._counters.existing_terms_about(pod_class)
-        limits = [each for each in every if each.role is Role.LIMIT]
-        return _countable([each for each in limits if each.owners.topology.is_anywhere])
+        labels = self._counters.namespace_labels(pod_class.namespace)
+        limits: list[ExistingTerm] = []
+        for each in self._counters.existing_terms.summed(pod_class, labels):
+            if each.role is Role.LIMIT:
+                limits += _some(each, pod_class, labels)
+        return _countable(limits)
 
     def _own_limits(self, pod_class: PodClass, sets: RuleSets) -> Iterator[DomainLimit]:
         labels = self._counters.namespace_labels(pod_class.namespace)
@@ -275,6 +291,15 @@ class PreFilterStates:
             raise TypeError(f"{term} has no limit")
         matched = self._counters.matching(*matched_by(term))
         return DomainLimit(term, matched, existing.owners, 1, existing.number)
+
+
+def _some(
+    each: ExistingTerm | TermGroup, pod_class: PodClass, namespace_labels: Labels
+) -> Iterable[ExistingTerm]:
+    """Return the limits about pods of a class; of very many in a group, one more than count."""
+    if isinstance(each, ExistingTerm):
+        return (each,)
+    return islice(each.about(pod_class, namespace_labels), MOST_LIMITS + 1)
 
 
 def _countable(limits: Iterable[ExistingTerm]) -> list[ExistingTerm]:

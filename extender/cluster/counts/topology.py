@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -151,15 +151,27 @@ class DomainTable:
                     counts.pop(domain, None)
         self.version += 1
 
+    def has(self, domain: int) -> bool:
+        """Return whether a domain has an entry."""
+        return domain in self.counts
+
+    @property
+    def parts(self) -> tuple[DomainTable, ...]:
+        """Return the tables that it is made of."""
+        return (self,)
+
+    def has_part(self, table: DomainTable) -> bool:
+        """Return whether all that another table counts is counted here."""
+        return table.is_part_of(self)
+
+    def is_part_of(self, total: DomainTable) -> bool:
+        """Return whether all that is counted here is counted in another table."""
+        return self is total
+
     def by_value(self) -> dict[str, int]:
         """Return the counts under the domains' label values."""
         values = self.topology.values
         return {values[domain]: count for domain, count in self.counts.items()}
-
-
-def versions(tables: Iterable[DomainTable]) -> tuple[int, ...]:
-    """Return what changes whenever one of the tables does."""
-    return tuple([table.version for table in tables])
 
 
 def picker(keys: Sequence[int] | Sequence[str]) -> Callable[[Any], Sequence[Any]]:

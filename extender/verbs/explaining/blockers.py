@@ -12,8 +12,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.matching_pods import PlacedClass
-from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.stepping import A_LOOK
@@ -53,7 +53,7 @@ class _Wanted:
 class _Sought:
     """What is sought for one rule."""
 
-    table: DomainTable
+    table: CountTable
     counted: bool
     """How many pods there are is known from the table."""
     alone: list[Refusal] = field(default_factory=list)
@@ -116,7 +116,7 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
 
 
 def _want(
-    state: ClusterState, refusal: Refusal, table: DomainTable, rules: dict[Rule, _Sought]
+    state: ClusterState, refusal: Refusal, table: CountTable, rules: dict[Rule, _Sought]
 ) -> None:
     rule, topology = refusal.rule, table.topology
     sought = rules.get(rule)
