@@ -47,7 +47,11 @@ async def serving(case: Case, directory: Path, *plugins: str) -> AsyncIterator[C
         "kind": config.KIND,
         "mode": "replace",
         "plugins": [PLUGINS[plugin] for plugin in plugins],
-        "interPodAffinity": {name: case.args[name] for name in own if name in case.args},
+        "interPodAffinity": {
+            name: case.args[name]
+            for name in own
+            if name in case.args and "interPodAffinity" in plugins
+        },
         "nodeAffinity": {"addedAffinity": added or {}},
         "filter": {"resolvable": True},
         "prioritize": {"maxScore": 100},
