@@ -54,7 +54,7 @@ MISS: Final = 4
 """How many times longer a controller rests after each miss: what misses always does so six times on
 the first day, and once a day then."""
 MOST_MISSES: Final = 20
-"""Of what is read: more make no difference, and a power of them would be no number."""
+"""That are counted: more make no difference, and a power of them would be no number."""
 MOST_LANDED: Final = 8
 """Successors of one controller that are watched."""
 FIRST_PAUSE_SECONDS: Final = 10.0
@@ -124,10 +124,13 @@ class _Past:
     """The latest successors, by uid."""
 
     def is_over(self, now: float) -> bool:
-        """Return whether nothing of it matters any more."""
-        return not (
-            self.owed or self.landed or now < self.rests_until or now < self.missed_at + DAY
-        )
+        """Return whether nothing of it matters any more.
+
+        Misses do for as long again as the longest rest, or the next rest would be the first again.
+        """
+        owes = self.owed and now < self.forgiven_at
+        until = self.rests_until + (DAY if self.misses else 0.0)
+        return not (owes or self.landed or now < until)
 
 
 class Refusal(NamedTuple):
@@ -376,7 +379,7 @@ class Moves:
         move.ended(move, end)
 
     def _miss(self, past: _Past, rest: float) -> None:
-        past.misses, past.missed_at = past.misses + 1, self._clock()
+        past.misses, past.missed_at = min(past.misses + 1, MOST_MISSES), self._clock()
         seconds = (rest or FIRST_REST_SECONDS) * MISS**past.misses
         past.rests_until = self._clock() + min(seconds, DAY)
 
