@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 
 import pytest
@@ -11,9 +12,12 @@ from extender.controllers.eviction.moves import (
     KEPT_SECONDS,
     PROVEN_SECONDS,
     REPLACED_SECONDS,
+    UNSEEN_SECONDS,
 )
+from extender.kube.failures import NoAnswerError
 from extender.model.objects import Pod
-from extender.ports import Remark
+from extender.ports import Eviction, Remark
+from extender.verbs.evicting import Outcome
 from extender.warm_up import WarmUp
 from extender.wire.moves import WrittenController, WrittenMoves
 from tests.builders import HOST, selector, term
@@ -383,3 +387,43 @@ async def test_what_misses_each_day_for_years_rests_for_a_day_each_time() -> Non
         it.now += DAY + 1
     (kept,) = moves.written(0).controllers
     assert kept.rests == -1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server, or a proxy before it, takes long, and then nothing is heard of it."""
+    it = cluster(kind)
+    misplaced(it, kind)
+    is_asked, is_late = asyncio.Event(), asyncio.Event()
+    asked: list[Pod] = []
+
+    async def evict(pod: Pod, **_: object) -> Eviction:
+        asked.append(pod)
+        is_asked.set()
+        await is_late.wait()
+        raise NoAnswerError("the connection broke")
+
+    monkeypatch.setattr(it.mover, "evict", evict)
+    moves = it.turns.moves
+    passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+    await is_asked.wait()
+    owner = asked[0].controller
+    assert owner is not None
+    for seconds in (0.0, UNSEEN_SECONDS, UNSEEN_SECONDS):
+        it.now += seconds
+        moves.look()
+        refusal = moves.refusal(owner)
+        assert refusal is not None
+        assert refusal.outcome is Outcome.OWNER_BUSY
+    is_late.set()
+    await passes
+    moves.look()
+    refusal = moves.refusal(owner)
+    assert refusal is not None
+    assert refusal.outcome is Outcome.OWNER_BUSY
+    assert len(asked) == 1
+    it.now += UNSEEN_SECONDS
+    moves.look()
+    assert moves.refusal(owner) is None

@@ -95,6 +95,8 @@ class Move:
     ended: Callable[[Move, End], None]
     landed: Callable[[Move], bool]
     """Whether the successor, once it is ready, sits as well as it was to."""
+    asked_at: float | None = None
+    """When the API server had answered, or was given up; until then it may do it at any moment."""
     carried_out: bool = False
     """Whether the API server has said so; else the watch has to show it."""
     gone_at: float | None = None
@@ -245,8 +247,15 @@ class Moves:
             Succession(pod) if self._dry_run else self._state.expect_successor(pod, steered=steered)
         )
 
-    def drop(self, owner: Controller) -> None:
-        """Note that a pod does not go after all."""
+    def settle(self, owner: Controller, *, kept: bool) -> None:
+        """Note that nothing is asked any more; unless the move is `kept`, the pod does not go."""
+        move = self._open.get(owner)
+        if not kept:
+            self._drop(owner)
+        elif move is not None:
+            move.asked_at = self._clock()
+
+    def _drop(self, owner: Controller) -> None:
         if self._open.pop(owner, None) is not None and not self._dry_run:
             self._state.end_succession(owner)
 
@@ -287,17 +296,18 @@ class Moves:
 
     def _look_at(self, owner: Controller) -> None:
         move, now = self._open.get(owner), self._clock()
-        if move is None:
+        if move is None or move.asked_at is None:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None:
             seen = pod.status.deleting
-            if now - move.began < (READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS):
+            patience = READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS
+            if now - move.asked_at < patience:
                 return
             if seen:
                 self._end(owner, move, End.NOT_REPLACED)
             else:
-                self.drop(owner)
+                self._drop(owner)
         elif move.placed_at is None:
             self._look_for_successor(owner, move)
         else:
@@ -360,7 +370,7 @@ class Moves:
                         each.move.ended(each.move, End.UNDONE)
 
     def _end(self, owner: Controller, move: Move, end: End) -> None:
-        self.drop(owner)
+        self._drop(owner)
         now, past = self._clock(), self._past.setdefault(owner, _Past())
         if end is End.LANDED:
             past.rests_until = now + move.rest
