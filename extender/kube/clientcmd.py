@@ -236,11 +236,19 @@ def header(user: User) -> str | None:
     if user.token_file:
         token = _read_token(Path(user.token_file), token)
     if token:
-        return f"Bearer {token}"
+        return bearer(token)
     if user.username:
         pair = f"{user.username}:{user.password or ''}"
         return f"Basic {base64.b64encode(pair.encode()).decode()}"
     return None
+
+
+def bearer(token: str) -> str:
+    """Return the Authorization header of a token; ConfigError where it would be more than one."""
+    token = token.strip()
+    if re.search(r"[\r\n\0]", token):
+        raise ConfigError(FIELD, "a line end in the token")
+    return f"Bearer {token}"
 
 
 def _read_token(file: Path, other: str) -> str:

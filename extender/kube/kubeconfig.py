@@ -21,13 +21,16 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from extender.certificates import fingerprint
-from extender.kube.clientcmd import Acting, Chosen, choose, header
+from extender.kube.clientcmd import Acting, Chosen, bearer, choose, header
 from extender.kube.kubeconfig_file import files_of
 from extender.kube.plugin import run_plugin
 from extender.kube.tls_material import Embedded
 
 EARLY: Final = dt.timedelta(minutes=5)
 """How long before its end a plugin's credential is replaced, as kubernetes_asyncio does it."""
+
+_GO_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+"""What Go writes for no time, which client-go takes for no end."""
 
 
 class Kubeconfig:
@@ -126,12 +129,12 @@ class _Loader(KubeConfigLoader):
         if bool(certificate) != bool(key):
             raise ConfigException("exec: clientCertificateData and clientKeyData belong together")
         expiry = status.get("expirationTimestamp")
-        if expiry:
+        if expiry and expiry != _GO_ZERO_TIME:
             self._good_until = parse_rfc3339(expiry) - EARLY
         else:
             self._good_until = dt.datetime.max.replace(tzinfo=dt.UTC)
         if token:
-            self.token = f"Bearer {token}"
+            self.token = bearer(str(token))
         if certificate and key:
             self.embedded.certificate, self.embedded.key = certificate.encode(), key.encode()
         return True

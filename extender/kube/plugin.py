@@ -94,7 +94,7 @@ def _interactive(plugin: Exec) -> bool:
 def _status(said: bytes, plugin: Exec) -> Mapping[str, Any]:
     try:
         found = json.loads(said)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigException(f"exec: {plugin.command} printed no JSON: {error}") from error
     answer = found if isinstance(found, dict) else {}
     if answer.get("kind") != "ExecCredential" or answer.get("apiVersion") != plugin.api_version:

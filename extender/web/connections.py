@@ -97,6 +97,10 @@ class Connections:
             oldest = [*islice(self._heard, MOST.looked_at)]
             waiting = next((each for each in oldest if each.waits_for_its_client), None)
             idle = next((each for each in oldest if each.is_idle), None)
+            if waiting is None and idle is None:
+                # We work for them all: the next one that is too many looks behind them.
+                for each in oldest:
+                    self.heard(each)
             victim = waiting or idle or victim
         if victim is not None:
             self._close(victim)

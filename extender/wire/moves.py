@@ -41,10 +41,11 @@ class WrittenMoves(msgspec.Struct, frozen=True):
     minute: int = 0
     """Evictions in the last minute."""
     hour: dict[str, tuple[int, float]] = {}
-    """By namespace, moves for preferred rules in the last hour, and how long ago the last was."""
+    """By namespace, moves for preferred rules in the last hour, and how long ago the last was;
+    about the oldest come first."""
     failed: list[tuple[str, float, bool]] = []
     """The namespaces of moves that failed in a row, how long ago, and whether no other namespace
-    has had one since that went well."""
+    has had one since that went well; about the oldest come first."""
     controllers: list[WrittenController] = []
     """Those that were moved last come first."""
 
@@ -53,11 +54,16 @@ _MOVES: Final = msgspec.json.Decoder(WrittenMoves)
 
 
 def write_moves(moves: WrittenMoves) -> str:
-    """Write it down, without the oldest controllers if it would be too long."""
+    """Write it down, without the oldest half of the longest part while it would be too long."""
     text = msgspec.json.encode(moves)
-    while len(text) > MOST_BYTES and moves.controllers:
-        kept = moves.controllers[: len(moves.controllers) // 2]
-        moves = msgspec.structs.replace(moves, controllers=kept)
+    while len(text) > MOST_BYTES:
+        halves = {
+            "hour": dict([*moves.hour.items()][(len(moves.hour) + 1) // 2 :]),
+            "failed": moves.failed[(len(moves.failed) + 1) // 2 :],
+            "controllers": moves.controllers[: len(moves.controllers) // 2],
+        }
+        longest = max(halves, key=lambda part: len(msgspec.json.encode(getattr(moves, part))))
+        moves = msgspec.structs.replace(moves, **{longest: halves[longest]})
         text = msgspec.json.encode(moves)
     return text.decode()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 
 import pytest
@@ -11,10 +12,14 @@ from extender.controllers.eviction.moves import (
     KEPT_SECONDS,
     PROVEN_SECONDS,
     REPLACED_SECONDS,
+    UNSEEN_SECONDS,
 )
+from extender.kube.failures import NoAnswerError
 from extender.model.objects import Pod
-from extender.ports import Remark
+from extender.ports import Eviction, Remark
+from extender.verbs.evicting import Outcome
 from extender.warm_up import WarmUp
+from extender.wire.moves import WrittenController, WrittenMoves
 from tests.builders import HOST, selector, term
 from tests.controllers.moving import GRACE, SETTLE, App, Cluster
 
@@ -339,3 +344,86 @@ async def test_one_tenant_holds_up_no_other(about: str) -> None:
     await it.after(600)
     assert it.of(tenant) == 1
     assert it.ready(other) == it.ready(own) == 3
+
+
+# What is remembered, and for how long
+
+
+def remembered(misses: int, rests: float, owed: int = 0) -> WrittenMoves:
+    """Return what a leader has noted of a controller whose pods are gone."""
+    past = WrittenController("default", "gone", misses, 0.0, rests, owed, min(rests, DAY))
+    return WrittenMoves(controllers=[past])
+
+
+@pytest.mark.parametrize("misses", [1, 5, 6, 20])
+async def test_a_controller_that_has_rested_for_a_day_rests_as_long_after_its_next_miss(
+    misses: int,
+) -> None:
+    it = cluster("preferred")
+    it.turns.moves.inherit(remembered(misses, DAY))
+    it.now += DAY + HOUR
+    it.turns.moves.look()
+    assert [each.misses for each in it.turns.moves.written(0).controllers] == [misses]
+
+
+@pytest.mark.parametrize("owed", [0, 3])
+async def test_of_controllers_that_are_gone_nothing_is_kept(owed: int) -> None:
+    it = cluster("preferred")
+    it.turns.moves.inherit(remembered(1, DAY, owed))
+    it.now += DAY + DAY + HOUR
+    it.turns.moves.look()
+    assert it.turns.moves.written(0).controllers == []
+
+
+async def test_what_misses_each_day_for_years_rests_for_a_day_each_time() -> None:
+    it = cluster("preferred")
+    moves = it.turns.moves
+    for number in range(600):
+        past = WrittenController(
+            "default", "it", 0, DAY, 0.0, 0, 0.0, [("gone", f"uid-{number}", 60.0)]
+        )
+        moves.inherit(WrittenMoves(controllers=[past]))
+        moves.look()
+        it.now += DAY + 1
+    (kept,) = moves.written(0).controllers
+    assert kept.rests == -1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server, or a proxy before it, takes long, and then nothing is heard of it."""
+    it = cluster(kind)
+    misplaced(it, kind)
+    is_asked, is_late = asyncio.Event(), asyncio.Event()
+    asked: list[Pod] = []
+
+    async def evict(pod: Pod, **_: object) -> Eviction:
+        asked.append(pod)
+        is_asked.set()
+        await is_late.wait()
+        raise NoAnswerError("the connection broke")
+
+    monkeypatch.setattr(it.mover, "evict", evict)
+    moves = it.turns.moves
+    passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+    await is_asked.wait()
+    owner = asked[0].controller
+    assert owner is not None
+    for seconds in (0.0, UNSEEN_SECONDS, UNSEEN_SECONDS):
+        it.now += seconds
+        moves.look()
+        refusal = moves.refusal(owner)
+        assert refusal is not None
+        assert refusal.outcome is Outcome.OWNER_BUSY
+    is_late.set()
+    await passes
+    moves.look()
+    refusal = moves.refusal(owner)
+    assert refusal is not None
+    assert refusal.outcome is Outcome.OWNER_BUSY
+    assert len(asked) == 1
+    it.now += UNSEEN_SECONDS
+    moves.look()
+    assert moves.refusal(owner) is None

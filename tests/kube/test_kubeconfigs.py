@@ -6,6 +6,7 @@ tests/e2e/test_kubeconfig_differential.py compares far more cases with client-go
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,20 @@ async def test_flags_count_in_a_pod_as_well(tmp_path: Path) -> None:
 EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
 
 
+def printing(said: Any) -> dict[str, Any]:
+    """Return a user with a plugin that prints a text, or an answer with a status."""
+    answer = {"kind": "ExecCredential", "apiVersion": EXEC["apiVersion"], "status": said}
+    text = said if isinstance(said, str) else json.dumps(answer)
+    return {"exec": {**EXEC, "command": "sh", "args": ["-c", 'printf %s "$0"', text]}}
+
+
+async def test_go_s_zero_time_is_no_end(tmp_path: Path) -> None:
+    """What a plugin in Go prints that names none; client-go takes it for that."""
+    status = {"token": "it", "expirationTimestamp": "0001-01-01T00:00:00Z"}
+    found = await kubeconfig_credentials(written(tmp_path, one=config("a", printing(status))))
+    assert await found.authorization() == "Bearer it"
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -246,6 +261,7 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
         (config("a", {"token": "t", "username": "u"}), r"both a token and a password"),
         (config("a", {"as-groups": ["x"]}), r"users\[a\]\.user\.as: missing beside"),
         (config("a", {"as": "a\nX: y"}), r"users\[a\]\.user\.as: a line end"),
+        (config("a", {"token": "a\nX: y"}), "a line end in the token"),
         (config("a", {"tokenFile": "no"}), "No such file"),
         (config("a", {"client-certificate": "no", "client-key": "no"}), "no such file: .*/no"),
         (config("a", {"client-certificate-data": "eA=="}), r"client-key: missing"),
@@ -257,6 +273,8 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "false"}
             config("a", {"exec": {**EXEC, "command": "no-such", "installHint": "get it"}}),
             "there is no no-such; get it",
         ),
+        (config("a", printing({"token": "a\nX: y"})), "a line end in the token"),
+        (config("a", printing("[" * 50_000)), "exec: sh printed no JSON"),
         (config("a", {"exec": {**EXEC, "command": ""}}), r"exec\.command: missing"),
         (config("a", {"exec": {**EXEC, "env": [{"value": "x"}]}}), "a variable without a name"),
         (config("a", {"exec": {**EXEC, "interactiveMode": "Often"}}), "interactiveMode: 'Often'"),

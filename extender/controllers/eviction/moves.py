@@ -54,7 +54,7 @@ MISS: Final = 4
 """How many times longer a controller rests after each miss: what misses always does so six times on
 the first day, and once a day then."""
 MOST_MISSES: Final = 20
-"""Of what is read: more make no difference, and a power of them would be no number."""
+"""That are counted: more make no difference, and a power of them would be no number."""
 MOST_LANDED: Final = 8
 """Successors of one controller that are watched."""
 FIRST_PAUSE_SECONDS: Final = 10.0
@@ -95,6 +95,8 @@ class Move:
     ended: Callable[[Move, End], None]
     landed: Callable[[Move], bool]
     """Whether the successor, once it is ready, sits as well as it was to."""
+    asked_at: float | None = None
+    """When the API server had answered, or was given up; until then it may do it at any moment."""
     carried_out: bool = False
     """Whether the API server has said so; else the watch has to show it."""
     gone_at: float | None = None
@@ -124,10 +126,13 @@ class _Past:
     """The latest successors, by uid."""
 
     def is_over(self, now: float) -> bool:
-        """Return whether nothing of it matters any more."""
-        return not (
-            self.owed or self.landed or now < self.rests_until or now < self.missed_at + DAY
-        )
+        """Return whether nothing of it matters any more.
+
+        Misses do for as long again as the longest rest, or the next rest would be the first again.
+        """
+        owes = self.owed and now < self.forgiven_at
+        until = self.rests_until + (DAY if self.misses else 0.0)
+        return not (owes or self.landed or now < until)
 
 
 class Refusal(NamedTuple):
@@ -242,8 +247,15 @@ class Moves:
             Succession(pod) if self._dry_run else self._state.expect_successor(pod, steered=steered)
         )
 
-    def drop(self, owner: Controller) -> None:
-        """Note that a pod does not go after all."""
+    def settle(self, owner: Controller, *, kept: bool) -> None:
+        """Note that nothing is asked any more; unless the move is `kept`, the pod does not go."""
+        move = self._open.get(owner)
+        if not kept:
+            self._drop(owner)
+        elif move is not None:
+            move.asked_at = self._clock()
+
+    def _drop(self, owner: Controller) -> None:
         if self._open.pop(owner, None) is not None and not self._dry_run:
             self._state.end_succession(owner)
 
@@ -284,17 +296,18 @@ class Moves:
 
     def _look_at(self, owner: Controller) -> None:
         move, now = self._open.get(owner), self._clock()
-        if move is None:
+        if move is None or move.asked_at is None:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None:
             seen = pod.status.deleting
-            if now - move.began < (READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS):
+            patience = READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS
+            if now - move.asked_at < patience:
                 return
             if seen:
                 self._end(owner, move, End.NOT_REPLACED)
             else:
-                self.drop(owner)
+                self._drop(owner)
         elif move.placed_at is None:
             self._look_for_successor(owner, move)
         else:
@@ -357,7 +370,7 @@ class Moves:
                         each.move.ended(each.move, End.UNDONE)
 
     def _end(self, owner: Controller, move: Move, end: End) -> None:
-        self.drop(owner)
+        self._drop(owner)
         now, past = self._clock(), self._past.setdefault(owner, _Past())
         if end is End.LANDED:
             past.rests_until = now + move.rest
@@ -376,7 +389,7 @@ class Moves:
         move.ended(move, end)
 
     def _miss(self, past: _Past, rest: float) -> None:
-        past.misses, past.missed_at = past.misses + 1, self._clock()
+        past.misses, past.missed_at = min(past.misses + 1, MOST_MISSES), self._clock()
         seconds = (rest or FIRST_REST_SECONDS) * MISS**past.misses
         past.rests_until = self._clock() + min(seconds, DAY)
 

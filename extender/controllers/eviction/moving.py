@@ -130,8 +130,7 @@ class Mover:
                 self._window.done()
             else:
                 self._window.give_back()
-            if self._dry_run or not kept:
-                self._moves.drop(owner)
+            self._moves.settle(owner, kept=kept and not self._dry_run)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             await self._recorder.went(pod, record, target, dry_run=self._dry_run)
             return REST_SECONDS

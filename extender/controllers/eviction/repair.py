@@ -251,8 +251,7 @@ class RepairController:
                 window.done()
             else:
                 window.give_back()
-            if not kept or self._eviction.dry_run:
-                self._moves.drop(owner)
+            self._moves.settle(owner, kept=kept and not self._eviction.dry_run)
         if not kept:
             self._moves.hour.give_back()
         if kept and self._eviction.dry_run:
