@@ -830,7 +830,8 @@ BUGS = (
     Bug(
         "a mark that the list shows before the preemptor holds nothing",
         "cluster.state",
-        "            for victim in self.victims_of(pod.uid):\n                self._note_victim(victim)\n",
+        "            for victim in self.victims_of(pod.uid):\n"
+        "                self._note_victim(victim)\n",
         "",
         "verbs/test_held_domains.py::test_marks_begin_it_in_every_replica_and_after_a_restart",
     ),
