@@ -31,7 +31,7 @@ class Observed:
     """A pod as the watch has shown it, and as it is reserved."""
 
     known: bool
-    """Whether the watch has shown this very pod, and not its end."""
+    """Whether the watch has shown this very pod, and not its end, nor that it will never run."""
     node: str | None
     """Where it is, or is about to be."""
     nominated: str | None
@@ -48,7 +48,9 @@ def observe(state: ClusterState, pod: Pod) -> Observed:
     reserved = next(iter(state.reservations.of(pod.key, pod.uid)), None)
     nominated = None if known is None else known.status.nominated
     if reserved is None:
-        return Observed(known=known is not None, node=None, nominated=nominated)
+        # The scheduler leaves a pod alone that is being deleted; finalizers may make that last.
+        waits = known is not None and not known.status.deleting
+        return Observed(known=waits, node=None, nominated=nominated)
     return Observed(
         known=known is not None,
         node=reserved.pod.node,

@@ -141,6 +141,19 @@ def test_sums_are_what_the_terms_say_one_by_one(
     assert not state.existing_terms._index._indexes
 
 
+def test_a_recount_of_sums_leaves_out_what_large_rules_have_as_well() -> None:
+    rule = term(HOST, {"matchExpressions": [unlike("app", "x")]})
+    more = [term(HOST, {"matchExpressions": [unlike("app", f"y{n}")]}) for n in range(16)]
+    state = ClusterState()
+    for name, found in NODES.items():
+        state.upsert_node(Node(name, found))
+    state.upsert_pod(model_pod(written("few").anti_affinity(rule).on("n0")))
+    state.upsert_pod(model_pod(written("many").anti_affinity(rule, *more).on("n1")))
+    assert [*state.existing_terms.large]
+    assert [*state.existing_terms.sums]
+    assert mismatches(state) == []
+
+
 def owners_about(worn: dict[str, str], *selectors: list[Json]) -> dict[str, int]:
     """Place a pod on n0, n1, ... for each selector, apart by host from what it selects.
 

@@ -176,3 +176,15 @@ async def test_sets_of_which_nobody_went_are_not_counted() -> None:
         rig.controller.admitted(model_pod(PREEMPTOR))
         rig.api.end("default-rock")
         await rig.pass_time(LONGEST_PAUSE_SECONDS)
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+async def test_nobody_goes_for_a_pod_that_is_being_deleted(looks: int) -> None:
+    rig = PreemptionRig(NODES, *REPLICAS, PREEMPTOR)
+    rig.refuse()
+    async with rig.held_at("nominate" if looks else "mark"):
+        rig.api.pods["default-important"] = model_pod(PREEMPTOR.being_deleted())
+        rig.api.show()
+    await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    assert rig.evicted() == []
+    assert not rig.state.nominated.preempting

@@ -190,6 +190,10 @@ def test_it_is_held_by_whom_we_nominate_before_anything_is_shown() -> None:
         pytest.param(lambda state: state.upsert_pod(model_pod(PREEMPTOR.on("b1"))), id="bound"),
         pytest.param(lambda state: state.remove_pod("default/preemptor", UID), id="deleted"),
         pytest.param(
+            lambda state: state.upsert_pod(model_pod(PREEMPTOR.nominated("a1").being_deleted())),
+            id="being deleted, which a finalizer may make last",
+        ),
+        pytest.param(
             lambda state: state.upsert_pod(model_pod(PREEMPTOR.nominated("b1"))),
             id="nominated to another node",
         ),

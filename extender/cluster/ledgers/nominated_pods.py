@@ -218,10 +218,12 @@ class NominationLedger(NominatedPods):
             del self._holds[uid]
             hold = None
         was_held = self._preempting.pop(uid, None) is not None
-        holds = hold is not None and not hold.over and nominated is not None
-        if nominated is not None and holds:
-            self._preempting[uid] = nominated
-        return holds is not was_held
+        holds = hold is not None and not hold.over
+        # One that is being deleted is never bound; finalizers may make that last.
+        if nominated is None or nominated.status.deleting or not holds:
+            return was_held
+        self._preempting[uid] = nominated
+        return not was_held
 
 
 def _matters(pod: Pod) -> tuple[object, ...]:
