@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import structs
 
 from extender.cluster.counts.nodes import Nodes
+from extender.model.conjunctions import MOST_ENTRIES
 from extender.model.labels import EVERYTHING, Labels, Operator, Selector
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
@@ -201,6 +202,9 @@ def sought_by(term: Term) -> Sought:
     if len(refusing) != 1 or pods.spared is not None:
         return Sought(matched_by(term))
     (refused,) = refusing
+    if len(refused.values) > MOST_ENTRIES:
+        # Its values would be kept twice, and few terms have the rest in common with it.
+        return Sought(matched_by(term))
     left = [each for each in requirements if each is not refused]
     # A pod with such a value has the key.
     part = [r for r in left if r.key != refused.key or r.operator is not Operator.EXISTS]
