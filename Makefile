@@ -103,7 +103,7 @@ thorough: $(STAMP) ## those of these tests that take long: random clusters and s
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
 BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py kubelet_admission.py image.py)
 
-# Where results count, so do the tests that go by Python's version, with the oldest and the newest here.
+# What goes by the version of Python.
 BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) cli config wire test_cli.py test_files.py test_tokens.py)
 
 .PHONY: pythons
@@ -113,7 +113,7 @@ pythons: $(STAMP) ## tests that go by Python's version, with the oldest and the 
 # The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
-	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long" $(if $(filter true,$(CI)),&& .ci/pythons $(BY_PYTHON))' \
+	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"' \
 	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
