@@ -127,7 +127,7 @@ async def keep(
 
 
 def replace(file: Path, content: bytes) -> None:
-    """Write a file that nobody ever sees in part, or of others."""
+    """Write a file in one go; only its owner may read it."""
     new = file.with_name(f".{file.name}")
     new.touch(mode=0o600)
     new.write_bytes(content)

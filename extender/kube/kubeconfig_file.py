@@ -69,7 +69,7 @@ class User(msgspec.Struct, rename="kebab"):
     exec: Exec | None = None
 
     def impersonation(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers that make the API server take us for somebody else."""
+        """Return the headers of impersonation."""
         if not self.act_as:
             return ()
         headers = [("Impersonate-User", self.act_as)]

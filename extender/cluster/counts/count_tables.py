@@ -36,7 +36,7 @@ class MemberTable(DomainTable):
             each.add(node, amount)
 
     def add_all(self, nodes: Mapping[int, int], amount: int) -> None:
-        """Add an amount for each of so many pods, here and to the sums."""
+        """Add an amount for each pod of each node, here and to the sums."""
         super().add_all(nodes, amount)
         for each in self._sums:
             each.add_all(nodes, amount)

@@ -216,7 +216,7 @@ class TermIndex:
         return existing
 
     def remove(self, existing: ExistingTerm) -> None:
-        """Take out a term that nobody carries any more."""
+        """Take out a term that no pod carries any more."""
         term, role, source = existing.named
         pods, key = term.pods, term.topology_key
         # A term that matches nothing is in no index.
@@ -244,7 +244,7 @@ class TermIndex:
     ) -> Iterator[ExistingTerm | TermGroup]:
         """Yield the terms that are about pods of a class, and the groups of which some may be.
 
-        Over a key that no node has, nobody is near to anybody: those are left out.
+        Terms over a key that no node has are left out: no pod shares a domain.
         """
         for key in [*self._nodes.located_keys]:
             index = self._indexes.get(key)

@@ -145,7 +145,7 @@ class CircuitBreaker:
         return before
 
     def judge(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
-        """Return for whom so many are too many."""
+        """Namespaces (or all) that exceed the share of pods that may be evicted."""
         if self._share >= EVERYBODY:
             return Pauses()
         one, half = self.allowed_of_one(acknowledged), self.allowed // 2

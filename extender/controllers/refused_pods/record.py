@@ -159,7 +159,7 @@ class Preemption:
         return None
 
     def is_ours(self, seen: Observed) -> bool:
-        """Return whether nobody has nominated another node since the watch showed ours.
+        """Return whether no other node was nominated since the watch showed ours.
 
         The scheduler may have wiped it out, as it does at the end of an attempt that began before.
         """

@@ -75,7 +75,7 @@ class VictimSets:
         """How many sets have gone for nothing, by the uid of their preemptor."""
 
     def is_exhausted(self, uid: str) -> bool:
-        """Return whether so many victims have gone for a pod for nothing that no more may."""
+        """Return whether a pod has had all the sets of victims that it may have."""
         return (self._spent.get(uid) or 0) >= MOST_SETS
 
     async def begin(
