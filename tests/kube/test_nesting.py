@@ -15,10 +15,8 @@ from extender.wire.decoding import check_depth
 from tests.kube.fake_api import Json, answering, initial_events_end, line, saying
 from tests.kube.rig import Rig, at
 from tests.kube.test_resources import PODS, placed, pod
+from tests.missing import needs_depth
 
-needs_depth = pytest.mark.skipif(
-    sys.version_info[:2] in {(3, 12), (3, 13)}, reason="with these the server refuses to run"
-)
 DEEP = 9_990
 """kube-apiserver takes 10,000; Python recurses 1,000 deep unless told otherwise."""
 

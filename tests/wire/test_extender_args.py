@@ -11,6 +11,7 @@ from extender.errors import ObjectError, RequestError
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.objects import PodReader
 from tests.builders import node, pod
+from tests.missing import needs_depth
 
 POD = pod("new")
 
@@ -50,6 +51,7 @@ def test_a_request_with_whole_nodes(nodes: Any, expected: list[str]) -> None:
     assert list(args.nodes or ()) == expected
 
 
+@needs_depth
 @pytest.mark.parametrize("key", ["Pod", "pod"])
 def test_a_pod_nested_as_deep_as_the_api_server_takes_it(key: str) -> None:
     """Whoever may write a pod can do that in its managedFields, which old schedulers pass on."""

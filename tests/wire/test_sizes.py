@@ -18,8 +18,8 @@ from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import PodReader
 from extender.wire.pod_resources import RequestsReader, key_size, resources_key
 
-LEAST, MOST = 0.9, 5.0
-"""What an estimate may be of the truth."""
+LEAST, MOST = 0.9, 5.5
+"""What an estimate may be of the truth, which is 6 % less with Python 3.13 than with 3.11."""
 MANY = 3000
 
 chance = random.Random(1)
