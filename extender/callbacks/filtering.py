@@ -6,13 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
 from extender.callbacks.requests import NotReadyError, Requests
 from extender.callbacks.shadow import ShadowDifferences
-from extender.cluster.counts.nodes import NodeList
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.model.objects import Pod
@@ -29,13 +28,9 @@ from extender.verbs.plugins import (
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.extender_results import write_filter_error, write_filter_result, write_names
+from extender.wire.extender_results import write_filter_error, write_filter_result
 
 STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
-
-Answered: TypeAlias = Callable[[ExtenderArgs, NodeList | None, bytes], None]
-"""Hears which nodes of a request fit (None: all, unread), and the JSON list of their names as it is
-answered."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +70,8 @@ class Listeners:
     shadow: ShadowDifferences | None = None
     """Where we would differ is noted there, and answers change nothing."""
     held: HeldPlaces | None = None
-    answered: Answered | None = None
+    answered: Callable[[], None] | None = None
+    """Hears of each verdict."""
 
 
 class Filters:
@@ -125,7 +121,7 @@ class Filters:
             if args.pod.node is not None:
                 # Rules hold while a pod is scheduled only. kube-scheduler 1.37 asks about one whose
                 # resize is deferred (gate InPlacePodVerticalScalingSchedulerPreemption).
-                return write_filter_result(None, args, write_names(None, args), resolvable=False)
+                return write_filter_result(None, args, resolvable=False)
             # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
             self._state.note_asked(args.pod.without_annotations, admitted=False)
             in_flight = self._listeners.in_flight
@@ -138,12 +134,10 @@ class Filters:
             verdicts = self._judge(args)
         except (ObjectError, NotReadyError, IndeterminateError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
-        names_json = write_names(verdicts, args)
-        self._tell(args, verdicts, names_json)
+        self._tell(args.pod, verdicts)
         return write_filter_result(
             verdicts,
             args,
-            names_json,
             resolvable=self._resolvable,
             waits_for=self._waits_for(args.pod, verdicts),
         )
@@ -204,22 +198,19 @@ class Filters:
         mine = self._listeners.shadow is None
         return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
-    def _tell(self, args: ExtenderArgs, verdicts: FilterResult | None, names_json: bytes) -> None:
+    def _tell(self, pod: Pod, verdicts: FilterResult | None) -> None:
         """Let the others know what is about to be answered."""
         listeners = self._listeners
-        fits = None if verdicts is None else verdicts.fits
         if verdicts is None or verdicts.fits.names:
             if listeners.in_flight is not None:
-                listeners.in_flight.add(args.pod)
+                listeners.in_flight.add(pod)
             for helper in listeners.helpers:
-                helper.admitted(args.pod)
+                helper.admitted(pod)
         else:
             for helper in listeners.helpers:
-                helper.refused(args.pod, verdicts.refused)
-        if fits is not None:
-            self._requests.remember(names_json, fits)
+                helper.refused(pod, verdicts.refused)
         if listeners.answered is not None:
-            listeners.answered(args, fits, names_json)
+            listeners.answered()
 
     def _waits_for(self, pod: Pod, verdicts: FilterResult | None) -> str | None:
         """Return the node held for a pod, if it is refused only until victims there are gone."""

@@ -15,7 +15,7 @@ from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import ApartReader
 from extender.warm_up import WarmUp
-from extender.wire.extender_args import ExtenderArgs, NameLists, open_args, read_envelope
+from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope, read_names
 from extender.wire.objects import PodReader
 
 
@@ -47,7 +47,6 @@ class Requests:
         self.pods: Final = pods
         self.warm_up: Final = warm_up
         self._unready = unready
-        self._lists = NameLists(state.nodes)
 
     async def read(self, body: bytes) -> ExtenderArgs:
         """Read a request, a large one beside the event loop."""
@@ -74,9 +73,5 @@ class Requests:
     def asked(self, args: ExtenderArgs) -> NodeList:
         """Look up the nodes of a request."""
         if args.node_names is not None:
-            return self._lists.read(args.node_names)
+            return self.state.nodes.asked(read_names(args.node_names))
         return self.state.nodes.asked(list(args.nodes or ()))
-
-    def remember(self, names_json: bytes, fits: NodeList) -> None:
-        """Keep the names that filter answers: prioritize asks about the same."""
-        self._lists.remember(names_json, fits)

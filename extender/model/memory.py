@@ -50,10 +50,6 @@ NODE_RULES: Final = 16 * MIB
 """What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
 LARGE_NODE_RULES: Final = 16 * MIB
 """That of rules which would take more than an eighth of that: they only drive out each other."""
-NAME_LISTS: Final = 32 * MIB
-"""Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
-PRECOMPUTED: Final = 16 * MIB
-"""Answers to prioritize that are ready, each with the call that it answers."""
 VICTIMS: Final = 4 * MIB
 """Whom preempt has just named."""
 EXPECTED: Final = 8 * MIB

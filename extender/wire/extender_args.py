@@ -1,22 +1,18 @@
 """What callbacks are asked: ExtenderArgs, ExtenderBindingArgs (k8s.io/kube-scheduler/extender/v1).
 
 Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
-them in any case, and so do we. Lists of node names travel twice, and are decoded once.
+them in any case, and so do we.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
-from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.errors import ObjectError, RequestError, one_line
-from extender.model import memory
 from extender.model.keys import Key, key_of
-from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
 from extender.wire.decoding import BROKEN_JSON, decode, decoded
 from extender.wire.objects import PodReader
@@ -25,11 +21,6 @@ T = TypeVar("T")
 
 NULL = b"null"
 
-REMEMBERED = 4
-"""Answers of filter whose names are remembered, and for which scores are made. The scheduler works
-on one pod at a time, so the list of a prioritize call is nearly always the one that filter answered
-last; a few more serve a second scheduler that shares the extender."""
-LARGEST = memory.NAME_LISTS // REMEMBERED
 _NAMES = msgspec.json.Decoder(list[str])
 
 
@@ -85,8 +76,6 @@ class ExtenderArgs:
     hundreds of kilobytes, so it stays where it is, in the request's body."""
     nodes: dict[str, msgspec.Raw] | None
     """Full node objects by name, otherwise."""
-    pod_json: msgspec.Raw
-    """The pod as it was sent, in the request's body: a prioritize call repeats it byte by byte."""
 
 
 def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
@@ -95,11 +84,11 @@ def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
         raise ObjectError("Pod", "it is null")
     pod = pods.read(args.Pod)
     if not is_null(args.NodeNames):
-        return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
+        return ExtenderArgs(pod, args.NodeNames, None)
     if is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
     _check_text(args.Nodes)
-    return ExtenderArgs(pod, None, read_nodes(args.Nodes), args.Pod)
+    return ExtenderArgs(pod, None, read_nodes(args.Nodes))
 
 
 def read_nodes(nodes: msgspec.Raw) -> dict[str, msgspec.Raw]:
@@ -187,33 +176,9 @@ def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]
         raise RequestError(f"the body is not JSON: {error}") from error
 
 
-class NameLists:
-    """Reads NodeNames; recognises, by its bytes, a list that was just answered."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._recent: deque[tuple[bytes, NodeList]] = deque(maxlen=REMEMBERED)
-
-    def read(self, raw: msgspec.Raw) -> NodeList:
-        """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
-        length = len(memoryview(raw))
-        for known, asked in self._recent:
-            if (
-                len(known) == length
-                and asked.version == self._nodes.version
-                and known == bytes(raw)
-            ):
-                return asked
-        names = decode(_NAMES, raw, "NodeNames")
-        return self._nodes.asked(names)
-
-    def remember(self, raw: bytes, asked: NodeList) -> None:
-        """Keep a list that is about to be answered, as the bytes of the answer have it.
-
-        One that would take more than LARGEST is decoded again when it is asked about.
-        """
-        if len(raw) + PER_NAME * len(asked.names) <= LARGEST:
-            self._recent.appendleft((raw, asked))
+def read_names(raw: msgspec.Raw) -> list[str]:
+    """Return the names of a JSON list; ObjectError when it is not such a list."""
+    return decode(_NAMES, raw, "NodeNames")
 
 
 def error_text(message: str) -> str:

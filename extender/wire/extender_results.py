@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import compress
 
 import orjson
-from msgspec import Raw
 
 from extender.cluster.counts.topology import picker
 from extender.model.verdict import Reason
@@ -21,12 +20,11 @@ _HOST = '{"Host":"'
 def write_filter_result(
     verdicts: FilterResult | None,
     args: ExtenderArgs,
-    names_json: bytes,
     *,
     resolvable: bool,
     waits_for: str | None = None,
 ) -> bytes:
-    """Write an ExtenderFilterResult around the names that write_names made; None refuses nothing.
+    """Write an ExtenderFilterResult; None refuses nothing.
 
     With `resolvable`, anti-affinity refusals go to FailedNodes as in-tree; otherwise every
     refusal is unresolvable, because released schedulers spin on extender refusals in FailedNodes.
@@ -53,7 +51,7 @@ def write_filter_result(
     return b"".join(
         (
             b'{"Nodes":', nodes,
-            b',"NodeNames":', names_json,
+            b',"NodeNames":', _names(verdicts, args),
             b',"FailedNodes":{', *failed,
             b'},"FailedAndUnresolvableNodes":{', *unresolvable,
             b'},"Error":""}',
@@ -96,7 +94,7 @@ def _are_plain(args: ExtenderArgs) -> bool:
     return args.node_names is not None and b"\\" not in bytes(args.node_names)
 
 
-def write_names(verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
+def _names(verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
     """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
     if args.node_names is None:
         return NULL
@@ -116,12 +114,6 @@ def write_filter_error(message: str) -> bytes:
             "Error": error_text(message),
         }
     )
-
-
-def write_call(pod_json: Raw, names_json: bytes) -> bytes:
-    """Write ExtenderArgs as Go does about a pod and the names of some nodes, both in JSON."""
-    parts = (b'{"Pod":', pod_json, b',"Nodes":null,"NodeNames":', names_json, b"}")
-    return b"".join(map(memoryview, parts))
 
 
 def write_scores(scored: Scored) -> bytes:

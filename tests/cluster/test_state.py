@@ -310,6 +310,13 @@ def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:
     assert mismatches(state) == []
 
 
+def test_numbers_are_those_of_the_names_that_are_known() -> None:
+    nodes = cluster(WEB.on("a1")).nodes
+    asked = nodes.asked(["b1", "stranger", "a1"])
+    assert (asked.names, asked.unknown) == (["b1", "a1"], ["stranger"])
+    assert list(asked.numbers) == [nodes.number("b1"), nodes.number("a1")]
+
+
 def test_names_next_to_each_other_mean_the_same_nodes() -> None:
     state = cluster(WEB.on("a1"))
     before = {name: state.nodes.asked([name]).numbers for name in state.nodes}
