@@ -118,19 +118,19 @@ async def test_nothing_is_explained_of_a_cluster_that_is_not_known(read: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("endless", "each", "seconds", "told"),
+    ("endless", "seconds", "told"),
     [
-        pytest.param("-0/", 1.0, 30.0, 19, id="one takes too long"),
-        pytest.param("tenant", 0.05, 0.2, 0, id="all of them do"),
-        pytest.param("nobody", 30.0, 30.0, 20, id="none does"),
+        pytest.param("-0/", (1.0, 30.0), 19, id="one takes too long"),
+        pytest.param("tenant", (0.05, 0.2), 0, id="all of them do"),
+        pytest.param("nobody", (30.0, 30.0), 20, id="none does"),
     ],
 )
 async def test_a_tenant_s_thousands_of_pods_cost_no_more_than_twenty(
-    read: Any, monkeypatch: pytest.MonkeyPatch, endless: str, each: float, seconds: float, told: int
+    read: Any, monkeypatch: pytest.MonkeyPatch, endless: str, seconds: tuple[float, float], told: int
 ) -> None:
     # What does end, ends in milliseconds, if the machine has time for it.
-    monkeypatch.setattr(waiting, "EACH_SECONDS", each)
-    monkeypatch.setattr(waiting, "SECONDS", seconds)
+    monkeypatch.setattr(waiting, "EACH_SECONDS", seconds[0])
+    monkeypatch.setattr(waiting, "SECONDS", seconds[1])
     asked = []
     usual = Explain.explaining
 
