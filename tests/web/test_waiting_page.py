@@ -126,7 +126,11 @@ async def test_nothing_is_explained_of_a_cluster_that_is_not_known(read: Any) ->
     ],
 )
 async def test_a_tenant_s_thousands_of_pods_cost_no_more_than_twenty(
-    read: Any, monkeypatch: pytest.MonkeyPatch, endless: str, seconds: tuple[float, float], told: int
+    read: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    endless: str,
+    seconds: tuple[float, float],
+    told: int,
 ) -> None:
     # What does end, ends in milliseconds, if the machine has time for it.
     monkeypatch.setattr(waiting, "EACH_SECONDS", seconds[0])
