@@ -34,7 +34,8 @@ from bench.hostile_pods import (
     hostile_pods,
     shown,
 )
-from bench.hostile_report import merged, report
+from bench.hostile_report import Run, merged, report
+from bench.machine import revision
 from bench.output import add_files, put_out_measured
 from bench.turns import Turns, patrolling, stepwise
 from bench.workloads import HOST, ZONE, Json
@@ -97,7 +98,7 @@ def main() -> None:
             measured.append(name)
         elif name in before:
             found[name] = before[name]
-    runs = merged(joined.get("runs", []), measured)
+    runs = merged(joined.get("runs", []), Run(revision=revision(), pods=measured))
     numbers = {"runs": runs, "milliseconds": found}
     put_out_measured(args, report(found, runs, args.pods), numbers)
 

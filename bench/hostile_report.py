@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from bench.hostile_pods import CLASSES, NODES, NOMINATED
 from bench.tables import table
@@ -11,14 +12,27 @@ TARGET_MS = 100.0
 
 Found = Mapping[str, Mapping[str, float]]
 """The longest turn in milliseconds, by what the hostile pod contains and by activity."""
-Runs = Sequence[Sequence[str]]
-"""The pods of each run of the program whose numbers are reported."""
 
 
-def merged(before: Runs, measured: Sequence[str]) -> Runs:
+class Run(TypedDict):
+    """One run of the program."""
+
+    revision: str
+    """Of the program, as Git names it."""
+    pods: list[str]
+    """Whose numbers are reported."""
+
+
+Runs = Sequence[Run]
+
+
+def merged(before: Runs, after: Run) -> list[Run]:
     """Return the runs after one more: what it measured again is no part of the others."""
-    kept = [[name for name in run if name not in measured] for run in before]
-    return [run for run in (*kept, measured) if run]
+    kept = [
+        Run(revision=run["revision"], pods=[e for e in run["pods"] if e not in after["pods"]])
+        for run in before
+    ]
+    return [run for run in (*kept, after) if run["pods"]]
 
 
 def report(found: Found, runs: Runs, pods: int) -> str:
@@ -49,6 +63,12 @@ def report(found: Found, runs: Runs, pods: int) -> str:
 
 
 def _joined(runs: Runs) -> str:
-    fewest, most = min(map(len, runs)), max(map(len, runs))
+    sizes = [len(run["pods"]) for run in runs]
+    fewest, most = min(sizes), max(sizes)
     each = f"{most}" if fewest == most else f"{fewest} to {most}"
-    return f"Joined from {len(runs)} runs, {each} of these pods in each."
+    lines = [f"Joined from {len(runs)} runs, {each} of these pods in each."]
+    revisions = dict.fromkeys(run["revision"] for run in runs)
+    for revision in revisions if len(revisions) > 1 else ():
+        names = [name for run in runs if run["revision"] == revision for name in run["pods"]]
+        lines.append(f"- Measured with {revision}: {'; '.join(names)}.")
+    return "\n".join(lines)

@@ -7,6 +7,7 @@ import re
 from importlib.metadata import version
 from os import cpu_count
 from pathlib import Path
+from subprocess import run
 
 from tests.e2e.controlplane.binaries import KUBERNETES
 
@@ -20,3 +21,9 @@ def machine() -> str:
         f"{version('aiohttp')}, affinity-extender {version('affinity-extender')}, Kubernetes "
         f"{KUBERNETES}"
     )
+
+
+def revision() -> str:
+    """Return the program's revision, as Git names it."""
+    command = ("git", "describe", "--always", "--dirty", "--abbrev=8")
+    return run(command, check=True, capture_output=True, text=True).stdout.strip()

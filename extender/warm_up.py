@@ -82,7 +82,7 @@ class WarmUp:
         return (
             len(pod.pod_class.affinity) <= AT_MOST.terms
             and not _asks_too_much_of_nodes(pod)
-            and self._state.prepares_at_once(self._state.class_of(pod))
+            and self._state.prepares_at_once(self._state.class_of(pod), AT_MOST.slice)
         )
 
     async def prepare(self, pod: Pod) -> None:

@@ -17,7 +17,8 @@ from extender.warm_up import AT_MOST, OverBudgetError, WarmUp
 from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
-from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
+from tests.builders import HOST, Pod, model_node, model_pod, node, node_term, pod, requirement, term
+from tests.calls import calls_during
 from tests.clock import Clock
 from tests.hostile import crowded, hostile, narrow, unlike_anything
 
@@ -206,6 +207,18 @@ async def test_a_question_is_whole_when_the_preparer_returns() -> None:
     assert not desk.warm_up.prepares_at_once(asking)
     await desk.warm_up.prepare(asking)
     assert sum(desk.state.preparing(asking.pod_class, AT_MOST.slice)) == 0
+
+
+def test_what_takes_longer_than_a_few_slices_is_not_prepared_in_the_turn_of_the_call() -> None:
+    desk = Desk(10**9)
+    for number in range(AT_MOST.slice // 2):
+        made = pod(f"job-{number}", "ns0").labels(job=f"j{number}").on("n1")
+        desk.state.upsert_pod(model_pod(made))
+    others = {"matchExpressions": [requirement("job", "Exists")]}
+    asking = model_pod(pod("new", "ns0").anti_affinity(term(HOST, others)))
+    prepared, calls = calls_during(lambda: desk.warm_up.prepares_at_once(asking))
+    assert not prepared
+    assert calls < 10 * AT_MOST.slice
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:

@@ -204,7 +204,7 @@ class ClusterView:
 
     def candidates(self, pods: PodSelector) -> list[PlacedClass]:
         """Return a superset, as small as can be told at once, of the classes that are matched."""
-        return self._counters.candidates(PodSet.all_of((pods,)))
+        return list(self._counters.candidates(PodSet.all_of((pods,))))
 
     def classes_on(self, node: str) -> dict[PodClass, int]:
         """Return the classes that have pods on a node, as the counters have it."""
@@ -286,13 +286,13 @@ class ClusterView:
         yield 0
         yield from self.relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
 
-    def prepares_at_once(self, pod_class: PodClass) -> bool:
+    def prepares_at_once(self, pod_class: PodClass, comparisons: int = AT_ONCE) -> bool:
         """Count what judging needs, if that takes a moment; return whether nothing is left."""
         if not self._nominated and self._prefilter_states.find(pod_class) is not None:
             return True
         # A second time, for what was found out may have been given up for the rest of it.
-        took = within(self.preparing(pod_class, AT_ONCE), AT_ONCE)
-        return took == 0 or (took is not None and self.is_prepared(pod_class, AT_ONCE))
+        took = within(self.preparing(pod_class, comparisons), comparisons)
+        return took == 0 or (took is not None and self.is_prepared(pod_class, comparisons))
 
     def is_prepared(self, pod_class: PodClass, comparisons: int) -> bool:
         """Return whether nothing is left to count; a step of it is, if something was."""
@@ -313,9 +313,9 @@ class ClusterView:
         than MOST_AFFINITY_TERMS, and when it takes long and `counting_matching` was not gone
         through.
         """
-        if any(self._too_many(named) or self._counters.cost(*named) > AT_ONCE for named in sets):
+        if any(map(self._too_many, sets)) or self._would_crowd_out(sets):
             return None
-        if self._would_crowd_out(sets):
+        if any(self._counters.cost(*named) > AT_ONCE for named in sets):
             return None
         return [self._counters.matching(*named) for named in sets]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Generic, TypeAlias, TypeVar
 
@@ -124,9 +124,11 @@ class SelectorIndex(Generic[T]):
         may still be yielded.
         """
         for filed in self._near(namespace, namespace_labels, labels):
-            for pods, item in list(filed.values()):
-                met = pods.matches(namespace, namespace_labels, labels)
-                yield (item if met else None), pods.conditions
+            yield from trying(list(filed.values()), namespace, namespace_labels, labels)
+
+    def near(self, namespace: str, namespace_labels: Labels, labels: Labels) -> int:
+        """Return how many items a look-up has to try; O(keys or labels)."""
+        return sum(map(len, self._near(namespace, namespace_labels, labels)))
 
     def _near(
         self, namespace: str, namespace_labels: Labels, labels: Labels
@@ -150,6 +152,18 @@ class SelectorIndex(Generic[T]):
                     yield values[value]
                 if value is not None and None in values:
                     yield values[None]
+
+
+def trying(
+    filed: Iterable[tuple[PodSelector, T]], namespace: str, namespace_labels: Labels, labels: Labels
+) -> Iterator[tuple[T | None, int]]:
+    """Yield the items whose selector matches a pod, None for the others, each with its conditions.
+
+    Each is taken when its turn comes.
+    """
+    for pods, item in filed:
+        met = pods.matches(namespace, namespace_labels, labels)
+        yield (item if met else None), pods.conditions
 
 
 def _choices(pods: PodSelector) -> list[list[Bucket]]:

@@ -161,7 +161,7 @@ def test_an_event_is_compared_with_the_rules_of_many_pods_later_in_steps(
     event: Callable[[Cluster], None],
 ) -> None:
     cluster = Cluster()
-    cluster.place(pod("plain"), "b1")
+    cluster.place(pod("plain"), "a2")
     for number in range(20):
         cluster.place(pod("ruled").anti_affinity(*unlike(number)), "a1", f"ruled-{number}")
     cluster.settle()
@@ -355,6 +355,28 @@ def test_an_event_names_those_that_it_concerns_however_many_others_there_are(oth
     cluster.remove("db-1")
     assert kinds(cluster.settle()) == {"disk-0": "nodeAffinity", "api-1": "podAffinity"}
     assert cluster.judged == 1
+
+
+def exclusive(number: int) -> Pod:
+    """Build the leader of a job that has its zone to itself."""
+    own = f"j{number}"
+    others = [requirement("job", "Exists"), requirement("job", "NotIn", own)]
+    return pod("leader").labels(job=own).anti_affinity(term(ZONE, {"matchExpressions": others}))
+
+
+def test_a_pod_costs_the_rules_of_its_domain_where_all_others_rules_are_about_it() -> None:
+    def cost(jobs: int) -> int:
+        cluster = Cluster()
+        for number in range(jobs):
+            cluster.label(f"n{number}", zone=f"z{number}")
+            cluster.place(exclusive(number), f"n{number}", f"leader-{number}")
+        cluster.settle()
+        cluster.place(exclusive(2), "n1", "late")
+        broken, calls = calls_during(cluster.settle)
+        assert kinds(broken) == {"leader-1": "podAntiAffinity", "late": "podAntiAffinity"}
+        return calls
+
+    assert cost(200) <= cost(20) + 10
 
 
 CHOSEN = Execution(plain=Selector.of([Requirement("team", Operator.EXISTS)]))

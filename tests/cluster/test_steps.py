@@ -7,13 +7,15 @@ from functools import partial
 from itertools import islice
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.counts.large_matches import PER_TERM, LargeRuleSets
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import FILING
-from extender.cluster.counts.pod_sets import rule_sets
+from extender.cluster.counts.pod_sets import matched_by, rule_sets
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.model.objects import PodClass
@@ -22,6 +24,7 @@ from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,
     ZONE,
+    Json,
     Pod,
     model_namespace,
     model_node,
@@ -29,6 +32,8 @@ from tests.builders import (
     namespace,
     node,
     pod,
+    requirement,
+    term,
 )
 from tests.calls import calls_during
 from tests.hostile import NAMESPACES, crowded, hostile, narrow, unlike_anything
@@ -97,6 +102,102 @@ def test_a_step_does_about_as_much_as_it_says(state: ClusterState, asking: Pod) 
     steps = state.preparing(class_of(asking), AT_MOST.slice)
     found = [*iter(lambda: calls_of(steps), None)]
     assert all(calls <= CALLS * max(AT_MOST.slice, spent) for spent, calls in found)
+
+
+JOBS = 3_000
+OWN = {"key": "job", "operator": "NotIn", "values": ["new"]}
+
+
+@pytest.fixture(scope="module")
+def jobs() -> ClusterState:
+    """A cluster of classes that have all but one label's value in common, and of one without."""
+    state = ClusterState()
+    state.upsert_node(model_node(node("n1", {HOST: "n1"})))
+    for number in range(JOBS):
+        worn = {"app": "web", "job": f"j{number}", "team": f"t{number % 20}"}
+        state.upsert_pod(model_pod(pod(f"p{number}", "ns0").labels(**worn).on("n1")))
+    state.upsert_pod(model_pod(pod("bare", "ns0").on("n1")))
+    return state
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        pytest.param([[requirement("job", "Exists"), OWN]], id="a key with a value each"),
+        pytest.param([[requirement("app", "In", "web"), OWN]], id="a label of them all"),
+        pytest.param([[requirement("app", "In", "web", "db")]], id="one of two labels"),
+        pytest.param([[OWN]], id="everybody else"),
+        pytest.param(
+            [[requirement("team", "In", f"t{number}")] for number in range(19)],
+            id="many terms about some each",
+        ),
+    ],
+)
+def test_the_first_step_of_a_set_is_short_as_well(jobs: ClusterState, terms: list[Json]) -> None:
+    rules = [term(HOST, {"matchExpressions": each}) for each in terms]
+    steps = jobs.preparing(class_of(MANY.anti_affinity(*rules)), STEP)
+    found = [*iter(lambda: calls_of(steps), None)]
+    assert sum(spent for spent, _ in found) > JOBS / 2
+    assert max(calls for _, calls in found) < 10 * STEP < JOBS / 2
+    assert mismatches(jobs) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8), st.integers(0, 2)), max_size=40))
+def test_classes_that_stay_are_found_whatever_comes_and_goes(
+    changes: list[tuple[bool, int, int]],
+) -> None:
+    index = ClassIndex()
+
+    def made(number: int, app: int) -> PlacedClass:
+        worn = {"app": f"a{app}", "job": f"j{number}"}
+        return PlacedClass(PodClass(f"ns{number % 2}", worn), {})
+
+    there = {number: made(number, number % 3) for number in range(6)}
+    for each in there.values():
+        index.add(each)
+    stay = {*there.values()}
+    selectors = [
+        requirement("job", "Exists"),
+        requirement("app", "In", "a0", "a1", "a2"),
+        requirement("job", "NotIn", "x"),
+    ]
+    everywhere = [
+        term(HOST, {"matchExpressions": [each]}, namespaceSelector={}) for each in selectors
+    ]
+    looks = [
+        index.candidates(each.pods)[1]
+        for each in class_of(pod("x").anti_affinity(*everywhere)).affinity.required_anti
+    ]
+    found = [[next(look)] for look in looks]
+    for comes, number, app in changes:
+        gone = there.pop(number, None)
+        if gone is not None:
+            index.remove(gone)
+            stay.discard(gone)
+        if comes:
+            there[number] = made(number, app)
+            index.add(there[number])
+        for some, look in zip(found, looks, strict=True):
+            some.extend(islice(look, 1))
+    for some, look in zip(found, looks, strict=True):
+        assert stay <= {*some, *look}
+
+
+def test_sets_that_a_watch_has_counted_cost_the_next_one_nothing() -> None:
+    def cost(watched: int) -> int:
+        state = crowded(classes=CLASSES, pods=240, nodes=20)
+        rules = class_of(MANY.anti_affinity(*unlike_anything(watched))).affinity.required_anti
+        assert state.matching([matched_by(each) for each in rules]) is not None
+        asking = class_of(MANY.anti_affinity(*narrow(1)))
+        return calls_during(lambda: list(state.preparing(asking, STEP)))[1]
+
+    assert cost(200) <= cost(20) + 10
+
+
+def test_what_sets_take_is_known_once_they_are_counted(state: ClusterState) -> None:
+    rules = class_of(MANY.anti_affinity(*unlike_anything(5))).affinity.required_anti
+    assert state.matching([matched_by(each) for each in rules]) is not None
+    assert state.matching_sets._small.bytes == sum(each.bytes for each in state.matching_sets)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from extender.model.execution import Execution, ExecutionRule, RuleKind
 from extender.model.keys import Identity
 from extender.model.objects import Pod
 
-RULES_A_STEP = 8
+RULES_A_STEP = 2
 """Rules that take as long to judge as a usual pod."""
-COMPARISONS_A_STEP = 32
+COMPARISONS_A_STEP = 8
 """Likewise, of a pod class or a node with a condition."""
 
 

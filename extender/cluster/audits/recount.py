@@ -29,13 +29,13 @@ from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once
 
-AUDITED_NODES = 100
-"""Nodes of one step: a few thousand pods."""
+AUDITED_NODES = 50
+"""Nodes of one step: a thousand pods or two."""
 AUDITED_KEYS = 100
 """Topology keys of large rules, in one step."""
-AUDITED_CLASSES = 2_000
+AUDITED_CLASSES = 1_000
 """Classes, and rules of theirs, that are gone through in one step: some milliseconds."""
-AUDITED_TERMS = 64
+AUDITED_TERMS = 128
 """Terms whose carriers are found in the same steps."""
 AUDITED_PLACES = 4_000
 """Nodes of a class that are looked up in one step: some milliseconds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import TypeAlias
 
 from extender.cluster.counts.matching_pods import PlacedClass
@@ -69,21 +68,19 @@ class ClassIndex:
             if not self._having[key]:
                 del self._having[key], self._labelled[key]
 
-    def candidates(self, pods: PodSelector) -> tuple[int, Iterable[PlacedClass]]:
+    def candidates(self, pods: PodSelector) -> tuple[int, Iterator[PlacedClass]]:
         """Return a superset of the classes that a selector matches, the smallest at hand.
 
         With their number. Only a selector of nothing but negative requirements, over all
-        namespaces, has to look at every class. O(values and namespaces that it names).
+        namespaces, has to look at every class. O(values and namespaces that it names). Classes may
+        come and go while they are gone through; those that do may be left out, or yielded.
         """
         if pods.selector.matches_nothing:
-            return 0, ()
-        best: tuple[int, Iterable[PlacedClass]] = (
-            self._classes,
-            chain.from_iterable(self._in.values()),
-        )
+            return 0, iter(())
+        best = self._classes, _each_in(self._in.values())
         if pods.namespace_selector is None:
             found = [classes for each in pods.namespaces if (classes := self._in.get(each))]
-            best = sum(map(len, found)), chain.from_iterable(found)
+            best = sum(map(len, found)), _each_in(found)
         for requirement in pods.selector.requirements:
             size = self._size(requirement)
             if size is not None and size < best[0]:
@@ -103,10 +100,18 @@ class ClassIndex:
 
     def _having_value(self, requirement: Requirement) -> Iterator[PlacedClass]:
         values = self._labelled.get(requirement.key, {})
-        wanted = requirement.values if requirement.operator is Operator.IN else values
-        for value in wanted:
-            bag = values.get(value, {})
-            yield from (bag,) if isinstance(bag, PlacedClass) else bag
+        if requirement.operator is not Operator.IN:
+            return _each_in(values.values())
+        return _each_in(values[value] for value in requirement.values if value in values)
+
+
+def _each_in(bags: Iterable[_Bag]) -> Iterator[PlacedClass]:
+    """Go through bags that may change meanwhile, each as it is when its turn comes."""
+    for bag in list(bags):
+        if isinstance(bag, PlacedClass):
+            yield bag
+        else:
+            yield from list(bag)
 
 
 def _size(bag: _Bag) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Final
@@ -257,8 +257,10 @@ class Counters:
                     spent += len(placed.on_nodes)
                     placed.belong(counted, amount)
             if spent >= comparisons:
-                return spent
-        counted.pending = None
+                break
+        else:
+            counted.pending = None
+        self.matching_sets.measure(counted)
         return spent
 
     def give_up_excess(self) -> None:
@@ -284,11 +286,19 @@ class Counters:
         """Return the labels of a namespace, none for one that is unknown."""
         return self._namespaces.get(namespace, self._unknown)
 
-    def candidates(self, pod_set: PodSet) -> list[PlacedClass]:
-        """Return the placed classes that may be sought; more events may come before they are."""
+    def candidates(self, pod_set: PodSet) -> Iterator[PlacedClass]:
+        """Yield the placed classes that may be sought; events may come between two of them."""
         found = [self._index.candidates(pods) for pods, _ in pod_set.weights]
         if pod_set.how is How.ALL:
-            return list(min(found, key=lambda each: each[0])[1])
+            return min(found, key=lambda each: each[0])[1]
         if sum(size for size, _ in found) >= len(self._placed):
-            return list(self._placed.values())
-        return list(dict.fromkeys(chain.from_iterable(classes for _, classes in found)))
+            return iter(list(self._placed.values()))
+        return _each_once(chain.from_iterable(classes for _, classes in found))
+
+
+def _each_once(classes: Iterable[PlacedClass]) -> Iterator[PlacedClass]:
+    seen: set[PlacedClass] = set()
+    for placed in classes:
+        if placed not in seen:
+            seen.add(placed)
+            yield placed

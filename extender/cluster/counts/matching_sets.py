@@ -98,13 +98,16 @@ class MatchingPodSets:
     def pop_excess(self) -> Iterator[MatchingPods]:
         """Give up the sets that were asked for longest ago, when there are too many."""
         for kept in (self._small, self._large):
-            kept.measure_fresh()
             while kept.size > self._most or (kept.bytes > kept.budget and kept.sets):
                 yield kept.pop()
 
     def give_up(self, counted: MatchingPods) -> None:
         """Give up one set."""
         self._kept(counted).remove(counted)
+
+    def measure(self, counted: MatchingPods) -> None:
+        """Take over what a set takes by now, while it is counted."""
+        self._kept(counted).measure(counted)
 
     def unfile(self, counted: MatchingPods) -> Iterator[None]:
         """Take a set that was given up out of the index, a selector at a step."""
@@ -183,23 +186,20 @@ class _Kept:
         self.size = 0
         self.bytes = 0
         self._measured: dict[tuple[PodSet, str], int] = {}
-        """The bytes of each set when it was looked at last, which is when it was asked for."""
-        self._fresh: list[MatchingPods] = []
-        """Sets that were started and not measured since."""
+        """The bytes of each set when it was looked at last: counted further, or asked for."""
 
     def find(self, name: tuple[PodSet, str]) -> MatchingPods | None:
         counted = self.sets.get(name)
         if counted is not None:
             # By the set's own name: equal ones of thousands of selectors are expensive to compare.
             self.sets.move_to_end(counted.name)
-            self._measure(counted)
+            self.measure(counted)
         return counted
 
     def add(self, counted: MatchingPods) -> None:
         self.sets[counted.name] = counted
         self.size += counted.size
-        self._measure(counted)
-        self._fresh.append(counted)
+        self.measure(counted)
 
     def pop(self) -> MatchingPods:
         counted = next(iter(self.sets.values()))
@@ -212,17 +212,8 @@ class _Kept:
         self.size -= counted.size
         self.bytes -= self._measured.pop(name)
 
-    def measure_fresh(self) -> None:
-        """Measure the new sets; each once it is complete."""
-        pending = []
-        for counted in self._fresh:
-            if self.sets.get(counted.name) is counted:
-                self._measure(counted)
-                if counted.pending is not None:
-                    pending.append(counted)
-        self._fresh = pending
-
-    def _measure(self, counted: MatchingPods) -> None:
+    def measure(self, counted: MatchingPods) -> None:
+        """Take over what a set takes now."""
         name, now = counted.name, counted.bytes
         self.bytes += now - self._measured.get(name, 0)
         self._measured[name] = now

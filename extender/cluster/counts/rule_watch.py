@@ -31,7 +31,7 @@ from extender.model.keys import Identity, namespace_of
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector
-from extender.model.selector_index import SelectorIndex
+from extender.model.selector_index import SelectorIndex, trying
 from extender.model.signed import shift
 
 MOST_TERMS: Final = 2_048
@@ -62,6 +62,8 @@ class RuleWatch:
         self.changes = OwnChanges()
         self._terms: dict[ExecutionRule, WatchedTerm] = {}
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
+        self._owned_in: dict[tuple[str, str], dict[int, WatchedTerm]] = {}
+        """The terms with owners in a domain, by topology key and label value."""
         self._places: dict[str, WatchedPod] = {}
         self._on: dict[str, dict[str, WatchedPod]] = {}
         self._chosen_in: dict[str, dict[str, Identity]] = {}
@@ -212,6 +214,8 @@ class RuleWatch:
                 watched = self._terms.get(rule) or self._watch(rule)
                 domain = labels.get(watched.key)
                 watched.owners.setdefault(domain, {})[identity.uid] = identity
+                if domain is not None:
+                    self._owned_in.setdefault((watched.key, domain), {})[id(watched)] = watched
                 self._mark(watched, domain)
                 at.append((watched, domain))
         place = WatchedPod(
@@ -273,6 +277,10 @@ class RuleWatch:
         if domain is not None:
             watched.levels.pop(domain, None)
             self._marks.pop((id(watched), domain), None)
+            terms = self._owned_in[watched.key, domain]
+            del terms[id(watched)]
+            if not terms:
+                del self._owned_in[watched.key, domain]
         if not watched.owners:
             del self._terms[watched.rule]
             self._index.remove(watched.filed, watched)
@@ -286,17 +294,26 @@ class RuleWatch:
 
     def _moving(self, pod_class: PodClass, places: Labels) -> Iterator[None]:
         """Mark the terms about a class in some domains, by key; a term at a step."""
-        for watched in self._about(pod_class):
+        for watched in self._about(pod_class, places):
             if watched is not None:
                 self._mark(watched, places.get(watched.key))
             yield
 
-    def _about(self, pod_class: PodClass) -> Iterator[WatchedTerm | None]:
-        """Yield the terms about a class, None for each that is tried in vain or takes long."""
+    def _about(self, pod_class: PodClass, places: Labels) -> Iterator[WatchedTerm | None]:
+        """Yield the terms about a class, None for each that is tried in vain or takes long.
+
+        At least those with owners in some domains, by key: these are tried where they are fewer
+        than those that the index finds, as with thousands of terms about all pods but the owner's.
+        """
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = self._counters.namespace_labels(namespace)
+        here = [terms for each in places.items() if (terms := self._owned_in.get(each))]
+        pod = namespace, namespace_labels, labels
+        tried = self._index.trying(*pod)
+        if sum(map(len, here)) < self._index.near(*pod):
+            tried = trying(((e.filed, e) for terms in here for e in list(terms.values())), *pod)
         met: dict[int, bool] = {}
-        for watched, took in self._index.trying(namespace, namespace_labels, labels):
+        for watched, took in tried:
             yield from repeat(None, took // CONDITIONS_A_STEP)
             pods = None if watched is None else watched.pods[0]
             if pods is not None and len(pods.weights) > 1 and id(pods) not in met:
