@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -10,18 +9,18 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from affinityctl.rollouts import ONE_POD, Rollout
+from affinityctl.rollouts import ONE_POD, Rollout, share
 from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
 from affinityctl.whatif.nodes import kept_to
-from affinityctl.whatif.scheduling import as_made
+from affinityctl.whatif.successors import KnownWorkload, as_made
 from affinityctl.workloads import MOST_PODS, wanted
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
+from extender.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.decoding import Int32, Json, decode, whole_number
+from extender.wire.decoding import Int32, Json, decode
 from extender.wire.manifests import PodAnnotations, PodSpec
 from extender.wire.objects import GenerateName, PodReader
 from extender.wire.placement import RequirementsReader
@@ -33,9 +32,6 @@ ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
 
 UNKNOWN_COUNT = 100
 """Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
-
-MOST_DIGITS = 10
-"""Of a number of pods: Go holds it in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +59,40 @@ class Applied:
         return structs.replace(self.pod, key=key, uid=f"{key}, new")
 
 
+def known_of(workload: Workload) -> KnownWorkload:
+    """Return what the object of a workload says of its pods."""
+    spec, kind = workload.spec, workload.identity.kind
+    counted = kind not in {DAEMON_SET, JOB, "CronJob"}
+    return KnownWorkload(
+        workload.template_labels.keys(),
+        wanted(workload, 0) if counted else None,
+        spec.ordinals.start if spec.ordinals else 0,
+        in_order=spec.podManagementPolicy != "Parallel",
+    )
+
+
 class _Volumes(msgspec.Struct):
     volumes: list[dict[str, msgspec.Raw]] | None = None
 
 
-class _WithVolumes(msgspec.Struct):
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Health(msgspec.Struct):
+    phase: str | None = None
+    conditions: list[_Condition] | None = None
+
+
+class _Further(msgspec.Struct):
+    """What only a simulation reads of a pod."""
+
     spec: _Volumes | None = None
+    status: _Health | None = None
 
 
-_WITH_VOLUMES = msgspec.json.Decoder(_WithVolumes)
+_FURTHER = msgspec.json.Decoder(_Further)
 _EMPTY_DIR: Final = "emptyDir"
 
 
@@ -102,10 +123,16 @@ class SimulationReader(WholePodReader):
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = super().read(raw, generate)
-        spec = decode(_WITH_VOLUMES, raw).spec or _Volumes()
+        further = decode(_FURTHER, raw)
+        spec, status = further.spec or _Volumes(), further.status or _Health()
         if any(_EMPTY_DIR in each for each in spec.volumes or ()):
             self.scratch.add(pod.key)
-        return pod
+        if pod.node is None:
+            return pod
+        starting = status.phase == "Pending"
+        said = (each.status == "True" for each in status.conditions or () if each.type == "Ready")
+        # Each pod that a kubelet runs has the condition; manifests, and older dumps, have none.
+        return pod.with_status(ready=next(said, not starting), starting=starting)
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:
@@ -208,16 +235,3 @@ def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Ro
             return ONE_POD
         case _:
             return Rollout(replicas)
-
-
-def share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
-    """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
-    value = default if given is None else str(given)
-    percent = value.removesuffix("%")
-    number = whole_number(percent, MOST_DIGITS)
-    if number is None:
-        return 0
-    if percent == value:
-        return number
-    exact = number * of / 100
-    return math.ceil(exact) if up else math.floor(exact)

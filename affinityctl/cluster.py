@@ -20,7 +20,7 @@ from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
-from extender.model.workload import Identity
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.offline import EXPECTED, ClusterFiles, objects_in
 from extender.resources import (
     BUDGETS,
@@ -130,21 +130,43 @@ async def _list(
 
 def list_workloads(flags: argparse.Namespace, selectors: Selectors) -> Mapping[Identity, Workload]:
     """Return the Deployments, StatefulSets and DaemonSets of an API server."""
+    return _workloads(flags, selectors, ("Deployment", STATEFUL_SET, DAEMON_SET))
+
+
+def list_stateful_sets(
+    flags: argparse.Namespace, selectors: Selectors
+) -> Mapping[Identity, Workload]:
+    """Return the StatefulSets of an API server; without the right to list them, say so."""
+    lacking = "note: no right to list statefulsets, so each is taken to be OrderedReady"
+    return _workloads(flags, selectors, (STATEFUL_SET,), lacking)
+
+
+def _workloads(
+    flags: argparse.Namespace, selectors: Selectors, kinds: Sequence[str], lacking: str = ""
+) -> Mapping[Identity, Workload]:
     found = {}
-    for kind, raw in asyncio.run(_list_workloads(flags)):
+    for kind, raw in asyncio.run(_list_workloads(flags, kinds, lacking)):
         selectors.take(kind, raw)
         workload = read_workload(kind, raw)
         found[workload.identity] = workload
     return found
 
 
-async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
+async def _list_workloads(
+    flags: argparse.Namespace, kinds: Sequence[str], lacking: str
+) -> list[tuple[str, Json]]:
     from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     found: list[tuple[str, Json]] = []
     async with api_server(flags) as client:
-        for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+        for kind in kinds:
             name = f"{kind.lower()}s"
-            raws = await list_raw(client, name, f"/apis/apps/v1/{name}", {})
-            found += ((kind, raw) for raw in raws)
+            try:
+                raws = await list_raw(client, name, f"/apis/apps/v1/{name}", {})
+            except ApiError as error:
+                if error.status != HTTPStatus.FORBIDDEN or not lacking:
+                    raise
+                complain(lacking)
+            else:
+                found += ((kind, raw) for raw in raws)
     return found

@@ -32,11 +32,20 @@ Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""
 
 
+_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed"))
+"""Conditions of pods and of budgets that are read without their messages."""
+_FIELDS: Final = ("type", "status", "reason")
+
+
 class _KeptConditions:
     """The conditions that are read."""
 
     def __init__(self, found: list[dict[str, Any]]) -> None:
-        self.kept = [each for each in found if each.get("type") in CONDITIONS]
+        self.kept = [
+            each if each.get("type") in CONDITIONS else {k: each[k] for k in _FIELDS if k in each}
+            for each in found
+            if each.get("type") in CONDITIONS | _WITHOUT_MESSAGE
+        ]
 
 
 class _KeptVolumes:

@@ -1,9 +1,13 @@
-"""How many pods a workload has, and how it replaces them."""
+"""How many pods a workload has, how it replaces them, and how many a budget wants healthy."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
+
+MOST_DIGITS: Final = 10
+"""Of a number of pods: Go holds it in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +25,25 @@ class Rollout:
 
 
 ONE_POD: Final = Rollout(replicas=1)
+
+
+def share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
+    """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
+    value = default if given is None else str(given)
+    percent = value.removesuffix("%")
+    if not (percent.isascii() and percent.isdecimal()) or len(percent) > MOST_DIGITS:
+        return 0
+    number = int(percent)
+    if percent == value:
+        return number
+    exact = number * of / 100
+    return math.ceil(exact) if up else math.floor(exact)
+
+
+def desired_healthy(
+    min_available: int | str | None, max_unavailable: int | str | None, expected: int
+) -> int:
+    """Return how many of the expected pods a budget wants healthy, as the disruption controller."""
+    if max_unavailable is not None:
+        return max(0, expected - share(max_unavailable, expected, "", up=True))
+    return share(min_available, expected, "0", up=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Mapping
+from typing import Final
 
 from affinityctl.api_server import namespace_of
-from affinityctl.applied import SimulationReader
+from affinityctl.applied import SimulationReader, known_of
 from affinityctl.changes import ChangeKind
-from affinityctl.cluster import cluster_with_nodes, list_workloads
+from affinityctl.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.progress import Progress
 from affinityctl.simulated_changes import Carrier, read_files
@@ -17,6 +18,7 @@ from affinityctl.simulation_report import write
 from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.successors import is_of_stateful_set
 from extender.cluster.state import ClusterState
 from extender.command_line import say
 from extender.model.keys import Key
@@ -24,6 +26,11 @@ from extender.model.workload import Identity
 from extender.resources import BUDGETS
 from extender.wire.objects import PodReader
 from extender.wire.workloads import Workload
+
+REMOVING: Final = frozenset(
+    (ChangeKind.DRAIN, ChangeKind.DRAIN_EACH, ChangeKind.LOSE, ChangeKind.LOSE_EACH)
+)
+"""Changes after which controllers make pods anew."""
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -34,8 +41,8 @@ def run(flags: argparse.Namespace) -> int:
     pods = SimulationReader(by.gates, flags.scheduler_name)
     state, workloads = _cluster(flags, pods, by)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
-    templates = {each.identity: each.template_labels for each in workloads.values()}
-    scheduler = Scheduler(state, chance, by.profile, templates)
+    known = {each.identity: known_of(each) for each in workloads.values()}
+    scheduler = Scheduler(state, chance, by.profile, known)
     carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
     note_ignored_annotations(state, carrier.templates(flags.changes))
     progress = Progress()
@@ -52,7 +59,7 @@ def run(flags: argparse.Namespace) -> int:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
-    waiting = pending(state, scheduler.waiting, by.profile, waited)
+    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held)
     found = Simulation(
         state,
         flags.seed,
@@ -72,5 +79,9 @@ def _cluster(
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:
         return state, found
-    named = any(each.kind in {ChangeKind.SCALE, ChangeKind.RESTART} for each in flags.changes)
-    return state, list_workloads(flags, by.selectors) if named else {}
+    changed = {each.kind for each in flags.changes}
+    if changed & {ChangeKind.SCALE, ChangeKind.RESTART}:
+        return state, list_workloads(flags, by.selectors)
+    if changed & REMOVING and any(map(is_of_stateful_set, state.pods.values())):
+        return state, list_stateful_sets(flags, by.selectors)
+    return state, {}

@@ -15,6 +15,7 @@ from affinityctl.applied import (
     SimulationReader,
     apply,
     as_applied,
+    known_of,
     read_applied,
     rollout,
 )
@@ -23,7 +24,7 @@ from affinityctl.chosen_pods import is_of, require_namespace, similar
 from affinityctl.default_spread.selectors import Selectors
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
-from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose
+from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from affinityctl.whatif.preflight import Preflight
@@ -103,7 +104,6 @@ class Carrier:
         self._workloads = workloads
         self._namespace = namespace
         self._revision = 0
-        self._allowances = Allowances(scheduler)
 
     def steps(self, change: Change) -> Iterator[tuple[int, Looks]]:
         """Yield what a change takes: of a file with several objects, one step each.
@@ -139,10 +139,10 @@ class Carrier:
             case ChangeKind.DRAIN:
                 preflight = Preflight(self._state, self._pods.scratch)
                 nodes = self._chosen(change.value)
-                return drain(self._scheduler, nodes, change.value, self._allowances, preflight)
+                return drain(self._scheduler, nodes, change.value, preflight)
             case ChangeKind.LOSE:
                 nodes = self._lost(change.value)
-                return lose(self._scheduler, nodes, change.value, self._allowances)
+                return lose(self._scheduler, nodes, change.value)
             case ChangeKind.ADD:
                 return add_nodes(self._scheduler, int(change.value), self._like(change.like))
             case _:
@@ -153,6 +153,9 @@ class Carrier:
             manifest.kind, manifest.raw, self._pods, len(self._state.nodes), self._new_revision()
         )
         what = str(applied.identity)
+        if manifest.kind in WORKLOADS:
+            known = known_of(read_workload(manifest.kind, manifest.raw))
+            self._scheduler.workloads[applied.identity] = known
         if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
             flag = "--until-full" if change.until_full else "--replicas"
             raise ConfigError(flag, f"{what} has one pod on each node, however many that are")
@@ -239,7 +242,7 @@ class Carrier:
             _some([*found], change.kind, f"no node has a label {key}")
         verb, act = ("drain", drain) if change.kind is ChangeKind.DRAIN_EACH else ("lose", lose)
         step = Step(f"{verb} each {'node' if key in NODE_KINDS else key} alone")
-        return try_each(self._scheduler, step, found, act, self._allowances)
+        return try_each(self._scheduler, step, found, act)
 
     def _chosen(self, text: str) -> list[str]:
         if named := self._named(text, ChangeKind.DRAIN):

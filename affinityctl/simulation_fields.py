@@ -41,6 +41,7 @@ def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
         "placed": [_placement(each) for each in step.placed],
         "removed": step.removed,
         "pending": step.waiting,
+        "notCreated": step.held,
         "blocked": step.blocked,
         "notes": step.notes,
     }
@@ -82,6 +83,8 @@ def _told_update(update: Update) -> Mapping[str, Any]:
 
 def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
     told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
+    if alike.until is not None:
+        told["notCreatedUntilReady"] = alike.until
     if (why := alike.explanation) is not None:
         told["summary"] = summary(why)
         told["nearest"] = [str(each) for each in alike.nearest[:MOST_NEAR_MISSES]]

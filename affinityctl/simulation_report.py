@@ -85,7 +85,7 @@ def _happened(state: ClusterState, step: Step) -> Iterator[str]:
     if gone := step.gone:
         yield f"gone for good, without a controller to make another: {_who(sorted(gone))}"
     for each in step.blocked:
-        yield f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions"
+        yield f"{each.pod} stays on {each.node}: {each.why}"
 
 
 def _trials(trials: Sequence[Trial], *, wide: bool) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _hurt(trial: Trial) -> Iterator[str]:
         first = "the first: " * bool(waiting[1:])
         yield f"{_who(waiting)} {_verb(waiting, 'wait')}{trial.why and f' ({first}{trial.why})'}"
     if kept := [each.pod for each in trial.blocked]:
-        budgets = list(dict.fromkeys(each.budget for each in trial.blocked))
+        budgets = list(dict.fromkeys(key for each in trial.blocked for key in each.budgets))
         yield f"{_who(kept)} {_verb(kept, 'stay')} (budget {_who(budgets)})"
     if trial.gone:
         yield f"{_who(trial.gone)} gone for good"
@@ -143,6 +143,7 @@ def _result(step: Step) -> str:
         (moved, f"{moved:,} placed on other nodes"),
         (placed, f"{new} placed"),
         (len(step.waiting), f"{len(step.waiting):,} {_verb(step.waiting, 'wait')}"),
+        (len(step.held), f"{len(step.held):,} not created"),
         (after[After.WITH_NODE], f"{after[After.WITH_NODE]:,} went with the node"),
         (after[After.DELETED], f"{after[After.DELETED]:,} being deleted already"),
         (len(preempted), f"{len(preempted):,} preempted"),
@@ -218,6 +219,13 @@ def _turn(turn: UpdateStep) -> str:
 
 
 def _pending(state: ClusterState, alike: PendingPods) -> str:
+    if alike.until is not None:
+        are = "is" if len(alike.pods) == 1 else "are"
+        title = f"{plural(len(alike.pods), 'pod')} {are} not created: {_who(alike.pods)}"
+        why = (
+            f"podManagementPolicy OrderedReady: the StatefulSet waits until {alike.until} is ready"
+        )
+        return section(title, [wrapped(why, INDENT)])
     verb = _verb(alike.pods, "wait")
     how = f"that had waited before still {verb}" if alike.waited else verb
     title = f"{plural(len(alike.pods), 'pod')} {how}: {_who(alike.pods)}"

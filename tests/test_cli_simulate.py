@@ -346,6 +346,75 @@ def test_a_trial_says_who_suffers_from_what(simulate: Simulate) -> None:
     )
 
 
+def test_a_pod_in_two_budgets_stays_whatever_they_allow(simulate: Simulate) -> None:
+    two = [budget(name, WEB, allowed=1) for name in ("one", "two")]
+    code, said = simulate("--drain a1", RUNNING[0], *two)
+    assert (code, " ".join(said.split())) == (
+        1,
+        (
+            "Drain a1: 0 pods evicted, 1 blocked by a budget default/web-5d-0 stays on a1: the API "
+            "server evicts no pod that is in two budgets: default/one, default/two"
+        ),
+    )
+    _, said = simulate("--drain-each", RUNNING[0], *two)
+    assert "default/web-5d-0 stays (budget default/one, default/two)" in said
+    _, said = simulate("--drain a1 -o json", RUNNING[0], *two)
+    (blocked,) = json.loads(said)["steps"][0]["blocked"]
+    assert blocked["budgets"] == ["default/one", "default/two"]
+
+
+SET = workload("StatefulSet", "db", APART, replicas=3)
+
+
+def of_set(number: int, on: str) -> Pod:
+    return called(f"db-{number}", APART).owned_by("StatefulSet/db").uid(f"db{number}").on(on)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said_of_it"),
+    [
+        pytest.param(
+            "OrderedReady",
+            "Lose a1,a2 (2 nodes): 2 pods lost, 1 waits, 1 not created",
+            id="in order",
+        ),
+        pytest.param("Parallel", "Lose a1,a2 (2 nodes): 2 pods lost, 2 wait", id="all at once"),
+    ],
+)
+def test_a_stateful_set_makes_its_pods_by_its_policy(
+    simulate: Simulate, policy: str, said_of_it: str
+) -> None:
+    there = [of_set(number, name) for number, name in enumerate(("a1", "a2", "b1"))]
+    made = SET | {"spec": SET["spec"] | {"podManagementPolicy": policy}}
+    code, said = simulate("--lose a1,a2", made, *there)
+    assert (code, said.splitlines()[0]) == (1, said_of_it)
+    held = (
+        "1 pod is not created: default/db-1\n"
+        "  podManagementPolicy OrderedReady: the StatefulSet waits until default/db-0 is\n"
+        "    ready\n"
+    )
+    assert (held in said) is (policy == "OrderedReady")
+
+
+def test_a_new_stateful_set_makes_its_pods_in_order(simulate: Simulate) -> None:
+    three = called("t", pod("t").selects(disk="ssd"))
+    code, said = simulate("-f FILE", manifest=workload("StatefulSet", "db", three, replicas=3))
+    assert (code, said.splitlines()[0]) == (
+        1,
+        "Place 3 pods of statefulset default/db: 0 pods placed, 1 waits, 2 not created",
+    )
+    assert "2 pods are not created: default/db-1, default/db-2\n" in said
+
+
+def test_pods_that_are_not_ready_go_where_a_budget_says_so(simulate: Simulate) -> None:
+    unready = [each.phase("Running").ready(yes=False) for each in RUNNING[:2]]
+    keeps = budget("keeps", WEB, allowed=0)
+    assert simulate("--drain a1", *unready, keeps)[0] == 1
+    keeps["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    code, said = simulate("--drain a1", *unready, keeps)
+    assert (code, said.splitlines()[0]) == (0, "Drain a1: 1 pod evicted, 1 placed on other nodes")
+
+
 def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:
     scratch = pod("scratch").owned_by("ReplicaSet/s").on("a1")
     scratch["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]

@@ -35,6 +35,7 @@ cluster:
   persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
   csistoragecapacities and volumeattachments are listed as well, and with default topology spread
   constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
+  Where pods of StatefulSets go, statefulsets; without that right, each is taken to be OrderedReady.
   --cluster reads a file instead.
 
 examples:

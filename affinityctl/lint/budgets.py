@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
 
-from affinityctl.applied import share
 from affinityctl.lint.reading import spared_by
+from affinityctl.rollouts import desired_healthy
 from extender.model.labels import Labels, Selector
 from extender.wire.affinity import read_selector
-from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import BudgetManifest, BudgetSpec, NamespacedMetadata
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import BudgetManifest, BudgetMetadata, BudgetSpec
 
 _COUNTED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"))
 
 
-class _BudgetMetadata(NamespacedMetadata):
+class _BudgetMetadata(BudgetMetadata):
     annotations: dict[str, str] | None = None
 
 
-class _WrittenSpec(BudgetSpec, rename="camel"):
-    min_available: Int32 | str | None = None
-    max_unavailable: Int32 | str | None = None
-
-
 class LintedBudget(BudgetManifest):
-    """With what somebody wrote of it."""
+    """With the rules that it asks to be spared."""
 
     metadata: _BudgetMetadata
-    spec: _WrittenSpec | None = None
 
 
 _BUDGET = msgspec.json.Decoder(LintedBudget)
@@ -42,7 +37,7 @@ class WrittenBudget(NamedTuple):
     namespace: str
     name: str
     selector: Selector
-    spec: _WrittenSpec
+    spec: BudgetSpec
     ignored: frozenset[str]
     """Rules that it asks to be spared."""
 
@@ -64,20 +59,20 @@ class Budget(NamedTuple):
     pods: int
     """That there are to be; 0 where nobody knows."""
     workloads: tuple[str, ...]
+    shared: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """By workload, the budgets before this one that are about it as well."""
 
     @property
     def wanted(self) -> int:
-        """Return how many of the pods have to be there, as the disruption controller does."""
+        """Return how many of the pods have to be there."""
         spec = self.written.spec
-        if spec.max_unavailable is not None:
-            return self.pods - share(spec.max_unavailable, self.pods, "", up=True)
-        return share(spec.min_available, self.pods, "0", up=True)
+        return desired_healthy(spec.minAvailable, spec.maxUnavailable, self.pods)
 
 
 def read_budget(raw: Json) -> WrittenBudget:
     """Read a budget; ObjectError names the field that is broken."""
     budget = decode(_BUDGET, raw)
-    metadata, spec = budget.metadata, budget.spec or _WrittenSpec()
+    metadata, spec = budget.metadata, budget.spec or BudgetSpec()
     selector = read_selector(spec.selector, "spec.selector")
     ignored = spared_by(metadata.annotations or {})
     return WrittenBudget(metadata.namespace or "default", metadata.name, selector, spec, ignored)

@@ -162,8 +162,13 @@ class Objects:
                 made.setdefault(owner.namespace, []).append(
                     Made(owner.kind, place.object, labels, replicas)
                 )
+        before: dict[str, list[str]] = {}
         for place, budget in self.budgets:
-            yield place, budget_of(budget, made.get(budget.namespace, ()))
+            found = budget_of(budget, made.get(budget.namespace, ()))
+            shared = {each: before[each] for each in found.workloads if each in before}
+            yield place, found._replace(shared=shared)
+            for each in found.workloads:
+                before[each] = [*before.get(each, ()), budget.name]
 
     def pod_labels(self) -> Iterator[tuple[str, Labels]]:
         """Yield namespace and labels of pods, and of those that templates make."""

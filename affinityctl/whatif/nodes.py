@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
@@ -11,7 +10,8 @@ from msgspec import structs
 
 from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, is_lost, successor
+from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.successors import belongs_to_node, is_drained, is_lost
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.labels import HOSTNAME
@@ -25,42 +25,36 @@ def drain(
     scheduler: Scheduler,
     names: Sequence[str],
     what: str = "",
-    allowances: Allowances | None = None,
     preflight: Preflight | None = None,
 ) -> Looks:
     """Cordon nodes and evict their pods, as far as disruption budgets allow.
 
-    An evicted pod counts as disrupted until its successor has a node, also when the next nodes are
-    drained with the same allowances.
+    An evicted pod counts as disrupted until its successor has a node.
     """
     state = scheduler.state
-    allowances = allowances or Allowances(scheduler)
     for name in names:
         _cordon(state, name)
     scheduler.nodes_changed(names)
     step = Step(f"drain {_titled(what, names)}", "evicted")
     since = scheduler.mark
-    left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
+    left = [pod for name in names for pod in _pods_of(state, name) if is_drained(pod)]
     if preflight is not None:
         step.notes += preflight.notes(pod for name in names for pod in _pods_of(state, name))
     moved = True
     while left and moved:
         moved = False
         for pod in list(left):
-            if pod.status.deleting or allowances.blocks(pod) is None:
+            if scheduler.disruptions.refusal(pod) is None:
                 left.remove(pod)
                 moved = True
                 step.removed.append(_evict(scheduler, pod))
-                allowances.charge(step.removed[-1], pod)
                 yield from scheduler.settle()
-    found = ((pod, allowances.blocks(pod)) for pod in left)
-    step.blocked = [Blocked(pod.key, str(pod.node), key) for pod, key in found if key is not None]
+    found = ((pod, scheduler.disruptions.refusal(pod)) for pod in left)
+    step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
-def lose(
-    scheduler: Scheduler, names: Sequence[str], what: str, allowances: Allowances | None = None
-) -> Looks:
+def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
     """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
     state = scheduler.state
     step = Step(f"lose {_titled(what, names)}", "lost")
@@ -68,8 +62,6 @@ def lose(
     for name in names:
         for pod in _pods_of(state, name):
             step.removed.append(_evict(scheduler, pod))
-            if allowances is not None:
-                allowances.charge(step.removed[-1], pod)
         state.remove_node(name)
     scheduler.nodes_changed(names)
     yield from scheduler.settle()
@@ -133,10 +125,7 @@ def _pods_of(state: ClusterState, node: str) -> list[Pod]:
 
 
 def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
-    scheduler.remove(pod)
-    new = successor(pod, scheduler.templates)
-    if new is not None:
-        scheduler.add(new, pod.node)
+    if scheduler.replace(pod):
         return Removal(pod.key, pod.node, After.MADE_ANEW)
     after = After.WITH_NODE if belongs_to_node(pod) else After.DELETED
     return Removal(pod.key, pod.node, After.GONE if is_lost(pod) else after)
@@ -145,41 +134,6 @@ def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
 def _titled(what: str, names: Sequence[str]) -> str:
     nodes = plural(len(names), "node")
     return nodes if not what else what if [what] == [*names] else f"{what} ({nodes})"
-
-
-class Allowances:
-    """What disruption budgets still allow while pods are evicted one after the other."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self._budgets = scheduler.state.budgets
-        self._away: dict[Key, list[Key]] = {}
-        """The budgets of evicted pods whose successors wait."""
-        self._lost: Counter[str] = Counter()
-
-    def copy(self) -> Allowances:
-        """Return a copy, to be charged on."""
-        copied = Allowances(self._scheduler)
-        copied._away, copied._lost = dict(self._away), Counter(self._lost)
-        return copied
-
-    def blocks(self, pod: Pod) -> str | None:
-        """Return a budget that does not allow a pod to go; None when all do."""
-        for key in [key for key in self._away if not self._scheduler.waits(key)]:
-            del self._away[key]
-        for budget in self._budgets.protecting(pod):
-            away = sum(budget.key in keys for keys in self._away.values())
-            if budget.allowed - away - self._lost[budget.key] < 1:
-                return budget.key
-        return None
-
-    def charge(self, removal: Removal, pod: Pod) -> None:
-        """Count a pod that was evicted."""
-        keys = [each.key for each in self._budgets.protecting(pod)]
-        if removal.after is After.MADE_ANEW:
-            self._away[removal.pod] = keys
-        elif removal.after is not After.DELETED:  # those were not available before either
-            self._lost.update(keys)
 
 
 def domains(state: ClusterState, key: str) -> dict[str, list[str]]:

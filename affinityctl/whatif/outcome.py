@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from affinityctl.whatif.rooms import is_unmeasured
@@ -40,6 +41,8 @@ class PendingPods:
     bottleneck: Bottleneck | None
     waited: bool = False
     """They had waited before the changes as well."""
+    until: Key | None = None
+    """Their StatefulSet makes them once this pod is ready; None if they are there."""
 
     @property
     def nearest(self) -> list[NearMiss]:
@@ -71,21 +74,27 @@ def pending(
     waiting: Sequence[Pod],
     profile: Profile = BY_DEFAULT,
     waited: Collection[Key] = (),
+    held: Mapping[Key, Key] = MappingProxyType({}),
 ) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first, of those that had waited last.
 
+    `held` has those that are not made yet, each with the pod that has to be ready before.
     O(nodes x kinds)
     """
-    kinds: dict[tuple[bool, Hashable], list[Pod]] = {}
+    kinds: dict[tuple[bool, Key | None, Hashable], list[Pod]] = {}
     for pod in waiting:
-        kinds.setdefault((pod.key in waited, kind_of(pod)), []).append(pod)
-    ordered = sorted(kinds.items(), key=lambda each: (each[0][0], -len(each[1])))
+        kind = pod.key in waited, held.get(pod.key), kind_of(pod)
+        kinds.setdefault(kind, []).append(pod)
+    ordered = sorted(
+        kinds.items(), key=lambda each: (each[0][0], each[0][1] is not None, -len(each[1]))
+    )
     found = []
-    for number, ((had_waited, _), alike) in enumerate(ordered):
-        keys = [pod.key for pod in alike]
-        explanation = explain(state, alike[0], profile) if number < MOST_EXPLAINED else None
+    for number, ((had_waited, until, _), alike) in enumerate(ordered):
+        keys, explanation = [pod.key for pod in alike], None
+        if until is None and number < MOST_EXPLAINED:
+            explanation = explain(state, alike[0], profile)
         limit = None if explanation is None else bottleneck(explanation)
-        found.append(PendingPods(keys, explanation, limit, had_waited))
+        found.append(PendingPods(keys, explanation, limit, had_waited, until))
     return found
 
 
@@ -126,11 +135,12 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that a disruption budget keeps on a node that is drained."""
+    """A pod that disruption budgets keep on a node that is drained."""
 
     pod: Key
     node: str
-    budget: str
+    budgets: Sequence[Key]
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +205,8 @@ class Step:
     blocked: Sequence[Blocked] = ()
     waiting: Sequence[Key] = ()
     """Pods of this change that wait after it."""
+    held: Sequence[Key] = ()
+    """Pods of this change that their StatefulSet does not make yet."""
     full: PendingPods | None = None
     """The first pod that found no node any more, of those that were placed until then."""
     update: Update | None = None
@@ -253,7 +265,10 @@ def ended(scheduler: Scheduler, step: Step, since: Mark, of: Iterable[Key]) -> S
     """Take up what was placed and preempted since then, and which of some pods wait."""
     step.placed = scheduler.placements[since.placements :]
     step.preempted = scheduler.preemptions[since.preemptions :]
-    step.waiting = [key for key in of if scheduler.waits(key)]
+    held = scheduler.held
+    left = [key for key in of if scheduler.waits(key)]
+    step.waiting = [key for key in left if key not in held]
+    step.held = [key for key in left if key in held]
     return step
 
 

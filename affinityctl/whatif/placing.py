@@ -50,6 +50,7 @@ def place(scheduler: Scheduler, what: str, pods: Iterable[Pod]) -> Looks:
     since = scheduler.mark
     for pod in new:
         scheduler.add(pod)
+        scheduler.disruptions.scaled(pod, 1)
     yield from scheduler.settle()
     return ended(scheduler, step, since, [pod.key for pod in new])
 
@@ -61,6 +62,7 @@ def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_
     for pod in islice(replicas(scheduler, make), most):
         scheduler.add(pod)
         placed = scheduler.place(pod)
+        scheduler.disruptions.scaled(pod, placed)
         yield
         if not placed:
             (step.full,) = pending(scheduler.state, [pod], scheduler.profile)

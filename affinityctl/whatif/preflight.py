@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from affinityctl.whatif.scheduling import belongs_to_node
+from affinityctl.whatif.successors import is_drained
 from extender.cluster.state import ClusterState
 from extender.model.objects import Controller, Pod
 from extender.model.wording import some
@@ -27,8 +27,8 @@ class Preflight:
     def notes(self, pods: Iterable[Pod]) -> Iterator[str]:
         """Yield what there is to say of the pods on nodes that are drained."""
         there = [pod for pod in pods if not pod.status.terminal]
-        going = [pod for pod in there if not belongs_to_node(pod)]
-        kinds = ((pod, pod.spec.owner) for pod in there)
+        going = [pod for pod in there if is_drained(pod)]
+        kinds = ((pod, pod.spec.owner) for pod in there if not is_drained(pod))
         daemons = [pod for pod, by in kinds if by is not None and by.kind == DAEMON_SET]
         said = (
             (

@@ -26,6 +26,7 @@ from affinityctl.whatif.outcome import (
 from affinityctl.whatif.placing import MakePod, replicas
 from affinityctl.whatif.scaling import given_costs, scaled_down
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.successors import ordinal
 from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.model.wording import plural, some
@@ -48,6 +49,8 @@ def scale(scheduler: Scheduler, what: str, old: Sequence[Pod], wanted: int, make
         step.scaled = scaled_down(scheduler.state, old, gone, would_go)
     step.removed += [remove(scheduler, pod) for pod in gone]
     new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
+    if one := next(iter(new or gone), None):
+        scheduler.disruptions.scaled(one, wanted - scheduler.wanted(one.workload, len(old)))
     for pod in new:
         scheduler.add(pod)
     yield from scheduler.settle()
@@ -93,12 +96,6 @@ def expendable(
 def _by_ordinal(pods: Sequence[Pod]) -> bool:
     owner = pods[0].spec.owner if pods else None
     return owner is not None and owner.kind == STATEFUL_SET
-
-
-def ordinal(pod: Pod) -> int:
-    """Return the number at the end of a StatefulSet's pod; 0 where there is none."""
-    number = pod.key.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +246,9 @@ def _judge(now: _State, update: Update) -> None:
     update.waits = [pod.key for pod in waiting]
     update.kept = sorted(behind or kept)
     turns = plural(len(update.steps), "step")
+    if (until := now.scheduler.held.get(first.key)) is not None:
+        update.stuck = f"after {turns}: {first.key} is created once {until} is ready"
+        return
     if not kept:
         update.stuck = f"after {turns}: {first.key} finds no node, and no old pod is left"
         return

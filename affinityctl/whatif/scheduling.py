@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add, attrgetter
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
@@ -15,16 +16,25 @@ from affinityctl.volumes.claims import VolumeClaims
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
 from affinityctl.volumes.objects import claims_in
+from affinityctl.whatif.disruptions import Disruptions
 from affinityctl.whatif.rooms import Rooms
+from affinityctl.whatif.successors import (
+    OF_TEMPLATE,
+    UNKNOWN,
+    KnownWorkloads,
+    awaited,
+    is_lost,
+    is_of_stateful_set,
+    successor,
+)
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.keys import Key
-from extender.model.labels import WRITTEN_AT_BIND
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.node_resources import VOLUMES
-from extender.model.objects import Node, Pod, PodClass
+from extender.model.objects import Node, Pod
 from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import (
     NODE_AFFINITY,
@@ -34,7 +44,7 @@ from extender.model.verdict import (
     NODE_UNSCHEDULABLE,
     TAINT_TOLERATION,
 )
-from extender.model.workload import DAEMON_SET, STATIC, Identity
+from extender.model.workload import Identity
 from extender.verbs.filtering import judge
 from extender.verbs.filters import OWN_SPREAD, filters, holding, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -50,11 +60,6 @@ OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
 """Plugins that see a pod and a node alone, and no rule."""
-STAYING: Final = frozenset((DAEMON_SET, STATIC))
-"""Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
-Templates: TypeAlias = Mapping[Identity, Collection[str]]
-"""The labels of templates that are known."""
-NO_TEMPLATES: Final[Templates] = {}
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
 
@@ -116,51 +121,6 @@ def claims_of(pod: Pod) -> tuple[Key, ...]:
     return tuple(use.key_for(pod.key) for use in claims_in(pod))
 
 
-def belongs_to_node(pod: Pod) -> bool:
-    """Return whether a pod comes and goes with its node."""
-    return pod.spec.owner is not None and pod.spec.owner.kind in STAYING
-
-
-def is_lost(pod: Pod) -> bool:
-    """Return whether nobody makes another one where a pod goes, and nobody had deleted it."""
-    return pod.spec.owner is None and not pod.status.deleting
-
-
-def successor(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod | None:
-    """Return the pod that a controller makes in place of another; None where none does.
-
-    It has the other's name here, so that one can tell where it was.
-    """
-    if pod.spec.owner is None or belongs_to_node(pod) or pod.status.deleting:
-        return None
-    return structs.replace(as_made(pod, own), uid=f"{pod.uid}'")
-
-
-def as_made(pod: Pod, own: Templates = NO_TEMPLATES) -> Pod:
-    """Return a pod as its controller made it, before it had a node."""
-    kept = own.get(pod.workload, ()) if pod.workload is not None else ()
-    labels = pod.pod_class.labels
-    written = {each for each in WRITTEN_AT_BIND if each in labels and each not in kept}
-    return structs.replace(
-        pod.with_status(deleting=False, preempted=False, victim_of=None),
-        pod_class=_without(pod.pod_class, written) if written else pod.pod_class,
-        node=None,
-        started=None,
-    )
-
-
-def _without(of: PodClass, labels: Collection[str]) -> PodClass:
-    return PodClass(
-        of.namespace,
-        {key: value for key, value in of.labels.items() if key not in labels},
-        of.affinity,
-        of.written,
-        of.size,
-        annotated=of.annotated,
-        of_spec=None if of.of_spec is of else _without(of.of_spec, labels),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A pod that found a node."""
@@ -196,12 +156,13 @@ class Scheduler:
         state: ClusterState,
         chance: Callable[[], float],
         profile: Profile = BY_DEFAULT,
-        templates: Templates = NO_TEMPLATES,
+        workloads: KnownWorkloads = MappingProxyType({}),
     ) -> None:
         """`chance` draws from [0, 1): which of the best nodes is taken."""
         self.state = state
         self.profile = profile
-        self.templates = templates
+        self.workloads = dict(workloads)
+        self.disruptions = Disruptions(state, self.wanted)
         self.placements: list[Placement] = []
         """In order."""
         self.beyond: dict[str, dict[Key, None]] = {}
@@ -213,6 +174,8 @@ class Scheduler:
         self._chance = chance
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
+        self._in_turn: set[Key] = set()
+        """Waiting pods of StatefulSets that are still to be made."""
         self._waiting: dict[Key, Pod] = {}
         self._touched: dict[Key, Pod | None] | None = None
         """The pods that a trial has changed, as they were; None when there is none."""
@@ -223,6 +186,8 @@ class Scheduler:
         )
         for pod in sorted(waiting, key=lambda pod: pod.key):
             self._waiting[pod.key] = state.in_force(pod)
+            if is_of_stateful_set(pod) and OF_TEMPLATE.search(pod.key):
+                self._in_turn.add(pod.key)
 
     @property
     def waiting(self) -> list[Pod]:
@@ -238,6 +203,19 @@ class Scheduler:
         return key in self._waiting
 
     @property
+    def held(self) -> Mapping[Key, Key]:
+        """Return the waiting pods that are not made before another one is ready."""
+        found = ((key, self._awaited(self._waiting[key])) for key in self._in_turn)
+        return {key: awaited for key, awaited in found if awaited is not None}
+
+    def _awaited(self, pod: Pod) -> Key | None:
+        """Return what a StatefulSet waits for before it makes a pod; O(its ordinal)."""
+        if pod.key not in self._in_turn or pod.workload is None:
+            return None
+        known = self.workloads.get(pod.workload, UNKNOWN)
+        return awaited(pod, known, self.state.pods)
+
+    @property
     def mark(self) -> Mark:
         """Return how much was done until now, to tell later what came after."""
         return Mark(len(self.placements), len(self.preemptions))
@@ -249,6 +227,8 @@ class Scheduler:
         ledger_of(self.state).make_claims(pod)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
+        if is_of_stateful_set(pod):
+            self._in_turn.add(pod.key)
         if before is not None:
             self._before[pod.key] = before
 
@@ -256,11 +236,27 @@ class Scheduler:
         """Take a pod away, wherever it is."""
         self._touch(pod.key)
         self._waiting.pop(pod.key, None)
+        self._in_turn.discard(pod.key)
         self._before.pop(pod.key, None)
         known = self.state.pod(pod.key, pod.uid)
         self.state.remove_pod(pod.key, pod.uid)
         if known is not None and known.node is not None:
+            self.disruptions.went(known)
             self._rooms.moved(known, -1)
+
+    def wanted(self, of: Identity | None, there: int) -> int:
+        """Return how many pods a workload wants; as many as are there, where it does not say."""
+        known = UNKNOWN if of is None else self.workloads.get(of, UNKNOWN)
+        return there if known.replicas is None else known.replicas
+
+    def replace(self, pod: Pod) -> bool:
+        """Take a pod away; return whether its controller makes another one, which waits now."""
+        self.remove(pod)
+        of = pod.workload
+        new = successor(pod, UNKNOWN if of is None else self.workloads.get(of, UNKNOWN))
+        if new is not None:
+            self.add(new, pod.node)
+        return new is not None
 
     def nodes_changed(self, nodes: Sequence[str]) -> None:
         """Take up that nodes came, went or changed."""
@@ -273,8 +269,10 @@ class Scheduler:
         labels, has = state.nodes.labels, state.node_resources.allocatable
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
+        in_turn = set(self._in_turn)
         mark = self.mark
         take_back_claims = ledger_of(state).remembering()
+        disruptions = self.disruptions.remembering()
         touched = self._touched = {}
         try:
             yield
@@ -286,10 +284,11 @@ class Scheduler:
                 if (now := state.pods.get(key)) is not None:
                     self.remove(now)
             take_back_claims()
+            self.disruptions.take_back(disruptions)
             for pod in filter(None, touched.values()):
                 state.upsert_pod(pod)
                 self._rooms.moved(pod, 1)
-            self._waiting, self._before = waiting, origins
+            self._waiting, self._before, self._in_turn = waiting, origins, in_turn
             del self.placements[mark.placements :], self.preemptions[mark.preemptions :]
             self.nodes_changed(nodes)
 
@@ -310,17 +309,20 @@ class Scheduler:
                 placed |= self.place(pod)
                 yield
             changed = len(self.preemptions) > evicted
-            hopeful = [
-                pod
-                for pod in self.waiting
-                if changed or (placed and (pod.pod_class.affinity.required or self._spread(pod)))
-            ]
+            hopeful = [pod for pod in self.waiting if changed or (placed and self._may_profit(pod))]
+
+    def _may_profit(self, pod: Pod) -> bool:
+        """Return whether a pod that another one has been placed may help."""
+        near = pod.pod_class.affinity.required or self._spread(pod)
+        return bool(near) or is_of_stateful_set(pod)
 
     def _spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
         return tuple(self.profile.spread.constraints(pod))
 
     def place(self, pod: Pod) -> bool:
         """Place a waiting pod if a node takes it; O(nodes)."""
+        if self._awaited(pod) is not None:
+            return False
         kind = (
             pod.pod_class,
             shape_of(pod),
@@ -346,10 +348,7 @@ class Scheduler:
         if found is None:
             return None
         for victim in found.victims:
-            self.remove(victim)
-            new = successor(victim, self.templates)
-            if new is not None:
-                self.add(new, victim.node)
+            self.replace(victim)
             lost = is_lost(victim)
             self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
         return found.node
@@ -357,6 +356,7 @@ class Scheduler:
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
+        self._in_turn.discard(pod.key)
         unsure = (*unknown(self.state, pod, self._filters), *holding(pod))
         doubts = [each.field for each in unsure]
         if doubts:
@@ -369,9 +369,10 @@ class Scheduler:
             ledger_of(self.state).bind(claim, volume, node, labels)
         # Here it is placed by the rules that it has, whatever was judged elsewhere.
         bound = structs.replace(pod.judged_by(None), node=node).with_status(
-            record=None, nominated=None
+            record=None, nominated=None, ready=True
         )
         self.state.upsert_pod(bound)
+        self.disruptions.came(bound)
         self._rooms.moved(bound, 1)
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from affinityctl.whatif.nodes import Allowances
 from affinityctl.whatif.outcome import Looks, Step, Trial, bottleneck, explain
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.keys import Key
 
-CarryOut: TypeAlias = Callable[[Scheduler, Sequence[str], str, Allowances], Looks]
+CarryOut: TypeAlias = Callable[[Scheduler, Sequence[str], str], Looks]
 """Drains or loses nodes, which have a name as a whole."""
 
 
@@ -19,14 +18,13 @@ def try_each(
     step: Step,
     domains: Mapping[str, Sequence[str]],
     carry_out: CarryOut,
-    allowances: Allowances,
 ) -> Looks:
     """Carry out each and take it back; the step gets what came of each."""
     waited = frozenset(pod.key for pod in scheduler.waiting)
     trials = []
     for name, nodes in domains.items():
         with scheduler.trial(nodes):
-            done = yield from carry_out(scheduler, nodes, name, allowances.copy())
+            done = yield from carry_out(scheduler, nodes, name)
             trials.append(_trial(scheduler, name, len(nodes), done, waited))
     step.trials = trials
     return step
@@ -37,8 +35,9 @@ def _trial(
 ) -> Trial:
     waiting = [pod for pod in scheduler.waiting if pod.key not in waited]
     why = ""
-    if waiting:
-        limit = bottleneck(explain(scheduler.state, waiting[0], scheduler.profile))
+    held = scheduler.held
+    if first := next((pod for pod in waiting if pod.key not in held), None):
+        limit = bottleneck(explain(scheduler.state, first, scheduler.profile))
         why = "" if limit is None else limit.what
     gone, there = done.gone, {each.pod for each in done.removed}
     placed = [each.pod for each in done.placed if each.pod not in waited]

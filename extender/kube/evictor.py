@@ -34,6 +34,10 @@ from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
 
 CONTROLLER: Final = "affinity-extender"
 EVENTS: Final = "/apis/events.k8s.io/v1"
+_OF_BUDGET: Final = "DisruptionBudget"
+"""The cause in an answer that a budget, or its unusable status, has led to."""
+_IN_TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
+"""In the answer about such a pod, which is a clear no, though its status is 500."""
 _GONE: Final = frozenset((HTTPStatus.NOT_FOUND,))
 
 
@@ -160,7 +164,7 @@ class ApiEvictor:
         except NotSentError as error:
             return Eviction(Evicted.NOT_SENT, str(error))
         except StatusError as error:
-            if error.status == HTTPStatus.TOO_MANY_REQUESTS:
+            if _is_of_budget(error):
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)
             if error.status == HTTPStatus.NOT_FOUND:
                 return Eviction(Evicted.GONE, str(error))
@@ -181,6 +185,14 @@ class ApiEvictor:
                 "name": name_of(self._lease),
             }
             await self._write(self._lease, occurrence, lease)
+
+
+def _is_of_budget(error: StatusError) -> bool:
+    return (
+        error.status == HTTPStatus.TOO_MANY_REQUESTS
+        or _OF_BUDGET in error.causes
+        or _IN_TWO_BUDGETS in error.message
+    )
 
 
 def _reference(pod: Pod) -> dict[str, str]:

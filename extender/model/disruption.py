@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.labels import Selector
@@ -25,6 +25,17 @@ def preemptor_in(message: str) -> str | None:
     return rest.removesuffix(_AFTER) if found and rest.endswith(_AFTER) else None
 
 
+class Counted(NamedTuple):
+    """What the disruption controller counted of a budget's pods."""
+
+    healthy: int
+    """Ready, not being deleted, and without a granted eviction."""
+    desired: int
+    expected: int
+    """What the controllers of these pods want, or of a budget with a number as minAvailable, how
+    many pods there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class PodDisruptionBudget:
     """One budget, reduced to what decides whether an eviction goes beyond it."""
@@ -36,6 +47,16 @@ class PodDisruptionBudget:
     """Further pods that may go now; negative when too many are away already."""
     disrupted: frozenset[str] = frozenset()
     """Names of pods whose eviction was granted already: `allowed` is without them."""
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    evicts_unready: bool = False
+    """Pods that are not ready may always be evicted."""
+    counted: Counted | None = None
+    """None where its status does not say, as in a manifest."""
+    is_current: bool = True
+    """It has a status that is not older than its spec."""
+    failed: bool = False
+    """The disruption controller could not count its pods, so none of them may go."""
 
     @property
     def namespace(self) -> str:

@@ -278,6 +278,8 @@ class SharedStatus(Struct, frozen=True, weakref=True):
     """None when it has none, which is as good as 0, or when nobody asks for that."""
     ready: bool = False
     """Whether its condition Ready is true; False where that is not read."""
+    starting: bool = False
+    """Whether it has a node and is still in phase Pending; False where that is not read."""
     record: str | None = None
     """The digest of its annotation that its status has on record, "" for none; None where objects
     have no history, as manifests: what those have in annotations was there all the time."""

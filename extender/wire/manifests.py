@@ -306,10 +306,26 @@ class NamespacedMetadata(msgspec.Struct):
     uid: str | None = None
 
 
+class BudgetMetadata(NamespacedMetadata):
+    """Identity of a budget, and how often its spec has changed."""
+
+    generation: int = 0
+
+
 class BudgetSpec(msgspec.Struct):
-    """Which pods a budget is about."""
+    """Which pods a budget is about, and how many of them may be away."""
 
     selector: LabelSelector | None = None
+    minAvailable: Int32 | str | None = None
+    maxUnavailable: Int32 | str | None = None
+    unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetCondition(msgspec.Struct):
+    """What the disruption controller says of its last look."""
+
+    type: str = ""
+    reason: str = ""
 
 
 class BudgetStatus(msgspec.Struct):
@@ -317,12 +333,17 @@ class BudgetStatus(msgspec.Struct):
 
     disruptionsAllowed: Int32 = 0
     disruptedPods: dict[str, msgspec.Raw] | None = None
+    currentHealthy: Int32 = 0
+    desiredHealthy: Int32 | None = None
+    expectedPods: Int32 = 0
+    observedGeneration: int = 0
+    conditions: list[BudgetCondition] | None = None
 
 
 class BudgetManifest(msgspec.Struct):
     """policy/v1 PodDisruptionBudget."""
 
-    metadata: NamespacedMetadata
+    metadata: BudgetMetadata
     spec: BudgetSpec | None = None
     status: BudgetStatus | None = None
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.disruption import PodDisruptionBudget, preemptor_in
+from extender.model.disruption import Counted, PodDisruptionBudget, preemptor_in
 from extender.model.exclusive import MOST_LETTERS
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
@@ -63,6 +63,11 @@ KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 NEVER = "Never"
 """The preemptionPolicy of a pod that nobody is evicted for."""
+
+_ALWAYS_ALLOW: Final = "AlwaysAllow"
+"""The unhealthyPodEvictionPolicy by which no budget keeps a pod that is not ready."""
+_SYNC_FAILED: Final = "SyncFailed"
+"""Why the disruption controller could not count: the pods of a Job, say."""
 
 _OWN: Final = msgspec.json.encode(OWN)
 
@@ -358,6 +363,9 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
     metadata = budget.metadata
     key = key_of(metadata.namespace or "default", metadata.name)
     spec, status = budget.spec or manifests.BudgetSpec(), budget.status or manifests.BudgetStatus()
+    counted = None
+    if status.desiredHealthy is not None:
+        counted = Counted(status.currentHealthy, status.desiredHealthy, status.expectedPods)
     return PodDisruptionBudget(
         key=key,
         uid=metadata.uid or key,
@@ -365,6 +373,12 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
         # Without a status, as in a manifest, nobody has found out that any may go.
         allowed=status.disruptionsAllowed,
         disrupted=frozenset(status.disruptedPods or ()),
+        min_available=spec.minAvailable,
+        max_unavailable=spec.maxUnavailable,
+        evicts_unready=spec.unhealthyPodEvictionPolicy == _ALWAYS_ALLOW,
+        counted=counted,
+        is_current=budget.status is not None and status.observedGeneration >= metadata.generation,
+        failed=any(each.reason == _SYNC_FAILED for each in status.conditions or ()),
     )
 
 

@@ -80,6 +80,10 @@ class _JobTemplate(msgspec.Struct):
     spec: WorkloadSpec | None = None
 
 
+class _Ordinals(msgspec.Struct):
+    start: _Number = 0
+
+
 class WorkloadSpec(msgspec.Struct):
     """How many pods there are to be, of which template, and how they are replaced."""
 
@@ -92,6 +96,8 @@ class WorkloadSpec(msgspec.Struct):
     updateStrategy: msgspec.Raw = NULL
     jobTemplate: _JobTemplate | None = None
     volumeClaimTemplates: list[msgspec.Raw] | None = None
+    podManagementPolicy: str | None = None
+    ordinals: _Ordinals | None = None
 
 
 class WorkloadStatus(msgspec.Struct):

@@ -75,6 +75,19 @@ async def test_a_budget_that_allows_nobody_keeps_the_pod(sandbox: Sandbox) -> No
             assert moves.evicted() == []
 
 
+async def test_a_pod_in_two_budgets_stays_whatever_they_allow(sandbox: Sandbox) -> None:
+    await sandbox.add(*DISKS)
+    async with moving(sandbox) as moves:
+        await moves.create(replica_set("disk", on_ssd()))
+        async with budget(sandbox.api, {"app": "disk"}, 1, "second"):
+            await moves.label("b", **SSD)
+            await moves.label("a", disk=None)
+            await moves.said("NotEvictedByAffinityRule", "more than one PodDisruptionBudget")
+            await asyncio.sleep(QUIET_S)
+            assert [*moves.running("disk").values()] == ["a"]
+            assert moves.evicted() == []
+
+
 async def test_the_only_ready_pod_of_a_controller_stays(sandbox: Sandbox) -> None:
     await sandbox.add(*DISKS)
     async with moving(sandbox) as moves:

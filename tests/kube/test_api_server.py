@@ -12,7 +12,7 @@ import trustme
 import yaml
 
 from affinityctl import cli
-from tests.builders import node, pod
+from tests.builders import node, pod, workload
 from tests.kube.fake_api import FakeApi, answering, failure
 from tests.kube.live import made_current
 from tests.kube.pulse import Pulse
@@ -66,6 +66,42 @@ async def test_a_workload_is_looked_for_in_the_context_s_namespace(
     code, said = await answered("simulate --restart deployment/web", capsys)
     assert code == 2
     assert "deployment shop/web: is not in the cluster" in said.err
+
+
+@pytest.mark.parametrize(
+    ("allowed", "policy", "waits", "note"),
+    [
+        pytest.param(True, "Parallel", "2 wait", "", id="as it says"),
+        pytest.param(
+            False,
+            "Parallel",
+            "1 waits, 1 not created",
+            "no right to list statefulsets, so each is taken to be OrderedReady\n",
+            id="not told",
+        ),
+    ],
+)
+async def test_stateful_sets_are_asked_for_where_their_pods_may_go(
+    *,
+    allowed: bool,
+    policy: str,
+    waits: str,
+    note: str,
+    rig: Rig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = workload("StatefulSet", "db", pod("t"), replicas=2, podManagementPolicy=policy)
+    made["metadata"]["namespace"] = "default"
+    there = [pod(f"db-{number}").owned_by("StatefulSet/db").on("n") for number in range(2)]
+    made_current(rig, [node("n"), made, *there], tmp_path, monkeypatch)
+    if not allowed:
+        refusal = answering(lambda: failure(403, "Forbidden", "no"))
+        rig.api.collection("/apis/apps/v1/statefulsets").lists.append(refusal)
+    code, said = await answered("simulate --lose n", capsys)
+    assert (code, said.err.partition("note: ")[2]) == (1, note)
+    assert said.out.startswith(f"Lose n: 2 pods lost, {waits}\n")
 
 
 async def test_one_may_ask_as_somebody_else(

@@ -207,6 +207,33 @@ async def test_what_an_eviction_comes_to(
     assert "because" in answer.why
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "causes"),
+    [
+        pytest.param(
+            500,
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support.",
+            [],
+            id="it is in two",
+        ),
+        pytest.param(
+            403,
+            'poddisruptionbudget "b" is forbidden: pdb disruptions allowed is negative',
+            [{"reason": "DisruptionBudget", "message": "it does not allow evicting pods"}],
+            id="the status of one cannot be used",
+        ),
+    ],
+)
+async def test_budgets_say_no_in_other_words(
+    server: Marking, evictor: ApiEvictor, code: int, message: str, causes: list[dict[str, str]]
+) -> None:
+    server.code, server.message, server.causes = code, message, causes
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert answer.became is Evicted.REFUSED
+    assert message in answer.why
+
+
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
     server: Marking, evictor: ApiEvictor
 ) -> None:

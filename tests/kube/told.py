@@ -14,6 +14,8 @@ class Told:
     def __init__(self) -> None:
         self.code = 200
         self.silent = False
+        self.message = "because"
+        self.causes: list[dict[str, str]] = []
         self.bodies: list[tuple[str, Any]] = []
         """What was sent, with its content type."""
 
@@ -22,5 +24,11 @@ class Told:
         self.bodies.append((request.content_type, await request.json()))
         if self.silent:
             await asyncio.Event().wait()
-        body = {"kind": "Status", "code": self.code, "reason": "Why", "message": "because"}
+        body = {
+            "kind": "Status",
+            "code": self.code,
+            "reason": "Why",
+            "message": self.message,
+            "details": {"causes": self.causes},
+        }
         return web.json_response(body, status=self.code)

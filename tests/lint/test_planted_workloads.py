@@ -626,6 +626,31 @@ def test_a_budget_that_lets_no_pod_go(things: list[Json], message: str | None) -
     assert message is None or report.findings[0].message.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("selector_of_second", "namespace", "message"),
+    [
+        pytest.param(WEB, "default", "the pods of Deployment default/it are in", id="the same"),
+        pytest.param({}, "default", "the pods of Deployment default/it are in", id="all pods"),
+        pytest.param(DB, "default", None, id="others"),
+        pytest.param(None, "default", None, id="no pods"),
+        pytest.param(WEB, "elsewhere", None, id="of another namespace"),
+    ],
+)
+def test_two_budgets_for_the_same_pods(
+    selector_of_second: Json | None, namespace: str, message: str | None
+) -> None:
+    first, second = budget(maxUnavailable=1), budget(maxUnavailable=1, selector=selector_of_second)
+    second = {**second, "metadata": {"name": "second", "namespace": namespace}}
+    report = linted(*CLUSTER, first, second, THREE, web().owned_by("ReplicaSet/it-5d"))
+    assert found(report) == ([] if message is None else ["budgets-overlap"])
+    if message is not None:
+        (one,) = report.findings
+        assert (one.place.object, one.message[: len(message)]) == (
+            "PodDisruptionBudget default/second",
+            message,
+        )
+
+
 def test_a_budget_is_spared_what_it_asks_for() -> None:
     spared = budget(minAvailable=3)
     annotations = {"affinity-extender.io/lint-ignore": "budget-allows-none"}

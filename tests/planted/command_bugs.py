@@ -7,6 +7,7 @@ from typing import Final
 from tests.planted.bugs import Bug
 
 _COMMANDS = "affinityctl"
+_ADMITTED: Final = "whatif/test_disruptions.py::test_an_eviction_is_admitted_as_the_api_server_does"
 
 OF_COMMANDS: Final = (
     Bug(
@@ -27,10 +28,83 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a pod on its way out uses up the budget of a drain",
-        "whatif.nodes",
-        "elif removal.after is not After.DELETED:",
-        "else:",
+        "whatif.disruptions",
+        "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
+        "if pod.node is not None and pod.status.ready:",
         "whatif/test_changes.py::test_what_uses_up_the_budget_of_a_drain",
+        _COMMANDS,
+    ),
+    Bug(
+        "an unready pod uses up the budget",
+        "whatif.disruptions",
+        "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
+        "if pod.node is not None and not pod.status.deleting:",
+        "whatif/test_disruptions.py::test_an_unready_pod_does_not_use_up_a_budget",
+        _COMMANDS,
+    ),
+    Bug(
+        "a pod in two budgets goes if both allow it",
+        "whatif.disruptions",
+        "if len(budgets) > 1:",
+        "if len(budgets) > 2:",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "a budget is asked about a starting pod",
+        "whatif.disruptions",
+        "if pod.status.starting or pod.status.deleting:",
+        "if pod.status.deleting:",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "a budget is asked about a terminating pod",
+        "whatif.disruptions",
+        "if pod.status.starting or pod.status.deleting:",
+        "if pod.status.starting:",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "AlwaysAllow lets ready pods go",
+        "whatif.disruptions",
+        "if enough and not pod.status.ready:",
+        "if enough:",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "an unready pod goes where no pod is wanted",
+        "whatif.disruptions",
+        "counted.healthy >= counted.desired > 0",
+        "counted.healthy >= counted.desired",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "a status that is older than the spec is believed",
+        "whatif.disruptions",
+        "counted = budget.counted if budget.is_current else None",
+        "counted = budget.counted",
+        _ADMITTED,
+        _COMMANDS,
+    ),
+    Bug(
+        "a StatefulSet makes all its pods at once",
+        "whatif.successors",
+        "if owner is None or not (is_of_stateful_set(pod) and known.in_order):",
+        "if True:",
+        "whatif/test_disruptions.py::test_a_stateful_set_makes_its_pods_in_order",
+        _COMMANDS,
+    ),
+    Bug(
+        "a StatefulSet has made another pod before the old one is gone",
+        "whatif.successors",
+        "    elif pod.status.deleting:",
+        "    if pod.status.deleting:",
+        "whatif/test_disruptions.py"
+        "::test_a_stateful_set_makes_a_pod_anew_once_the_one_that_is_being_deleted_is_gone",
         _COMMANDS,
     ),
     Bug(

@@ -92,9 +92,9 @@ def test_a_budget_blocks_a_drain_while_an_evicted_pod_waits() -> None:
     scheduler.state.upsert_budget(read_budget(json.dumps(budget("b", WEB, 1)).encode()))
     step = at_once(drain(scheduler, ["a1"]))
     assert step.waiting == ["default/w0"]
-    assert [(each.pod, each.budget) for each in step.blocked] == [
-        ("default/w1", "default/b"),
-        ("default/w2", "default/b"),
+    assert [(each.pod, each.budgets) for each in step.blocked] == [
+        ("default/w1", ("default/b",)),
+        ("default/w2", ("default/b",)),
     ]
 
 

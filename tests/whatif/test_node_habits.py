@@ -9,14 +9,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.nodes import Allowances, add_nodes, domains, drain, lose
+from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import After, Step
 from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.successors import KnownWorkload
 from affinityctl.whatif.trials import CarryOut, try_each
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
-from extender.model.workload import Identity
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term
 from tests.whatif.cases import scheduler_of
@@ -41,9 +41,8 @@ def spread() -> list[Pod]:
 
 def test_the_next_drain_knows_what_is_away_since_the_one_before() -> None:
     scheduler = limited(scheduler_of(NODES, [], spread()), 1)
-    allowances = Allowances(scheduler)
-    first = at_once(drain(scheduler, ["a1"], "a1", allowances))
-    second = at_once(drain(scheduler, ["a2"], "node/a2", allowances))
+    first = at_once(drain(scheduler, ["a1"], "a1"))
+    second = at_once(drain(scheduler, ["a2"], "node/a2"))
     assert (first.waiting, first.blocked) == (["default/w-a1"], [])
     assert [each.pod for each in second.blocked] == ["default/w-a2"]
     assert (first.change, second.change) == ("drain a1", "drain node/a2 (1 node)")
@@ -51,9 +50,8 @@ def test_the_next_drain_knows_what_is_away_since_the_one_before() -> None:
 
 def test_pods_that_were_lost_count_against_a_budget() -> None:
     scheduler = limited(scheduler_of(NODES, [], spread()), 1)
-    allowances = Allowances(scheduler)
-    at_once(lose(scheduler, ["a1"], "a1", allowances))
-    assert at_once(drain(scheduler, ["a2"], "a2", allowances)).blocked
+    at_once(lose(scheduler, ["a1"], "a1"))
+    assert at_once(drain(scheduler, ["a2"], "a2")).blocked
 
 
 def test_each_is_tried_as_if_the_others_had_not_been() -> None:
@@ -62,7 +60,7 @@ def test_each_is_tried_as_if_the_others_had_not_been() -> None:
     before, labels = where(scheduler), {n: scheduler.state.nodes.labels(n) for n in ("a1", "b1")}
     waiting, found = scheduler.waiting, domains(scheduler.state, "zone")
     step = Step("lose each zone alone")
-    again = at_once(try_each(scheduler, step, found, lose, Allowances(scheduler))).trials
+    again = at_once(try_each(scheduler, step, found, lose)).trials
     assert again is not None
     assert [(each.name, each.nodes, [*each.waiting], [*each.gone]) for each in again] == [
         ("a", 2, ["default/w-a1", "default/w-a2"], []),
@@ -73,7 +71,7 @@ def test_each_is_tried_as_if_the_others_had_not_been() -> None:
     assert {n: scheduler.state.nodes.labels(n) for n in ("a1", "b1")} == labels
     assert (scheduler.waiting, scheduler.placements) == (waiting, [])
     # Room counts as before as well: the same once more, and then for good.
-    repeated = at_once(try_each(scheduler, step, found, lose, Allowances(scheduler))).trials
+    repeated = at_once(try_each(scheduler, step, found, lose)).trials
     assert repeated == again
     assert at_once(lose(scheduler, found["b"], "b")).waiting == again[1].waiting
 
@@ -82,7 +80,7 @@ def test_a_budget_that_one_trial_uses_up_is_whole_in_the_next() -> None:
     there = [pod("bare").labels(app="web").on("a1"), web("w").on("b1")]
     scheduler = limited(scheduler_of(NODES, [], there), 1)
     found = {"a1": ["a1"], "b1": ["b1"]}
-    step = at_once(try_each(scheduler, Step("each"), found, drain, Allowances(scheduler)))
+    step = at_once(try_each(scheduler, Step("each"), found, drain))
     trials = [([*each.gone], [*each.blocked]) for each in step.trials or ()]
     assert trials == [(["default/bare"], []), ([], [])]
 
@@ -93,7 +91,7 @@ def test_a_victim_that_finds_another_node_has_not_moved_with_the_node_that_goes(
     important = web("vip").priority(9).selects(disk="ssd").on("a1")
     there = [important, web("low").on("b1")]
     scheduler = scheduler_of([*small, node("c1", {HOST: "c1"}, one)], [], there)
-    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose, Allowances(scheduler)))
+    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose))
     assert [(each.moved, [*each.waiting]) for each in step.trials or ()] == [(1, [])]
 
 
@@ -114,7 +112,7 @@ def test_a_pod_that_gets_the_room_of_another_has_not_moved() -> None:
     bare = pod("bare").labels(app="bare").on("a1")
     waits = pod("waits").selects(**{ZONE: "a"}).anti_affinity(term(ZONE, selector(app="bare")))
     scheduler = scheduler_of(NODES, [], [bare, web("w").on("a1"), waits])
-    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose, Allowances(scheduler)))
+    step = at_once(try_each(scheduler, Step("each"), {"a1": ["a1"]}, lose))
     assert step.trials is not None
     (trial,) = step.trials
     assert (trial.moved, [*trial.waiting], [*trial.gone]) == (1, [], ["default/bare"])
@@ -126,7 +124,7 @@ def test_a_trial_takes_back_cordons_and_victims() -> None:
     scheduler = scheduler_of(small, [], [important, web("low").on("b1")])
     before = where(scheduler)
     found = {"a1": ["a1"]}
-    step = at_once(try_each(scheduler, Step("each"), found, drain, Allowances(scheduler)))
+    step = at_once(try_each(scheduler, Step("each"), found, drain))
     assert step.trials is not None
     assert [*step.trials[0].waiting] == ["default/low"]
     assert (where(scheduler), scheduler.preemptions) == (before, [])
@@ -167,7 +165,7 @@ def test_a_successor_has_what_its_template_says() -> None:
     scheduler = scheduler_of(NODES, [], [web("w").labels({ZONE: "a"}).on("a1")])
     workload = scheduler.state.pods["default/w"].workload
     assert workload is not None
-    scheduler.templates = {Identity(*workload): {"app", ZONE}}
+    scheduler.workloads[workload] = KnownWorkload({"app", ZONE})
     at_once(lose(scheduler, ["a1"], "a1"))
     assert scheduler.state.pods["default/w"].pod_class.labels[ZONE] == "a"
 
@@ -180,9 +178,9 @@ def test_room_is_what_a_fresh_look_finds(case: Any, change: CarryOut) -> None:
     found = {name: [name] for name in names}
     for pod_that_waits in waiting:
         scheduler.feasible(pod_that_waits)
-    at_once(try_each(scheduler, Step("each"), found, change, Allowances(scheduler)))
+    at_once(try_each(scheduler, Step("each"), found, change))
     _assert_room(scheduler, waiting)
-    at_once(change(scheduler, names[:1], "", Allowances(scheduler)))
+    at_once(change(scheduler, names[:1], ""))
     at_once(add_nodes(scheduler, 1, names[-1]))
     _assert_room(scheduler, waiting)
 

@@ -9,7 +9,7 @@ import pytest
 
 from affinityctl.applied import SimulationReader, read_applied
 from affinityctl.volumes.ledger import ledger_of
-from affinityctl.whatif.nodes import Allowances, drain, lose
+from affinityctl.whatif.nodes import drain, lose
 from affinityctl.whatif.outcome import Step, pending
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import try_each
@@ -235,7 +235,7 @@ def test_a_trial_takes_back_what_became_of_claims() -> None:
     ledger = ledger_of(scheduler.state)
     claims, volumes = dict(ledger.claims), dict(ledger.volumes)
     found = {"its zone": in_zone_of(first)}
-    at_once(try_each(scheduler, Step("each"), found, lose, Allowances(scheduler)))
+    at_once(try_each(scheduler, Step("each"), found, lose))
     assert (ledger.claims, ledger.volumes) == (claims, volumes)
 
 

@@ -1,0 +1,143 @@
+"""What controllers make in the place of pods that go, and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from msgspec import structs
+
+from extender.model.keys import Key, key_of
+from extender.model.labels import WRITTEN_AT_BIND
+from extender.model.objects import Pod, PodClass
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, STATIC, Identity
+
+STAYING: Final = frozenset((DAEMON_SET, STATIC))
+"""Controllers whose pods belong to their node, and are not made elsewhere."""
+_KUBERNETES: Final = frozenset(("apps/v1", "v1", ""))
+"""The versions of those that `kubectl drain` knows; "" where a manifest does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWorkload:
+    """What the object of a workload says, where it is there."""
+
+    labels: Collection[str] = ()
+    """The keys of its template's labels."""
+    replicas: int | None = None
+    first: int = 0
+    """Of a StatefulSet, the ordinal that it begins with."""
+    in_order: bool = True
+    """Of a StatefulSet: it makes a pod once those of lower ordinals are ready (OrderedReady)."""
+
+
+KnownWorkloads: TypeAlias = Mapping[Identity, KnownWorkload]
+UNKNOWN: Final = KnownWorkload()
+
+
+def belongs_to_node(pod: Pod) -> bool:
+    """Return whether a pod comes and goes with its node."""
+    return pod.spec.owner is not None and pod.spec.owner.kind in STAYING
+
+
+def is_of_stateful_set(pod: Pod) -> bool:
+    """Return whether a pod has a place in a StatefulSet."""
+    return pod.spec.owner is not None and pod.spec.owner.kind == STATEFUL_SET
+
+
+def is_drained(pod: Pod) -> bool:
+    """Return whether `kubectl drain` evicts a pod.
+
+    Pods of DaemonSets of other groups are evicted, though their controllers make them there again.
+    """
+    owner = pod.spec.owner
+    others = owner is not None and owner.api_version not in _KUBERNETES
+    return others or not belongs_to_node(pod)
+
+
+def is_lost(pod: Pod) -> bool:
+    """Return whether nobody makes another one where a pod goes, and nobody had deleted it."""
+    return pod.spec.owner is None and not pod.status.deleting
+
+
+def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
+    """Return the pod that a controller makes once another is gone; None where none does.
+
+    It has the other's name here, so that one can tell where it was. Controllers make a pod in place
+    of one that is being deleted at once, so it is there already; a StatefulSet has to wait for the
+    name.
+    """
+    if pod.spec.owner is None or belongs_to_node(pod):
+        return None
+    if is_of_stateful_set(pod):
+        wanted = workload.replicas
+        if wanted is not None and ordinal(pod) >= workload.first + wanted:
+            return None
+    elif pod.status.deleting:
+        return None
+    return structs.replace(as_made(pod, workload.labels), uid=f"{pod.uid}'")
+
+
+def ordinal(pod: Pod) -> int:
+    """Return the number at the end of a StatefulSet's pod; 0 where there is none."""
+    number = pod.key.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def as_made(pod: Pod, kept: Collection[str] = ()) -> Pod:
+    """Return a pod as its controller made it, before it had a node.
+
+    `kept` are the labels of its template, where they are known.
+    """
+    labels = pod.pod_class.labels
+    written = {each for each in WRITTEN_AT_BIND if each in labels and each not in kept}
+    return structs.replace(
+        pod.with_status(
+            deleting=False, preempted=False, victim_of=None, ready=False, starting=False
+        ),
+        pod_class=_without(pod.pod_class, written) if written else pod.pod_class,
+        node=None,
+        started=None,
+    )
+
+
+def _without(of: PodClass, labels: Collection[str]) -> PodClass:
+    return PodClass(
+        of.namespace,
+        {key: value for key, value in of.labels.items() if key not in labels},
+        of.affinity,
+        of.written,
+        of.size,
+        annotated=of.annotated,
+        of_spec=None if of.of_spec is of else _without(of.of_spec, labels),
+    )
+
+
+OF_TEMPLATE: Final = re.compile(r"\[(\d+)\]$")
+"""What the name of a pod ends with that a template would make, and that is not there."""
+
+
+def awaited(pod: Pod, known: KnownWorkload, pods: Mapping[str, Pod]) -> Key | None:
+    """Return what a StatefulSet waits for before it makes a pod; O(its ordinal)."""
+    owner = pod.spec.owner
+    if owner is None or not (is_of_stateful_set(pod) and known.in_order):
+        return None
+    there = (pods.get(key) for key in _lower(pod, owner.name, known))
+    unready = (each for each in there if each and (each.status.deleting or not each.status.ready))
+    return next((each.key for each in unready), None)
+
+
+def _lower(pod: Pod, name: str, known: KnownWorkload) -> Iterator[Key]:
+    """Yield the pods that a StatefulSet makes before another.
+
+    Before one whose ordinal is not known, all that have one.
+    """
+    namespace, base = pod.pod_class.namespace, OF_TEMPLATE.sub("", pod.key)
+    missing = OF_TEMPLATE.search(pod.key)
+    end = ordinal(pod) if missing is None else known.first + (known.replicas or 0)
+    for number in range(known.first, end):
+        yield key_of(namespace, f"{name}-{number}")
+    for number in range(int(missing[1]) if missing is not None else 0):
+        yield Key(f"{base}[{number}]")
