@@ -16,7 +16,8 @@ from affinityctl.advice.placements import Placements, placements
 from affinityctl.cluster import fill, require_nodes
 from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
-from affinityctl.lint.objects import Objects, list_cluster, numbered
+from affinityctl.lint.manifest_files import numbered
+from affinityctl.lint.objects import Objects, list_cluster
 from affinityctl.printing import columns, printed, wrapped
 from affinityctl.whatif.scheduling import BY_DEFAULT
 from affinityctl.workloads import WorkloadFiles

@@ -10,12 +10,10 @@ import msgspec
 import yaml
 
 from extender.errors import printable
+from extender.plain_yaml import FastDumper
 
 WIDTH: Final = 80
 INDENT: Final = "  "
-
-_FAST_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""libyaml's, where it is there: thousands of nodes take a tenth of the time."""
 
 
 def printed(output: str, told: Callable[[], Any], text: Callable[[], str]) -> str:
@@ -25,7 +23,7 @@ def printed(output: str, told: Callable[[], Any], text: Callable[[], str]) -> st
             return as_json(told())
         case "yaml":
             builtin = msgspec.to_builtins(told())
-            return str(yaml.dump(builtin, Dumper=_FAST_DUMPER, sort_keys=False)).rstrip("\n")
+            return str(yaml.dump(builtin, Dumper=FastDumper, sort_keys=False)).rstrip("\n")
         case _:
             return text()
 

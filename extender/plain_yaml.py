@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ import yaml
 from extender.errors import encodable
 
 try:
+    from yaml import CSafeDumper as _AnySafeDumper
     from yaml import CSafeLoader as _AnySafeLoader
 except ImportError:  # PyYAML without libyaml: slower, the same answers
+    from yaml import SafeDumper as _AnySafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _AnySafeLoader  # type: ignore[assignment]
 
 MOST_DEPTH: Final = 100
@@ -30,23 +33,22 @@ _ROUGHLY: Final[dict[type, tuple[re.Pattern[Any], re.Pattern[Any]]]] = {
     bytes: (re.compile(rb"[][{}]"), re.compile(rb"^[-?: \t]{100}", re.MULTILINE)),
 }
 
+_BOOL, _INT, _FLOAT, _NULL = (
+    f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "null")
+)
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _INT_BITS: Final = 64
 _NOT_JSON: Final = tuple(f"tag:yaml.org,2002:{name}" for name in ("binary", "omap", "pairs", "set"))
 
 
-class PlainConstructor(yaml.constructor.SafeConstructor):
+class PlainConstructor(yaml.constructor.SafeConstructor, yaml.resolver.BaseResolver):
     """Builds values that JSON knows; goes before a loader among the bases of a class.
 
     Aliases are one object wherever they stand, until somebody writes the values out: nine lines of
     ten aliases each become a billion. So what they come to is reckoned first.
     """
 
-    # A date stays the text that it is in the file, as for kubectl.
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [(tag, regexp) for tag, regexp in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.resolver.Resolver.yaml_implicit_resolvers.items()
-    }
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc] # of types-PyYAML
 
     def __init__(self, stream: str | bytes) -> None:
         self._most = SPARE + ALIAS_FACTOR * len(stream)
@@ -63,25 +65,85 @@ class PlainConstructor(yaml.constructor.SafeConstructor):
                 None, None, f"a value that does not fit its tag: {error}", node.start_mark
             ) from error
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the base class's signature
+        """Build a mapping: the keys of JSON are texts."""
+        made = super().construct_mapping(node, deep)
+        if all(isinstance(key, str) for key in made):
+            return made
+        return {_as_text(key): value for key, value in made.items()}
+
+    def construct_yaml_bool(self, node: yaml.ScalarNode) -> bool:
+        """Build a truth value."""
+        word = node.value.lower()
+        return word == "y" or (word != "n" and bool(super().construct_yaml_bool(node)))
+
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
         """Build a whole number that fits 64 bits: others cannot even be shown."""
-        number: int = super().construct_yaml_int(node)
+        plain = node.value.replace("_", "").lower()
+        sign, digits = (plain[0], plain[1:]) if plain[0] in "+-" else ("", plain)
+        octal = digits[:1] == "0" and digits[1:].isdecimal()
+        number = int(f"{sign}0o{digits}" if octal else plain, 0)
         if number.bit_length() > _INT_BITS:
             problem = f"a whole number of more than {_INT_BITS} bits"
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return number
 
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
+        """Build a number: in JSON, a whole one has no point."""
+        number = float(
+            node.value.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan")
+        )
+        if not math.isfinite(number):
+            if node.value[-1:].isalpha():
+                raise _fault("a number that JSON does not have", node)
+            return str(node.value)  # so large that Go takes it for a text
+        return int(number) if number.is_integer() and abs(number) < 1 << _INT_BITS else number
+
 
 PlainConstructor.yaml_constructors = {
     **yaml.constructor.SafeConstructor.yaml_constructors,
     **dict.fromkeys(_NOT_JSON, PlainConstructor.construct_undefined),
-    "tag:yaml.org,2002:int": PlainConstructor.construct_yaml_int,
+    _BOOL: PlainConstructor.construct_yaml_bool,
+    _INT: PlainConstructor.construct_yaml_int,
+    _FLOAT: PlainConstructor.construct_yaml_float,
     _TIMESTAMP: PlainConstructor.construct_yaml_str,
 }
+_DIGITS: Final = "0123456789"
+for _tag, _written, _first in (
+    (_BOOL, r"[yYnN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF", "yYnNoO"),
+    (_BOOL, r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    (_INT, r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|0|[1-9][0-9_]*)", f"-+{_DIGITS}"),
+    (
+        _FLOAT,
+        r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9_]+)?",
+        f"-+.{_DIGITS}",
+    ),
+    (_FLOAT, r"[-+]?\.(inf|Inf|INF)|\.nan|\.NaN|\.NAN", "-+."),
+    (_NULL, r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("tag:yaml.org,2002:merge", r"<<", "<"),
+):
+    # As go.yaml.in/yaml/v2, which reads YAML for Kubernetes, takes what is not quoted. A date stays
+    # the text that it is in the file, and there are no numbers of base 60.
+    PlainConstructor.add_implicit_resolver(_tag, re.compile(rf"(?:{_written})\Z"), list(_first))
 
 
 class FastLoader(PlainConstructor, _AnySafeLoader):
     """Reads five times as fast as one in Python."""
+
+
+class FastDumper(_AnySafeDumper):
+    """Quotes each text that would be none without, to Kubernetes or to YAML 1.1."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        first: [
+            *yaml.resolver.Resolver.yaml_implicit_resolvers.get(first, ()),
+            *PlainConstructor.yaml_implicit_resolvers.get(first, ()),
+        ]
+        for first in {
+            *yaml.resolver.Resolver.yaml_implicit_resolvers,
+            *PlainConstructor.yaml_implicit_resolvers,
+        }
+    }
 
 
 def documents(content: str | bytes, loader: Any = FastLoader) -> Iterator[Any]:
@@ -132,6 +194,12 @@ def _check_depth(content: str | bytes, loader: Any) -> None:
                 )
     finally:
         reader.dispose()
+
+
+def _as_text(key: Any) -> Any:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key) if isinstance(key, int | float) else key
 
 
 class _Reckoning:

@@ -244,6 +244,10 @@ def workload(
     if annotations := template["metadata"].get("annotations"):
         kept["annotations"] = annotations
     inner = {"metadata": kept, "spec": template["spec"]}
+    if kind in {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}:
+        spec.setdefault("selector", {"matchLabels": kept["labels"]})
+    if kind.endswith("Job"):
+        inner["spec"] = {"restartPolicy": "Never", **inner["spec"]}
     if kind == "CronJob":
         job = {name: spec.pop(name) for name in ("parallelism", "completions") if name in spec}
         spec["jobTemplate"] = {"spec": {"template": inner, **job}}

@@ -52,7 +52,7 @@ BROKEN_YAML = [
     pytest.param("a: !!set {b, c}", "could not determine", id="a tag that JSON does not know"),
     pytest.param("a: 0x" + "f" * 100_000, "more than 64 bits", id="an endless number"),
     pytest.param("a: " + "9" * 100_000, "does not fit its tag", id="too many digits"),
-    pytest.param("a: 1:" + "59:" * 3000 + "1", "more than 64 bits", id="endless hours"),
+    pytest.param("a: .inf", "a number that JSON does not have", id="no end of a number"),
     pytest.param("a: \0", "not allowed", id="NUL"),
     pytest.param('a: "\\ud800"', "surrogate|invalid Unicode", id="a lone surrogate"),
     pytest.param("a: *b", "undefined alias", id="an alias of nothing"),
@@ -84,11 +84,11 @@ def test_a_date_is_a_text(tmp_path: Path) -> None:
 
 
 def test_few_aliases_are_taken() -> None:
-    text = "a: &a {x: [1, 2]}\nb: [*a, *a]\nc: {<<: *a, y: 3}"
+    text = "a: &a {x: [1, 2]}\nb: [*a, *a]\nc: {<<: *a, z: 3}"
     assert parse_yaml(text, "x") == {
         "a": {"x": [1, 2]},
         "b": [{"x": [1, 2]}] * 2,
-        "c": {"x": [1, 2], "y": 3},
+        "c": {"x": [1, 2], "z": 3},
     }
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from affinityctl.lint.finding import Level, Place
 from affinityctl.lint.linting import lint
+from affinityctl.lint.manifest_files import read_objects
 from affinityctl.lint.objects import (
     Configured,
     Objects,
     list_cluster,
     read_configs,
-    read_objects,
 )
 from affinityctl.lint.patching import script
 from affinityctl.lint.report import json_text, sarif_text, text
@@ -44,13 +44,13 @@ def run(flags: argparse.Namespace) -> int:
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     files, cluster = Objects(), Objects()
-    _load(flags.files, files)
+    _load(flags.files, files, lenient=True)
     if flags.files and files.is_empty:
         raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
-    _load(flags.cluster, cluster)
-    if flags.cluster and not (cluster.nodes or cluster.workloads):
+    _load(flags.cluster, cluster, lenient=not flags.files)
+    if flags.cluster and not (cluster.nodes or cluster.workloads or cluster.written):
         raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
     if live:
         minor = asyncio.run(list_cluster(flags, cluster))
@@ -62,10 +62,10 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     return subject, known.around(whole=known is cluster, minor=minor, applied=files), configs
 
 
-def _load(paths: Sequence[Path], objects: Objects) -> None:
+def _load(paths: Sequence[Path], objects: Objects, *, lenient: bool) -> None:
     passed: list[str] = []
     for path in paths:
-        objects.take(read_objects(path, passed.append))
+        objects.take(read_objects(path, passed.append), lenient=lenient)
     if passed:
         more = f", and {plural(len(passed) - 1, 'more file')}" if passed[1:] else ""
         complain(f"note: passed over: {passed[0]}{more}")

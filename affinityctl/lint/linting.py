@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from affinityctl.lint.checking import Fault
 from affinityctl.lint.finding import Finding, Place, Report, Rule
 from affinityctl.lint.objects import Configured, LintedWorkload, Objects
 from affinityctl.lint.reading import Manifest, TemplateReader
@@ -20,11 +21,14 @@ from affinityctl.lint.rulebook import (
     OF_ROLE,
     OF_SCHEDULER,
     OF_WORKLOAD,
+    OF_WRITTEN,
 )
 from affinityctl.lint.setup import setup_of
 from affinityctl.lint.template import Surroundings
+from affinityctl.lint.written import Written
 from extender.config import Config, Mode
 from extender.model.labels import TEMPLATE_HASH
+from extender.model.wording import plural
 from extender.model.workload import Identity, controller_by_name
 
 S = TypeVar("S")
@@ -53,11 +57,20 @@ def lint(
             silenced += 1
         else:
             kept.append(found)
-    unknown = tuple(_unknown(objects, around)) if objects.workloads else ()
+    unknown = (*_unknown(objects, around), *_patches(objects))
     return Report(tuple(kept), len(objects), silenced, objects.skipped, unknown)
 
 
+def _patches(objects: Objects) -> Iterator[str]:
+    if objects.patches:
+        these = plural(objects.patches, "object")
+        patches = "patches" if objects.patches > 1 else "a patch"
+        yield f"{these} without selector or containers, taken for {patches}: fields alone"
+
+
 def _unknown(objects: Objects, around: Surroundings) -> Iterator[str]:
+    if not objects.workloads:
+        return
     if around.nodes is None:
         yield "nodes (node selectors, topology keys, domains)"
     if around.namespaces is None:
@@ -79,12 +92,19 @@ def _everything(
         yield from _rights(objects, _in_mode(configs[0].config, mode))
     for place, budget in objects.known_budgets():
         yield from _ask(OF_BUDGET, budget, place, budget.written.ignored)
+    for place, written in objects.written:
+        yield from _ask(OF_WRITTEN, written, place, written.ignored)
+    faulty = {place for place, written in objects.written if written.faults}
     reader = TemplateReader(around)
     made = Repeats(objects.workloads)
     for place, manifest, owner, template in objects.workloads:
         if not manifest.ended and not made.repeats(owner.kind, manifest):
             whose = replace(place, owner=_named(made.owner(manifest)))
-            yield from _ask(OF_WORKLOAD, reader.read(owner, template), whose, owner.ignored)
+            read = reader.read(owner, template)
+            if read.fault is not None and place not in faulty:
+                unreadable = Written((Fault(read.fault.path, read.fault.message),))
+                yield from _ask(OF_WRITTEN, unreadable, whose, owner.ignored)
+            yield from _ask(OF_WORKLOAD, read, whose, owner.ignored)
 
 
 def _named(owner: Identity | None) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -17,13 +16,16 @@ import msgspec
 from affinityctl.api_server import api_server
 from affinityctl.default_spread.selectors import is_selector_alone
 from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
+from affinityctl.lint.checking import Fault
 from affinityctl.lint.config_maps import KIND as CONFIG_MAP
 from affinityctl.lint.config_maps import configurations as configurations_in
+from affinityctl.lint.fields import KINDS
 from affinityctl.lint.finding import Place
-from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
+from affinityctl.lint.manifest_files import Raw
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
 from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
 from affinityctl.lint.template import NAME_LABEL, KnownPods, Surroundings, TemplateOwner
+from affinityctl.lint.written import Written, is_stored, look_at
 from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
 from affinityctl.scheduler_file import SchedulerFile, read_scheduler_file
 from extender.cluster.state import ClusterState
@@ -34,21 +36,10 @@ from extender.config.document import decode_all
 from extender.errors import ApiError, ConfigError, ConfigFaultsError, ObjectError
 from extender.model.labels import Labels
 from extender.model.objects import Node
-from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
 from extender.wire.decoding import decode
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from extender.wire.workloads import OwnedMetadata
-
-
-class Raw(NamedTuple):
-    """One object as it was read."""
-
-    file: str
-    number: int
-    """Which object of its file, from 0."""
-    kind: str
-    content: msgspec.Raw
 
 
 class LintedWorkload(NamedTuple):
@@ -85,6 +76,10 @@ class Objects:
     budgets: list[tuple[Place, WrittenBudget]] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
+    written: list[tuple[Place, Written]] = field(default_factory=list)
+    """What fields of objects without a resourceVersion are like, and what cannot be read."""
+    patches: int = 0
+    """Of them, those that are no whole objects."""
     writes_exclusive: bool = False
     """The policy is there that writes what the annotation about exclusive domains stands for."""
     skipped: Counter[str] = field(default_factory=Counter)
@@ -93,7 +88,9 @@ class Objects:
     def __len__(self) -> int:
         """Return the number of objects that rules look at."""
         found = len(self.schedulers) + len(self.configs) + len(self.workloads)
-        return found + len(self.roles) + len(self.bindings) + len(self.budgets)
+        found += len(self.roles) + len(self.bindings) + len(self.budgets)
+        known = {place for place, *_ in (*self.workloads, *self.budgets)}
+        return found + sum(place not in known for place, _ in self.written)
 
     @property
     def configs(self) -> list[tuple[Place, msgspec.Raw]]:
@@ -112,8 +109,11 @@ class Objects:
         """Return whether there is no object at all, of whatever kind."""
         return not (len(self) or self.nodes or self.namespaces or self.skipped)
 
-    def take(self, raws: Iterable[Raw]) -> None:
-        """Add objects; ObjectError names what is broken."""
+    def take(self, raws: Iterable[Raw], *, lenient: bool = False) -> None:
+        """Add objects; ObjectError names what is broken.
+
+        If `lenient`, that is `written` down instead, but for a configuration.
+        """
         read_node = NodeReader().read
         for raw in raws:
             try:
@@ -126,8 +126,14 @@ class Objects:
                     case _:
                         self._take_other(raw)
             except ObjectError as error:
+                if lenient and raw.kind not in _CONFIGURATIONS:
+                    self._note(_place(raw, _name_of(raw)), error)
+                    continue
                 where = f"{raw.file}: object {raw.number} ({raw.kind})"
                 raise ObjectError(f"{where}: {error.path}".rstrip(": "), error.message) from error
+
+    def _note(self, place: Place, error: ObjectError) -> None:
+        self.written.append((place, Written((Fault(error.path, error.message),))))
 
     def around(
         self, *, whole: bool, minor: int | None, applied: Objects | None = None
@@ -191,22 +197,46 @@ class Objects:
         elif kind in BINDINGS:
             binding = read_binding(content)
             self.bindings.append((_place(raw, binding.metadata.name), binding))
-        elif kind == BUDGETS.kind:
-            budget = read_budget(content)
-            place = _place(raw, f"{budget.namespace}/{budget.name}")
-            self.budgets.append((place, budget))
-        elif kind in WORKLOAD_KINDS:
-            manifest = read_manifest(content)
-            if is_selector_alone(kind, manifest.spec.template):
-                return
-            name = manifest.metadata.name or f"{manifest.metadata.generateName or ''}*"
-            place = _place(raw, f"{manifest.metadata.space}/{name}")
-            self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
+        elif kind in KINDS:
+            self._take_written(raw)
         elif kind == POLICIES.kind:
             name = decode(_NAMED, content).metadata.name
             self.writes_exclusive |= name.endswith(EXCLUSIVE_POLICY)
         else:
             self.skipped[kind] += 1
+
+    def _take_written(self, raw: Raw) -> None:
+        """Take a workload, a pod or a budget, of which the API server may refuse a part."""
+        if is_stored(raw.kind, raw.content):
+            self._take_readable(raw)
+            return
+        looked = look_at(raw.kind, raw.content, raw.file, raw.number)
+        self.written.append((_place(raw, looked.name), looked.written))
+        self.patches += not looked.whole
+        if looked.whole:
+            try:
+                faulty = bool(looked.written.faults)
+                self._take_readable(raw._replace(content=looked.readable), faulty=faulty)
+            except ObjectError:
+                if not looked.written.faults:
+                    self.written.pop()
+                    raise
+
+    def _take_readable(self, raw: Raw, *, faulty: bool = False) -> None:
+        kind, content = raw.kind, raw.content
+        if kind == BUDGETS.kind:
+            budget = read_budget(content)
+            place = _place(raw, f"{budget.namespace}/{budget.name}")
+            self.budgets.append((place, budget))
+            return
+        manifest = read_manifest(content)
+        if is_selector_alone(kind, manifest.spec.template):
+            return
+        name = manifest.metadata.name or f"{manifest.metadata.generateName or ''}*"
+        place = _place(raw, f"{manifest.metadata.space}/{name}")
+        self.workloads.append(
+            LintedWorkload(place, manifest, *owner_of(kind, manifest, faulty=faulty))
+        )
 
     def _take_config_map(self, raw: Raw) -> None:
         configurations = list(configurations_in(raw.content))
@@ -224,43 +254,16 @@ def _place(raw: Raw, name: str) -> Place:
     return Place(raw.file, f"{raw.kind} {name}".rstrip(), raw.number)
 
 
-SUFFIXES: Final = (".yaml", ".yml", ".json")
-"""Of files that are looked at in a folder."""
+_CONFIGURATIONS: Final = frozenset((SCHEDULER_KIND, OUR_KIND, CONFIG_MAP))
+"""Kinds that end the run if they cannot be read: what they are for would not start."""
 
 
-def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
-    """Yield the objects of a file, or of all manifests in a folder and below it.
-
-    ClusterFileError for a file that is broken; in a folder it is passed over, with the reason: a
-    patch or the values of a chart are no manifests.
-    """
-    if not path.is_dir():
-        yield from _of_file(path)
-        return
-    for file in sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES):
-        if file.is_file():
-            yield from _of_member(file, passed_over)
-
-
-def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+def _name_of(raw: Raw) -> str:
     try:
-        found = list(_of_file(file))
-    except UnreadableClusterFileError:
-        raise
-    except ClusterFileError as error:
-        passed_over(str(error))
-    else:
-        yield from found
-
-
-def _of_file(path: Path) -> Iterator[Raw]:
-    return numbered(path, objects_in(path))
-
-
-def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:
-    """Yield the objects of a file with their places in it."""
-    for index, (kind, raw) in enumerate(objects):
-        yield Raw(str(path), index, kind, raw)
+        metadata = decode(_NAMED, raw.content).metadata
+    except ObjectError:
+        return ""
+    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
 
 def read_configs(found: Iterable[tuple[Place, msgspec.Raw]]) -> list[Configured]:

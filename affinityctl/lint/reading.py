@@ -148,10 +148,6 @@ class Manifest(msgspec.Struct, rename="camel"):
     given_metadata: _ManifestMetadata | None = msgspec.field(default=None, name="metadata")
     given_spec: _ManifestSpec | None = msgspec.field(default=None, name="spec")
     status: _ManifestStatus | None = None
-    affinity: msgspec.Raw = NULL
-    """The API knows none here: it is in the spec, where that was meant."""
-    node_selector: msgspec.Raw = NULL
-    """Likewise."""
 
     @property
     def metadata(self) -> _ManifestMetadata:
@@ -179,18 +175,15 @@ def read_manifest(raw: Json) -> Manifest:
     return decode(_MANIFEST, raw)
 
 
-def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
+def owner_of(
+    kind: str, manifest: Manifest, *, faulty: bool = False
+) -> tuple[TemplateOwner, Manifest]:
     """Return whose template an object has, and the template; a pod is its own."""
     path, template = "spec", manifest
-    astray = list(_astray("", template))
     if kind == "CronJob":
-        astray += _astray("spec.", manifest.spec)
         path, template = f"{path}.jobTemplate.spec", _inner(manifest.spec.job_template)
-        astray += _astray("spec.jobTemplate.", template)
     if kind != "Pod":
-        astray += _astray(f"{path}.", template.spec)
         path, template = f"{path}.template.spec", _inner(template.spec.template)
-        astray += _astray(path.removesuffix("spec"), template)
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
     return TemplateOwner(
@@ -202,21 +195,14 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
         selector=_selector(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resourceVersion is not None,
         ignored=spared_by(annotations),
+        faulty=faulty,
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
-        astray=tuple(astray),
     ), template
 
 
 def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
     """Return the rules that an object asks to be spared."""
     return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
-
-
-def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:
-    """Yield what only the pods' spec has, and is here outside of it."""
-    for field, raw in (("affinity", level.affinity), ("nodeSelector", level.node_selector)):
-        if bytes(raw) != bytes(NULL):
-            yield f"{path}{field}"
 
 
 class TemplateReader:

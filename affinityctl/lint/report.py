@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Final
 
-import yaml
-
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
-from affinityctl.lint.patching import STEP
+from affinityctl.lint.lines import line_of
 from affinityctl.lint.rulebook import BY_ID
 from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
-from extender import __version__, files
+from extender import __version__
 from extender.errors import printable
 from extender.model.wording import plural
 from extender.offline import listed
-from extender.plain_yaml import FastLoader, documents
 
 MOST_OWNERS = 20
 """Objects, with what they own, that the text names."""
@@ -183,57 +179,3 @@ def _location(found: Finding) -> dict[str, Any]:
             physical["region"] = {"startLine": line}
         location["physicalLocation"] = physical
     return location
-
-
-MOST_BYTES: Final = 1 << 20
-"""Of a file that people write; in a dump nobody looks for a line."""
-
-
-def line_of(found: Finding) -> int | None:
-    """Return the line, from 1, where a finding's field is, or where the closest of its parents is.
-
-    None for a file that is no longer readable, or too large to look for lines in it.
-    """
-    objects = _objects(found.place.file)
-    if found.place.number >= len(objects):
-        return None
-    node = objects[found.place.number]
-    for step in STEP.findall(found.path):
-        inner = _inner(node, step)
-        if inner is None:
-            break
-        node = inner
-    return int(node.start_mark.line) + 1
-
-
-def _inner(node: yaml.Node, step: str) -> yaml.Node | None:
-    if isinstance(node, yaml.SequenceNode) and step.startswith("["):
-        index = int(step[1:-1])
-        return node.value[index] if index < len(node.value) else None
-    if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    return None
-
-
-@lru_cache(maxsize=64)
-def _objects(name: str) -> tuple[yaml.Node, ...]:
-    """Return the nodes of a file's objects, lists taken apart."""
-    path = Path(name)
-    if not name or not path.is_file():
-        return ()
-    try:
-        text = files.read_text(path, MOST_BYTES)
-        list(documents(text))  # refuses what is nested too deeply, or far too long
-        return tuple(_apart(yaml.compose_all(text, FastLoader)))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return ()
-
-
-def _apart(nodes: Iterator[yaml.Node]) -> Iterator[yaml.Node]:
-    for node in nodes:
-        kind, items = _inner(node, "kind"), _inner(node, "items")
-        listed = isinstance(kind, yaml.ScalarNode) and str(kind.value).endswith("List")
-        if listed and isinstance(items, yaml.SequenceNode):
-            yield from items.value
-        elif isinstance(node, yaml.MappingNode):
-            yield node

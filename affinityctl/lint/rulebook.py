@@ -18,6 +18,7 @@ from affinityctl.lint.rules import (
     ours,
     pods_meant,
     redundancy,
+    refused,
     running,
     spreading,
     verbs,
@@ -25,6 +26,7 @@ from affinityctl.lint.rules import (
 )
 from affinityctl.lint.setup import Setup
 from affinityctl.lint.template import Template
+from affinityctl.lint.written import Written
 from extender.config import Config
 
 OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
@@ -38,6 +40,7 @@ OF_CONFIG: Final[tuple[Rule[Config], ...]] = ours.OF_CONFIG
 OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = ours.OF_RIGHTS
 OF_ROLE: Final[tuple[Rule[Granted], ...]] = ours.OF_ROLE
 OF_BUDGET: Final[tuple[Rule[Budget], ...]] = disruption.RULES
+OF_WRITTEN: Final[tuple[Rule[Written], ...]] = refused.RULES
 OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
     *pods_meant.RULES,
@@ -74,6 +77,12 @@ CHAPTERS: Final = (
         "Looked for in the roles that are bound to the service account, or user, "
         "`affinity-extender`.",
         (*OF_RIGHTS, *OF_ROLE),
+    ),
+    Chapter(
+        "Fields",
+        "Looked for in pods, workloads and PodDisruptionBudgets that have no resourceVersion: an "
+        "API server has taken what has one. Of a patch, names and values alone are looked at.",
+        OF_WRITTEN,
     ),
     Chapter(
         "Workloads",

@@ -255,10 +255,10 @@ class TemplateOwner:
     """By which it knows its pods."""
     ignored: frozenset[str] = frozenset()
     """Rules that it asks to be spared."""
+    faulty: bool = False
+    """The API server refuses one of its fields, or drops it."""
     misplaced: tuple[str, ...] = ()
     """Annotations with rules that a workload has itself, and not its template."""
-    astray: tuple[str, ...] = ()
-    """Paths of affinity and node selectors that are not where the API has them."""
 
     def list_of(self, side: str, strength: str) -> str:
         """Return the path of a list of terms: of a side, REQUIRED or PREFERRED ones."""

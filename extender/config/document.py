@@ -14,7 +14,7 @@ from extender import plain_yaml
 from extender.config.faults import convert
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import ConfigError, ConfigFaultsError
-from extender.plain_yaml import FastLoader, PlainConstructor
+from extender.plain_yaml import FastDumper, FastLoader, PlainConstructor
 
 Document = dict[str, Any]
 
@@ -117,7 +117,7 @@ def effective(config: Config) -> Document:
 
 def to_yaml(config: Config) -> str:
     """Write the effective configuration as a file that loads into an equal one."""
-    return yaml.safe_dump(effective(config), sort_keys=False, default_flow_style=False)
+    return str(yaml.dump(effective(config), Dumper=FastDumper, sort_keys=False))
 
 
 def _plain(value: Any) -> Any:

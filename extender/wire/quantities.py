@@ -28,8 +28,11 @@ _CPU = "cpu"
 
 
 def read_quantity(text: str | float) -> Fraction:
-    """Read a quantity; ValueError when it is none. JSON may have it as a bare number."""
-    found = _QUANTITY.fullmatch(str(text))
+    """Read a quantity out of JSON, a string or a bare number; ValueError when it is none.
+
+    The API server takes blanks around it.
+    """
+    found = _QUANTITY.fullmatch(str(text).strip())
     if found is None:
         raise ValueError(f"{text!r} is not a quantity")
     number = Fraction(found["number"])

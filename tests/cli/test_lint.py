@@ -32,6 +32,9 @@ selector-missing: A term has no labelSelector.
 1 error in 1 object
 {unknown}
 """
+PATCH = """\
+not known, so not judged: 1 object without selector or containers, taken for a
+  patch: fields alone"""
 UNKNOWN = """\
 not known, so not judged: nodes (node selectors, topology keys, domains),
   namespaces, other pods"""
@@ -65,7 +68,7 @@ def test_keys_without_anything_below_them(
         "spec:\n  template:\n    metadata:\n    spec:\n"
     )
     assert cli.main(["lint", str(tmp_path / "web.yaml")]) == 0
-    assert capsys.readouterr() == (f"nothing found in 1 object\n{UNKNOWN}\n", "")
+    assert capsys.readouterr() == (f"nothing found in 1 object\n{PATCH}\n", "")
 
 
 def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,6 +126,7 @@ items:
               labelSelector: {matchLabels: {app: web}}
             - labelSelector:
               topologyKey: rack
+      containers: [{name: c, image: i}]
 """
 
 
@@ -309,7 +313,11 @@ def test_what_a_dump_lacks_is_not_judged(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    things = [pod("web"), node("n", {HOST: "n"}), workload("Deployment", "web", pod("web"))]
+    things = [
+        pod("web"),
+        node("n", {HOST: "n"}),
+        workload("Deployment", "web", pod("web").labels(a="b")),
+    ]
     items = [each for each in things if each["kind"] in kinds]
     (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": items}))
     assert cli.main(["lint", "--cluster", str(tmp_path / "dump.json")]) == 0
@@ -326,7 +334,12 @@ def test_what_a_dump_lacks_is_not_judged(
         pytest.param(["none.yaml"], 2, "no object is in the files", id="no object"),
         pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
-        pytest.param(["web.yaml"], 2, "web.yaml: object 0 (Deployment)", id="a broken template"),
+        pytest.param(
+            ["fine.yaml", "--cluster", "web.yaml"],
+            2,
+            "web.yaml: object 0 (Node)",
+            id="a broken node around files",
+        ),
         pytest.param(["nowhere.yaml"], 2, "extenders[0].urlPrefix", id="a broken address"),
         pytest.param(["old.yaml"], 2, "v1beta3' is not", id="a scheduler's file of long ago"),
         pytest.param(["late.yaml"], 2, "httpTimeout: '5' is no", id="a number for a duration"),
@@ -373,7 +386,7 @@ def test_what_cannot_be_looked_at(
         "late.yaml": {**scheduler, "extenders": [{"httpTimeout": "5"}]},
         "slip.yaml": {**scheduler, "extenders": [{"filterverb": "filter"}]},
         "typo.yaml": {**scheduler, "extender": []},
-        "web.yaml": {"kind": "Deployment", "spec": {"template": 5}},
+        "web.yaml": {"kind": "Node", "metadata": {"name": 5}},
         "fine.yaml": pod("web"),
         "namespace.yaml": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
     }

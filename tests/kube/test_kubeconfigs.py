@@ -114,7 +114,7 @@ def test_a_plugin_is_told_of_its_cluster(tmp_path: Path) -> None:
     cluster = {
         "certificate-authority": "ca",
         "proxy-url": "http://proxy:1",
-        "extensions": [{"name": "x", "extension": 1}, {"name": name, "extension": {"y": 2}}],
+        "extensions": [{"name": "x", "extension": 1}, {"name": name, "extension": {"z": 2}}],
     }
     paths = written(tmp_path, one=config("a", None, **cluster))
     (tmp_path / "one" / "ca").write_text("PEM")
@@ -122,7 +122,7 @@ def test_a_plugin_is_told_of_its_cluster(tmp_path: Path) -> None:
         "server": "https://a.test",
         "certificate-authority-data": "UEVN",
         "proxy-url": "http://proxy:1",
-        "config": {"y": 2},
+        "config": {"z": 2},
     }
 
 
@@ -159,7 +159,7 @@ ROBOT = {
     "as": "robot",
     "as-uid": "7",
     "as-groups": ["dev", "ops"],
-    "as-user-extra": {"why/é": ["x", "y"]},
+    "as-user-extra": {"why/é": ["x", "z"]},
 }
 AS_ROBOT = [
     ("Impersonate-User", "robot"),
@@ -167,7 +167,7 @@ AS_ROBOT = [
     ("Impersonate-Group", "dev"),
     ("Impersonate-Group", "ops"),
     ("Impersonate-Extra-why%2F%C3%A9", "x"),
-    ("Impersonate-Extra-why%2F%C3%A9", "y"),
+    ("Impersonate-Extra-why%2F%C3%A9", "z"),
 ]
 
 

@@ -10,7 +10,8 @@ import msgspec
 
 from affinityctl.lint.finding import Report
 from affinityctl.lint.linting import lint
-from affinityctl.lint.objects import Objects, Raw, read_configs
+from affinityctl.lint.manifest_files import Raw
+from affinityctl.lint.objects import Objects, read_configs
 from extender.config import Mode
 from tests.builders import Json
 from tests.deploy.places import SCHEDULER_CONFIG, read_yaml
@@ -19,10 +20,11 @@ from tests.deploy.places import SCHEDULER_CONFIG, read_yaml
 def objects_of(things: Iterable[Json]) -> Objects:
     """Take objects as if they were one file."""
     found = Objects()
-    found.take(
+    raws = (
         Raw("planted.yaml", number, thing["kind"], msgspec.Raw(json.dumps(thing).encode()))
         for number, thing in enumerate(things)
     )
+    found.take(raws, lenient=True)
     return found
 
 

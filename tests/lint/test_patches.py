@@ -46,7 +46,12 @@ def patched(thing: Json, patch: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def with_constraint(made: Pod, label_selector: Json) -> Pod:
-    constraint = {"maxSkew": 1, "topologyKey": HOST, "labelSelector": label_selector}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": HOST,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": label_selector,
+    }
     made["spec"]["topologySpreadConstraints"] = [constraint]
     return made
 

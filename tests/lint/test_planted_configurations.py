@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD
+from affinityctl.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD, OF_WRITTEN
 from tests.deploy.places import MANIFESTS, read_objects
 from tests.lint.asking import found, linted, ours, shipped
 
@@ -294,7 +294,7 @@ def test_a_role_that_is_not_there_may_have_what_is_missing() -> None:
 
 def test_every_rule_about_configurations_and_rights_has_a_fault() -> None:
     planted = {each[0] for each in (*FILES, *RIGHTS)} | {"ignorable-rules"}
-    elsewhere = {rule.id for rule in OF_WORKLOAD} | {rule.id for rule in OF_BUDGET}
+    elsewhere = {rule.id for rules in (OF_WORKLOAD, OF_BUDGET, OF_WRITTEN) for rule in rules}
     assert planted == BY_ID.keys() - elsewhere
 
 

@@ -35,6 +35,7 @@ from extender.wire.quantities import (
         pytest.param("1Ki", 1024, id="binary kilo"),
         pytest.param("1.5Gi", 3 * 2**29, id="binary with a fraction"),
         pytest.param("2Ei", 2**61, id="binary exa"),
+        pytest.param(" 1 ", 1, id="blanks around it, in JSON"),
         pytest.param(4, 4, id="a bare number in a manifest"),
         pytest.param(0.1, Fraction(1, 10), id="a bare fraction is what was written"),
     ],

@@ -23,34 +23,6 @@ def _label_keys(at: TermAt) -> Iterator[tuple[str, str]]:
             yield f"{at.path}.{name}[{index}]", key
 
 
-def _no_selector(template: Template) -> Iterator[Spot]:
-    for at in template.terms:
-        if at.has_label_keys and at.written.labelSelector is None:
-            field = next(name for name in _LABEL_KEYS if getattr(at.written, name))
-            yield Spot(f"{at.path}.{field}", "given without a labelSelector")
-
-
-def _both(template: Template) -> Iterator[Spot]:
-    for at in template.terms:
-        same = set(at.written.matchLabelKeys or ()) & set(at.written.mismatchLabelKeys or ())
-        for key in sorted(same):
-            yield Spot(f"{at.path}.mismatchLabelKeys", f"{key} is in matchLabelKeys as well")
-
-
-def _selected(template: Template) -> Iterator[Spot]:
-    if template.owner.stored:
-        return  # what is in the selector was merged by the API server
-    for at in template.terms:
-        selector = at.written.labelSelector
-        if selector is None:
-            continue
-        used = {*(selector.matchLabels or ())}
-        used |= {each.key for each in selector.matchExpressions or ()}
-        for path, key in _label_keys(at):
-            if key in used and ".matchLabelKeys[" in path:
-                yield Spot(path, f"{key} is in the labelSelector as well")
-
-
 def _absent_key(template: Template) -> Iterator[Spot]:
     if template.owner.stored:
         return
@@ -146,31 +118,6 @@ def _no_node(template: Template) -> Iterator[Spot]:
 
 
 RULES: Final = (
-    Rule(
-        "label-keys-without-selector",
-        Level.ERROR,
-        "A term has label keys and no labelSelector.",
-        "The API server refuses the pod, or the workload.",
-        "Add the labelSelector that the keys narrow; labelSelector: {} for all pods with the same "
-        "value.",
-        _no_selector,
-    ),
-    Rule(
-        "label-key-in-both",
-        Level.ERROR,
-        "A label key is in matchLabelKeys and in mismatchLabelKeys.",
-        "The API server refuses the pod, or the workload.",
-        "Remove it from one of the two.",
-        _both,
-    ),
-    Rule(
-        "label-key-already-selected",
-        Level.ERROR,
-        "A key of matchLabelKeys is in the labelSelector as well.",
-        "The API server refuses the pods: a workload is accepted and makes none.",
-        "Remove it from one of the two.",
-        _selected,
-    ),
     Rule(
         "label-key-absent",
         Level.WARNING,

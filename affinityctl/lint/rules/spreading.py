@@ -89,7 +89,9 @@ def _annotated(template: Template) -> bool:
 
 
 def _not_spread(template: Template) -> Iterator[Spot]:
-    written = template.spread or template.ports or template.fault or template.annotation.fault
+    written = (
+        template.spread or template.ports or template.owner.faulty or template.annotation.fault
+    )
     rules = any(at.against or at.term.topology_key == HOSTNAME for at in template.terms)
     rules = rules or _annotated(template)
     one_node = template.around.nodes is not None and not template.eligible_nodes()[1:]
