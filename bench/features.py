@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from extender.config.features import features as declared
+
 ROOT: Final = Path(__file__).parents[1]
 SERVER: Final = ROOT / "extender"
 PROGRAM: Final = (SERVER, ROOT / "affinityctl")
@@ -36,7 +38,7 @@ class Optional:
     def named_in(self, folders: Iterable[Path] = (SERVER,)) -> list[Path]:
         """Return the other files that have one of its words."""
         word = re.compile(self.words, re.IGNORECASE)
-        own = self.paths
+        own = {*self.paths, SERVER / "features" / "__init__.py"}
         return [
             path
             for folder in folders
@@ -46,16 +48,6 @@ class Optional:
 
 
 NOT_MOVED: Final = (
-    Optional(
-        "scale_down",
-        (
-            "controllers/scale_down.py",
-            "verbs/scale_down.py",
-            "cluster/ledgers/replicas.py",
-            "kube/deletion_costs.py",
-        ),
-        r"scale[_-]?down|gives_costs|deletion[_-]cost|cost_patches",
-    ),
     Optional("shadow", ("callbacks/shadow.py",), "shadow"),
     Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
     Optional(
@@ -164,7 +156,8 @@ NOT_MOVED: Final = (
 
 def features() -> tuple[Optional, ...]:
     """Return every optional feature, moved or not."""
-    return NOT_MOVED
+    moved = (Optional(each.name, (f"features/{each.name}/*",), each.words) for each in declared())
+    return (*moved, *NOT_MOVED)
 
 
 def lines(paths: Iterable[Path]) -> int:

@@ -27,12 +27,12 @@ from extender.kube.pacing import Timing
 from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.parts import Context
 from extender.resources import VITAL
 from extender.source import Source, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
-    Context,
     build_callbacks,
     build_evicting,
     build_helpers,

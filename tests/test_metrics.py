@@ -95,7 +95,6 @@ CONTRACT = {
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},
     "affinity_extender_preemptions": {"result"},
-    "affinity_extender_deletion_cost_patches": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_evictions_leader": set(),
     "affinity_extender_repairs": {"result"},

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
+from extender.parts import Context
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS
-from extender.wiring import Context, build_callbacks, build_helpers
+from extender.wiring import build_callbacks, build_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
