@@ -12,9 +12,10 @@ import yaml
 from msgspec import structs
 
 from extender import config
+from extender.config.conditions import WRITING
 from extender.config.connections import Block
 from extender.config.effects import effects
-from extender.config.features import whole
+from extender.config.features import features, whole
 from extender.errors import ConfigError
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
@@ -94,7 +95,7 @@ IDLE = {
         "preemption",
         "preferredDuringExecution",
         "requiredDuringExecution.dryRun",
-        "scaleDown",
+        *(each.field for each in features() if each.effect is WRITING),
     },
     "assist": {*NOWHERE, "filter", "hints", "preemption"},
     "replace": NOWHERE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from extender.cluster.state import ClusterState
-from extender.config.document import decode
+from extender.config.document import decode, effective
 from extender.controllers.history import History
 from extender.features.scale_down.cost import COST, DeletionCost
 from extender.kube.client import ApiClient
@@ -35,6 +35,11 @@ def context(source: Source, *, on: bool = True) -> Context:
 
 
 FILES = Source("files", StillPicture({}, {}))
+
+
+def test_its_defaults() -> None:
+    defaults = {"enabled": False, "settleSeconds": 60, "patchesPerMinute": 120}
+    assert effective(OFF)["scaleDown"] == defaults
 
 
 def test_off_there_is_nothing_of_it() -> None:
