@@ -48,7 +48,6 @@ class Optional:
 
 
 NOT_MOVED: Final = (
-    Optional("shadow", ("callbacks/shadow.py",), "shadow"),
     Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
     Optional(
         "explain",

@@ -11,6 +11,7 @@ from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
+from extender.verbs.plugins import FilterResult, Plugins
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
@@ -29,6 +30,12 @@ class Remark(str):
 
 class Hook:
     """What a feature does in the middle of a callback; each method does nothing here."""
+
+    judges: Plugins = ()
+    """Rules by which filter calls are judged though they refuse nothing; of one hook at most."""
+
+    def judged(self, pod: Pod, verdicts: FilterResult) -> None:
+        """Hear what they said of a pod, before the answer is written: no I/O, no await."""
 
     def placing(self, pod: Pod, node: str) -> Pod:
         """Return a pod as it is to be reserved on a node and bound, with facets of its own.

@@ -19,7 +19,6 @@ from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
-from extender.callbacks.shadow import ShadowDifferences
 from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
@@ -72,8 +71,7 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
     clock = context.clocks.clock
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
-    shadowing = config.mode is Mode.SHADOW
-    shadow = ShadowDifferences(metrics, filter_plugins(config)) if shadowing else None
+    judging = next((each for each in hooks if each.judges), None)
     requests = Requests(
         state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
     )
@@ -84,7 +82,7 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
         mode=config.mode,
         in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
-    listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
+    listeners = Listeners(judging=judging, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
     if config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
@@ -113,7 +111,7 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
         )
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
     filters: Callback
-    if refusing or shadow is not None:
+    if refusing or judging is not None:
         resolvable = config.resolves_refusals
         filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     else:

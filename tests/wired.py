@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
-from extender.parts import Context
+from extender.parts import Context, build_parts
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS
@@ -43,4 +43,5 @@ def wired(
         History(clock),
         Clocks(clock, clock, lambda: 0.5),
     )
-    return build_callbacks(context, build_helpers(context))[CALLBACKS]
+    hooks = [hook for part in build_parts(context) for hook in part.hooks]
+    return build_callbacks(context, build_helpers(context), hooks)[CALLBACKS]

@@ -75,7 +75,7 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
 
 def effects() -> Mapping[str, Condition]:
     """Return when each field has an effect, by its path, or by that of a block for all in it."""
-    return {**_OF_CORE, **{each.field: each.effect for each in features()}}
+    return {**_OF_CORE, **{each.field: each.effect for each in features() if each.section}}
 
 
 def without_effect(config: Config) -> Iterator[ConfigError]:

@@ -58,7 +58,7 @@ class Feature:
 
     name: str
     """That of its folder; with hyphens, of its page in docs/ and of its component."""
-    section: type[Block]
+    section: type[Block] | None = None
     """Its block of the configuration."""
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
@@ -127,5 +127,6 @@ def facets(config: Config) -> tuple[Facet[Any], ...]:
 @cache
 def whole() -> type[Config]:
     """Return the configuration with the blocks of all features."""
-    blocks = [(each.name, each.section, each.section()) for each in features()]
+    sections = ((each.name, each.section) for each in features())
+    blocks = [(name, each, each()) for name, each in sections if each is not None]
     return defstruct("Config", blocks, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

@@ -99,12 +99,6 @@ class Metrics(ObserverMetrics):
             "Calls in which a quota refused a pod with cross-namespace affinity.",
             extension_point=("Filter", "Bind"),
         )
-        self.shadow_disagreements = make.counters(
-            "shadow_disagreements",
-            "Nodes that the scheduler accepted and the extender would have refused, some of them "
-            "only because its watch was behind the scheduler.",
-            *("plugin", "reason"),
-        )
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
             "filter_hold_seconds",

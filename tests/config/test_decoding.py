@@ -80,7 +80,8 @@ def _no_file(path: Path) -> str:
 def test_defaults() -> None:
     actual = config.effective(load_text(HEADER))
     for each in features():
-        assert actual.pop(each.field) == msgspec.to_builtins(each.section())
+        if each.section is not None:
+            assert actual.pop(each.field) == msgspec.to_builtins(each.section())
     assert actual == {
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",

@@ -95,7 +95,7 @@ IDLE = {
         "preemption",
         "preferredDuringExecution",
         "requiredDuringExecution.dryRun",
-        *(each.field for each in features() if each.effect is WRITING),
+        *(each.field for each in features() if each.section and each.effect is WRITING),
     },
     "assist": {*NOWHERE, "filter", "hints", "preemption"},
     "replace": NOWHERE,

@@ -10,8 +10,10 @@ import asyncio
 import json
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from affinityctl.lint.rights import needed_rights
@@ -58,13 +60,14 @@ async def census(fields: dict[str, Any]) -> dict[str, Any]:
         answers = {}
         for verb, body in _questions().items():
             url = f"{program.callbacks_url}/{verb}"
-            answers[verb] = json.loads(await asyncio.to_thread(_ask, url, body))
+            with suppress(HTTPError):  # a mode may be without the verb
+                answers[verb] = json.loads(await asyncio.to_thread(_ask, url, body))
         pages = {page: await asyncio.to_thread(_ask, f"{program.ops_url}/{page}") for page in PAGES}
         tasks = sorted(each.get_name() for each in asyncio.all_tasks())
     return {
         "answers": {
-            verb: ANSWERS.get(verb) is None or ANSWERS[verb] in each
-            for verb, each in answers.items()
+            verb: verb in answers and ANSWERS.get(verb, "") in str(answers[verb])
+            for verb in _questions()
         },
         "pages": sorted(page for page, text in pages.items() if text),
         "metrics": sorted(set(re.findall(r"^# HELP (\S+)", pages["metrics"], re.MULTILINE))),
