@@ -411,7 +411,7 @@ class ClusterState(ClusterView):
     def book_with(self, ledger: Ledger) -> None:
         """Have a ledger book the pods that have a place, and hear of what changes from now on."""
         self.ledgers = (*self.ledgers, ledger)
-        for pod in (*self.placed_pods, *(each.pod for each in self.reservations)):
+        for pod in self.placed_pods:
             if pod.node is not None:
                 ledger.placed(pod, pod.node, 1)
         for pod in self.left_out:

@@ -49,10 +49,11 @@ def copy_without(names: set[str], to: Path) -> Path:
             shutil.rmtree(to / "manifests/components" / each.component, ignore_errors=True)
             (to / f"tests/e2e/test_{each.name}.py").unlink(missing_ok=True)
     line = to / "extender/features/__init__.py"
-    kept = tuple(each.name for each in features() if each.name not in names)
+    kept = [f'"{each.name}"' for each in features() if each.name not in names]
+    text = ", ".join(kept) + ("," if len(kept) == 1 else "")
     (named,) = re.findall(r"^FEATURES.*$", line.read_text(), re.MULTILINE)
-    kept_named = f"{named.partition(' = ')[0]} = {kept!r}"
-    line.write_text(line.read_text().replace(named, kept_named))
+    after = f"{named.partition(' = ')[0]} = ({text})"
+    line.write_text(line.read_text().replace(named, after))
     return to
 
 
