@@ -78,7 +78,7 @@ class Part:
 
 def part_of(feature: Feature) -> type[Part]:
     """Import what a feature adds to the program."""
-    part: type[Part] = feature.module(feature.part).PART
+    part: type[Part] = feature.module("part").PART
     return part
 
 

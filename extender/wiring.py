@@ -116,7 +116,8 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
         filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     else:
         filters = passing_filter()
-        others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
+        if config.mode is Mode.ASSIST:
+            others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from extender.config.connections import Serving
 from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
-from extender.config.features import features
 from extender.config.schema import SCHEDULER_VERSIONS, Config, Mode
 from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
@@ -29,7 +28,6 @@ def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError
         *_node_affinity(config),
         *_execution(config),
         *check_serving(config.serving),
-        *(fault for each in features() for fault in each.check(config)),
         *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
     )
 

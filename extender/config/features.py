@@ -6,7 +6,7 @@ is imported while it is off. `docs/development/features.md` says how to write on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
@@ -19,7 +19,6 @@ from msgspec import defstruct
 from extender.config.conditions import ALWAYS, Condition
 from extender.config.connections import Block
 from extender.config.schema import Config
-from extender.errors import ConfigError
 from extender.features import FEATURES
 from extender.model.facets import Facet
 
@@ -47,11 +46,6 @@ class Want(Enum):
     """Which of several replicas acts."""
 
 
-def _no_faults(config: Config) -> Iterable[ConfigError]:
-    del config
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """An optional feature. Modules are named as in its folder, and imported when they are used."""
@@ -59,12 +53,10 @@ class Feature:
     name: str
     """That of its folder; with hyphens, of its page in docs/ and of its component."""
     section: type[Block] | None = None
-    """Its block of the configuration."""
+    """Its block of the configuration; None where other fields switch it on."""
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""
-    check: Callable[[Config], Iterable[ConfigError]] = _no_faults
-    """Yields what is wrong beyond the schema."""
     needs: tuple[str, ...] = ()
     """Other features whose folders it imports."""
     wants: frozenset[Want] = frozenset()
@@ -75,8 +67,6 @@ class Feature:
     costs: str = ""
     """The module whose `given_costs(state, pods)` returns the deletion costs, by key, that pods
     would have if the feature were on; for `simulate`."""
-    part: str = "part"
-    """The module with its PART, a type of `extender.parts.Part`."""
     words: str
     """A regular expression, in any case: no file outside of its folder has one of these words."""
 
