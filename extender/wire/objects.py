@@ -114,8 +114,12 @@ class PodReader:
     """Rules in annotations are read."""
 
     def __post_init__(self) -> None:
-        kept = {name for each in self.facets for name in each.annotations}
-        kind, self._kept = manifests.keeping(sorted(kept))
+        names = {name for each in self.facets for name in each.annotations}
+        kind, kept = manifests.keeping(sorted(names))
+        self._kept = [
+            (each, [(name, kept[name]) for name in sorted(each.annotations)])
+            for each in self.facets
+        ]
         self._manifests = msgspec.json.Decoder(kind)
         self._classes = ClassCache()
         self._names: Pool[str] = Pool(memory.NAMES)
@@ -234,19 +238,18 @@ class PodReader:
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
     def _read_facets(self, found: manifests.PodAnnotations | None) -> Facets:
-        kept = {
-            name: bytes(value)
-            for name, field in self._kept.items()
-            if (value := getattr(found, field, manifests.NULL)) is not manifests.NULL
-        }
-        if not kept:
+        if found is None:
             return NO_FACETS
-        read = (
-            (each, each.read({name: kept[name] for name in each.annotations & kept.keys()}))
-            for each in self.facets
-            if not each.annotations.isdisjoint(kept)
-        )
-        return tuple(each for each in read if each[1] is not None)
+        read = NO_FACETS
+        for facet, fields in self._kept:
+            kept = {
+                name: bytes(raw)
+                for name, field in fields
+                if (raw := getattr(found, field)) is not manifests.NULL
+            }
+            if kept and (value := facet.read(kept)) is not None:
+                read = (*read, (facet, value))
+        return read
 
     def _charge(self, pod_class: PodClass, pod: manifests.PodManifest) -> Charge | None:
         if not self.charges or not pod_class.written.crosses_namespaces:
