@@ -29,9 +29,11 @@ from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from affinityctl.whatif.preflight import Preflight
 from affinityctl.whatif.rolling import Version, roll, scale
+from affinityctl.whatif.scaling import CostGiver
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import try_each
 from affinityctl.workloads import SHORT_NAMES
+from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.labels import ZONE
 from extender.model.objects import Pod
@@ -52,6 +54,12 @@ class GivenManifest:
     raw: bytes
     pod: Pod
     """As its template makes it, for what can be said before the cluster is known."""
+
+
+def cost_givers() -> list[CostGiver]:
+    """Return the features that give pods deletion costs, on or off."""
+    givers = (each for each in features() if each.costs)
+    return [CostGiver(each.field, each.module(each.costs).given_costs) for each in givers]
 
 
 def read_files(
@@ -200,7 +208,7 @@ class Carrier:
             make = as_applied(identity, likely, len(old)).make
         else:
             make = self._applied(self._workload(identity)).make
-        looks = scale(self._scheduler, str(identity), old, int(number), make)
+        looks = scale(self._scheduler, str(identity), old, int(number), make, givers=cost_givers())
         return max(0, int(number) - len(old)), looks
 
     def _applied(self, workload: Workload) -> Applied:

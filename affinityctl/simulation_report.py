@@ -185,9 +185,10 @@ def _scaled(scaled: ScaledDown, gone: Sequence[str], *, wide: bool) -> Iterator[
     yield f"deleted: {listed(gone)}"
     differs = {*gone} != {*scaled.would_go}
     if differs and wide:
-        yield f"with costs by scaleDown: {listed(scaled.would_go)}"
+        yield f"with costs by {scaled.given_by}: {listed(scaled.would_go)}"
     for key, counts in scaled.left.items():
-        would = f"; with costs by scaleDown: {_domains(scaled.with_costs[key])}" if differs else ""
+        by = f"; with costs by {scaled.given_by}: {_domains(scaled.with_costs[key])}"
+        would = by if differs else ""
         if counts:
             yield f"left by {short(key)}: {_domains(counts)}{would}"
 

@@ -1,6 +1,7 @@
 """How large the program is, and how far its parts are apart: `python -m bench.shape`.
 
-`--names` lists the classes and functions that two of the rows count.
+`--names` lists the classes and functions that two of the rows count, and the files that name a
+feature outside its folder.
 What nobody can count by a script (the forms of one computation, the files that a newcomer opens) is
 not here.
 """
@@ -19,14 +20,14 @@ from types import FrameType
 
 import grimp
 
+from bench import features
+from bench.tables import table
 from tests.answering import Answering
 from tests.builders import HOST, Pod, node, pod, selector, state_of, term
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ("extender", "affinityctl")
 """What the server runs, and the commands for people."""
-ENTRY = "extender.runtime"
-"""What it imports, at whatever distance, is in the scheduler's path."""
 MOST_PARAMETERS = 6
 
 
@@ -133,13 +134,28 @@ def shared_names(modules: Iterable[Module]) -> list[str]:
     return sorted(f"{name}: {', '.join(where)}" for name, where in found.items() if where[1:])
 
 
-def in_path(graph: grimp.ImportGraph) -> set[str]:
-    """Return the modules that ENTRY imports, with the packages that they are in."""
-    found = graph.find_upstream_modules(ENTRY) | {ENTRY}
-    packages = (
-        each.split(".")[:depth] for each in found for depth in range(1, each.count(".") + 1)
+def caches(module: Module) -> int:
+    """Count the caches that are made with a budget in bytes of their own."""
+    calls = (each.func for each in ast.walk(module.tree) if isinstance(each, ast.Call))
+    made = (each.value if isinstance(each, ast.Subscript) else each for each in calls)
+    return sum(isinstance(each, ast.Name) and each.id in _CACHES for each in made)
+
+
+_CACHES = {"LruCache", "Pool"}
+
+
+def step_generators(module: Module) -> int:
+    """Count the functions that others run in steps; those of a `with` are none."""
+    return sum(
+        isinstance(each, ast.FunctionDef)
+        and not any("contextmanager" in ast.unparse(one) for one in each.decorator_list)
+        and each.returns is not None
+        and ast.unparse(each.returns).startswith(_STEPS)
+        for each in module.statements
     )
-    return found | {".".join(each) for each in packages}
+
+
+_STEPS = ("Iterator[None]", "Iterator[str | None]", "Generator[None", "_Counting", "Steps")
 
 
 def circles(graph: grimp.ImportGraph) -> list[set[str]]:
@@ -206,15 +222,13 @@ def every_module() -> list[Module]:
 def rows() -> list[tuple[str, str]]:
     """Measure everything."""
     modules, graph = every_module(), grimp.build_graph(*PROGRAM, cache_dir=None)
-    counted = in_path(graph)
     code, imports = sum(len(code_lines(each)) for each in modules), sum(map(import_lines, modules))
+    server = [each for each in modules if each.name.startswith("extender")]
     walk = walk_of_a_filter_call()
     return [
-        ("lines", f"{sum(each.lines for each in modules):,}"),
-        (
-            "lines in the scheduler's path",
-            f"{sum(each.lines for each in modules if each.name in counted):,}",
-        ),
+        *features.table(),
+        ("caches with a budget of their own", f"{sum(map(caches, server))}"),
+        ("step generators", f"{sum(map(step_generators, server))}"),
         ("files", f"{len(modules)}"),
         ("lines of imports to a line of code", f"{imports / code:.2f}"),
         ("a warm filter call: files", f"{len(walk.files)}"),
@@ -232,13 +246,14 @@ def rows() -> list[tuple[str, str]]:
 
 def main() -> None:
     """Print the table."""
-    print("| | |\n| --- | ---: |")
-    for name, value in rows():
-        print(f"| {name} | {value} |")
+    print(table(("", ""), rows()))
+    print(table(features.COLUMNS, features.by_feature()))
     if "--names" in sys.argv[1:]:
         modules = every_module()
         long = (each for module in modules for each in long_signatures(module))
         print("", *shared_names(modules), *long, sep="\n")
+        for each in features.features():
+            print("", each.name, *features.shown(each.named_in(features.PROGRAM)), sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
 
-from extender.model.keys import Identity, Key
+from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
+from extender.verbs.plugins import FilterResult, Plugins
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
@@ -25,6 +26,24 @@ class Remark(str):
     """What a check that passes has to say all the same; shown with ?verbose."""
 
     __slots__ = ()
+
+
+class Hook:
+    """What a feature does in the middle of a callback; each method does nothing here."""
+
+    judges: Plugins = ()
+    """Rules by which filter calls are judged though they refuse nothing; of one hook at most."""
+
+    def judged(self, pod: Pod, verdicts: FilterResult) -> None:
+        """Hear what they said of a pod, before the answer is written: no I/O, no await."""
+
+    def placing(self, pod: Pod, node: str) -> Pod:
+        """Return a pod as it is to be reserved on a node and bound, with facets of its own.
+
+        Called between the verdict and the reservation: no I/O, no await.
+        """
+        del node
+        return pod
 
 
 class PodBinder(Protocol):
@@ -137,13 +156,6 @@ class PodMover(Protocol):
 
     async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
         """Write an Event about a pod, or without one about the Lease."""
-
-
-class CostWriter(Protocol):
-    """Writes deletion costs."""
-
-    async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
-        """Give a pod a cost in place of one that we gave; False when it is as it was no more."""
 
 
 class LeaseNotes(Protocol):

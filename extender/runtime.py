@@ -28,6 +28,7 @@ from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to
 from extender.controllers.violations import keep_patrolling
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.parts import Context, build_parts
 from extender.ports import Check, Remark
 from extender.resources import VITAL, object_counts
 from extender.source import Picture, Source, open_source
@@ -41,9 +42,7 @@ from extender.web.listening import (
 )
 from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
-    Context,
     build_callbacks,
-    build_costs,
     build_evicting,
     build_explain,
     build_helpers,
@@ -128,7 +127,6 @@ async def running(config: Config) -> AsyncIterator[Running]:
         annotations=config.annotations.selector,
         limited=config.cross_namespace_pod_affinity.limited_by_default,
         replaces=config.enforces_specs,
-        deletion_costs=config.gives_costs,
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
@@ -145,6 +143,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
+        features = build_parts(context)
         found = _look_after_state(context, parts)
         _look_after_annotations(context, parts)
         helpers = build_helpers(context)
@@ -153,18 +152,21 @@ async def running(config: Config) -> AsyncIterator[Running]:
             _keep_running("nomination", helpers.nomination.run(), parts)
         if helpers.preemption is not None:
             _keep_running("preemption", helpers.preemption.run(), parts)
-        evicting, costs = build_evicting(context), build_costs(context)
+        evicting = build_evicting(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
         for name, each in (
             ("eviction", evicting.eviction),
             ("repair", evicting.repair),
             ("stopping", evicting.stopping),
-            ("deletion costs", costs),
         ):
             if each is not None:
                 _keep_running(name, each.run(), parts)
-        callbacks = build_callbacks(context, helpers)
+        for part in features:
+            for name, task in part.tasks():
+                _keep_running(name, task, parts)
+        hooks = [hook for part in features for hook in part.hooks]
+        callbacks = build_callbacks(context, helpers, hooks)
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         status = partial(_status, context, calls, callbacks_url=listening.url, started=time())

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from extender.cluster.state import ClusterState
 from extender.collecting import resting
 from extender.config import Config
+from extender.config.features import Want, facets, wants
 from extender.metrics import Metrics
 from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
 from extender.ports import (
-    CostWriter,
+    ClusterReader,
     Evictor,
     Leadership,
     NoApiServer,
@@ -68,6 +69,14 @@ class StillPicture:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiServer:
+    """What features send requests by."""
+
+    client: ApiClient
+    objects: ClusterReader
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where the cluster comes from, and who acts on it; nobody but the binder with files."""
 
@@ -79,8 +88,8 @@ class Source:
     evictor: Evictor | None = None
     mover: PodMover | None = None
     leadership: Leadership | None = None
-    """Which of several replicas evicts, and corrects costs; None where nobody asks."""
-    costs: CostWriter | None = None
+    """Which of several replicas acts; None where nobody asks."""
+    api: ApiServer | None = None
 
 
 async def open_source(
@@ -112,8 +121,8 @@ def pod_reader(
         node_affinity=config.looks_at_node_affinity or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
-        owners=config.moves_pods or config.gives_costs,
-        deletion_costs=config.gives_costs,
+        owners=config.moves_pods or wants(config, Want.OWNERS),
+        facets=facets(config),
         requirements=asked or config.moves_pods,
         most_entries=most_entries,
         stored=live,
@@ -176,7 +185,6 @@ async def mirror(
     `namespace` is where the program itself runs, if anything says so.
     """
     from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
-    from extender.kube.deletion_costs import ApiCostWriter  # noqa: PLC0415
     from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import EventType, Skip  # noqa: PLC0415
@@ -214,7 +222,7 @@ async def mirror(
         evictor,
         mover=evictor,
         leadership=leadership,
-        costs=ApiCostWriter(client, objects),
+        api=ApiServer(client, objects),
     )
 
 
@@ -224,7 +232,7 @@ def lease_key(config: Config, namespace: str | None = None) -> Key | None:
     By default it is where the program runs: there its Role is, however it was installed.
     """
     settings = config.required_during_execution
-    if not (config.moves_pods or config.gives_costs):
+    if not (config.moves_pods or wants(config, Want.LEASE)):
         return None
     where = settings.lease_namespace or namespace or "kube-system"
     return key_of(where, settings.lease_name)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from random import random
-from time import monotonic, time
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Helper, Listeners
@@ -21,32 +19,27 @@ from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
-from extender.callbacks.shadow import ShadowDifferences
 from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
-from extender.controllers.askers import Askers
-from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
-from extender.controllers.history import History
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.controllers.scale_down import CostController, CostLimits
 from extender.enabled import enforced, explained, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
-from extender.ports import Check, ReleaseNomination
+from extender.parts import Context
+from extender.ports import Check, Hook, ReleaseNomination
 from extender.reading import pods_apart
-from extender.source import Source, pod_reader
+from extender.source import pod_reader
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.interaction import interact, prefer
-from extender.warm_up import WarmUp
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
 from extender.web.explain import Explain
@@ -55,33 +48,6 @@ from extender.web.page.pages import Pages
 from extender.web.page.status import Shown
 from extender.web.violations import Violations
 from extender.wire.limits import OF_REQUESTS
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What all parts of a program share."""
-
-    config: Config
-    source: Source
-    state: ClusterState
-    metrics: Metrics
-    unsynced: Check
-    warm_up: WarmUp
-    history: History
-    clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
-    askers: Askers = field(default_factory=Askers)
-
-    @property
-    def of_controllers(self) -> ControllerContext:
-        """Return what of it controllers need."""
-        return ControllerContext(
-            self.state,
-            filter_plugins(self.config),
-            self.metrics,
-            self.warm_up,
-            self.history,
-            self.clocks,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +65,13 @@ class Helpers:
         return [each for each in found if each is not None]
 
 
-def build_callbacks(context: Context, helpers: Helpers) -> Application:
+def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = ()) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     config, state, metrics = context.config, context.state, context.metrics
     clock = context.clocks.clock
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
-    shadowing = config.mode is Mode.SHADOW
-    shadow = ShadowDifferences(metrics, filter_plugins(config)) if shadowing else None
+    judging = next((each for each in hooks if each.judges), None)
     requests = Requests(
         state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
     )
@@ -117,7 +82,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         mode=config.mode,
         in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
-    listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
+    listeners = Listeners(judging=judging, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
     if config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
@@ -129,8 +94,8 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
             binder,
             in_flight,
             clock=clock,
-            gives_costs=config.gives_costs,
             steering=_steering(context, helpers.nomination),
+            hooks=hooks,
         )
     elif config.mode is Mode.ASSIST and config.takes_annotations:
         listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
@@ -146,12 +111,13 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
         )
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
     filters: Callback
-    if refusing or shadow is not None:
+    if refusing or judging is not None:
         resolvable = config.resolves_refusals
         filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     else:
         filters = passing_filter()
-        others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
+        if config.mode is Mode.ASSIST:
+            others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
@@ -313,20 +279,6 @@ def build_evicting(context: Context) -> Evicting:
             unready=context.unsynced,
         )
     return Evicting(eviction, repair, Stopping(*shared, live))
-
-
-def build_costs(context: Context) -> CostController | None:
-    """Build what gives pods the costs that they lack, where that is wanted and can be written."""
-    source, settings = context.source, context.config.scale_down
-    if source.costs is None or source.leadership is None or not settings.enabled:
-        return None
-    return CostController(
-        context.of_controllers,
-        source.costs,
-        source.leadership,
-        CostLimits(settings.settle_seconds, settings.patches_per_minute),
-        unready=context.unsynced,
-    )
 
 
 def build_ops(

@@ -18,9 +18,11 @@ from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import OPTIONS, Config, Option, connections, execution, schema
+from extender.config import OPTIONS, Option, connections, execution, schema
 from extender.config.faults import describe, unwrap
+from extender.config.features import features, whole
 from extender.metrics import Family, Metrics
+from extender.parts import part_of
 
 if TYPE_CHECKING:
     import argparse
@@ -63,12 +65,13 @@ def configuration() -> str:
     """Write the reference of the configuration file in Markdown."""
     options = {option.path: option for option in OPTIONS if option.path}
     said: dict[tuple[str, str], str] = {}
-    for module in (schema, connections, execution):
+    of_features = (each.module("section") for each in features())
+    for module in (schema, connections, execution, *of_features):
         said |= _said_of_fields(getsource(module))
-    config = Config(api_version=schema.API_VERSION, kind=schema.KIND)
+    config = whole()(api_version=schema.API_VERSION, kind=schema.KIND)
     parts = [_CONFIGURATION, "\n## Top level\n"]
     blocks: list[str] = []
-    for field in _fields(Config):
+    for field in _fields(type(config)):
         value = getattr(config, field.name)
         if isinstance(value, Struct):
             intro = _prose(type(value).__doc__ or "")
@@ -210,6 +213,8 @@ def metrics() -> str:
     """Write the page about metrics, from the collectors that the program makes."""
     all_metrics = Metrics()
     all_metrics.track_quotas(lambda: 0, lambda: 0)
+    for each in features():
+        part_of(each).metrics(all_metrics.make)
     values = all_metrics.values()
     entries = "".join(
         "".join(_family(family, values))

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.json import schema
 
-from extender.config import Config
+from extender.config.features import whole
 from release.chart import CHART
 
 FILE = CHART / "values.schema.json"
@@ -24,7 +24,7 @@ def written() -> str:
     document = json.loads(FILE.read_text())
     document["properties"]["config"] = {"$ref": "#/definitions/Config"}
     document.pop("definitions", None)
-    definitions = schema(Config, schema_hook=_path)["$defs"]
+    definitions = schema(whole(), schema_hook=_path)["$defs"]
     lines = (
         f"    {json.dumps(name)}: {json.dumps(_bare(definitions[name]))}"
         for name in sorted(definitions)

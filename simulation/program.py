@@ -27,12 +27,12 @@ from extender.kube.pacing import Timing
 from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.parts import Context, build_parts
 from extender.resources import VITAL
 from extender.source import Source, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
-    Context,
     build_callbacks,
     build_evicting,
     build_helpers,
@@ -155,7 +155,9 @@ class Incarnation:
                 Askers(timing.wall),
             )
             helpers = build_helpers(context)
-            self.verbs = build_callbacks(context, helpers)[CALLBACKS]
+            features = build_parts(context)
+            hooks = [hook for part in features for hook in part.hooks]
+            self.verbs = build_callbacks(context, helpers, hooks)[CALLBACKS]
             evicting = build_evicting(context)
             self._parts.append(evicting)
             if source.leadership is not None:
@@ -163,6 +165,9 @@ class Incarnation:
             for each in (evicting.eviction, evicting.repair, evicting.stopping):
                 if each is not None:
                     spawn(_kept(each.run()), self.name)
+            for part in features:
+                for _, task in part.tasks():
+                    spawn(_kept(task), self.name)
             controllers = self._controllers(source, metrics)
             self._parts += [self.verbs, source, helpers, client, *controllers]
             for eternal in controllers:

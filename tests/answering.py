@@ -9,13 +9,12 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
-from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.config import Mode
 from extender.controllers.refused_pods.hints import HintController
 from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
-from extender.ports import Check
+from extender.ports import Check, Hook
 from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.filters import filters
@@ -87,7 +86,7 @@ class Answering:
         in_flight_scores: InFlightPods | None = None,
         nomination: HintController | None = None,
         preemption: PreemptionController | None = None,
-        shadow: ShadowDifferences | None = None,
+        judging: Hook | None = None,
         held: HeldPlaces | None = None,
         defer: Defer = soon,
     ) -> None:
@@ -104,14 +103,14 @@ class Answering:
             requests,
             scoring,
             max_score=max_score,
-            mode=mode if shadow is None else Mode.SHADOW,
+            mode=mode if judging is None else Mode.SHADOW,
             in_flight=in_flight_scores,
             defer=defer,
         )
         listeners = Listeners(
             in_flight,
             [each for each in (nomination, preemption) if each is not None],
-            shadow,
+            judging,
             held,
             self.priorities.filter_answered,
         )

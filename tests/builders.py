@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from extender.cluster.audits.ledgers import audit_replicas
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.disruption import mark_message
@@ -413,8 +412,3 @@ def state_of(
     for raw in quotas:
         state.upsert_quota(model_quota(raw))
     return state
-
-
-def replica_mismatches(state: ClusterState) -> list[str]:
-    """Return the pods that are not known among those of their controller as they are."""
-    return [each for each in audit_replicas(state) if each is not None]

@@ -12,6 +12,7 @@ import grimp
 import pytest
 
 from bench.shape import PROGRAM, circles
+from extender.features import FEATURES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = "Layers point one way"
@@ -31,6 +32,12 @@ ARROWS = [
     pytest.param(LAYERS, "kube/binder.py", "extender.callbacks.binding", id="kube on a callback"),
     pytest.param(LAYERS, "callbacks/filtering.py", "extender.web.app", id="a callback on HTTP"),
     pytest.param(LAYERS, "web/app.py", "extender.runtime", id="HTTP on the composition root"),
+    *(
+        pytest.param(
+            "The core knows no feature", "runtime.py", f"extender.features.{name}.part", id=name
+        )
+        for name in FEATURES
+    ),
     pytest.param(
         "Within the cluster: state owns what is counted and booked; audits only read",
         "cluster/ledgers/quotas.py",

@@ -38,7 +38,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.reservations.ask(lambda: 3)
     metrics.track_quotas(lambda: 5, lambda: 2)
     metrics.quota_refusals.count("Filter")
-    metrics.shadow_disagreements.count("InterPodAffinity", "anti-affinity", by=3)
     metrics.violations.set(2, "InterPodAffinity", "antiAffinity")
     metrics.cache_objects.ask(lambda: 42, "pods")
     metrics.mismatches.count(by=0)
@@ -88,14 +87,12 @@ CONTRACT = {
     "affinity_extender_quota_refusals": {"extension_point"},
     "affinity_extender_quota_pods_in_scope": set(),
     "affinity_extender_quota_namespaces_in_scope": set(),
-    "affinity_extender_shadow_disagreements": {"plugin", "reason"},
     "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_broken_annotations": set(),
     "affinity_extender_ignored_annotations": set(),
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},
     "affinity_extender_preemptions": {"result"},
-    "affinity_extender_deletion_cost_patches": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_evictions_leader": set(),
     "affinity_extender_repairs": {"result"},
@@ -167,11 +164,6 @@ def test_names_and_labels(metrics: Metrics) -> None:
         ),
         pytest.param(
             'affinity_extender_nodes_filtered_total{reason="anti-affinity"} 7.0', id="nodes"
-        ),
-        pytest.param(
-            'affinity_extender_shadow_disagreements_total{plugin="InterPodAffinity",'
-            'reason="anti-affinity"} 3.0',
-            id="nodes that a shadow would have refused",
         ),
         pytest.param('affinity_extender_requests_in_flight{verb="filter"} 2.0', id="in flight"),
         pytest.param(

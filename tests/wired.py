@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
+from extender.parts import Context, build_parts
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS
-from extender.wiring import Context, build_callbacks, build_helpers
+from extender.wiring import build_callbacks, build_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,4 +43,5 @@ def wired(
         History(clock),
         Clocks(clock, clock, lambda: 0.5),
     )
-    return build_callbacks(context, build_helpers(context))[CALLBACKS]
+    hooks = [hook for part in build_parts(context) for hook in part.hooks]
+    return build_callbacks(context, build_helpers(context), hooks)[CALLBACKS]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from extender.config import Config, Mode
+from extender.config.features import Feature, Right, enabled, features
 from extender.resources import RESOURCES, WatchedResource, needed
 from extender.wire.decoding import Json, decode
 
@@ -17,18 +18,6 @@ BINDINGS: Final = frozenset(("ClusterRoleBinding", "RoleBinding"))
 SUBJECT: Final = "affinity-extender"
 """The service account, or the user, of the extender in the manifests."""
 _EVERY: Final = "*"
-
-
-class Right(NamedTuple):
-    """One thing to do with one resource."""
-
-    group: str
-    resource: str
-    verb: str
-
-    def __str__(self) -> str:
-        group = f".{self.group}" if self.group else ""
-        return f"{self.verb} {self.resource}{group}"
 
 
 class PolicyRule(msgspec.Struct, rename="camel"):
@@ -132,7 +121,7 @@ class Granted:
             # To read what a wildcard stands for is found by itself.
             read = () if rule.is_wide else _to_read(RESOURCES)
             for right in dict.fromkeys(
-                (*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT, *_TO_GIVE_COSTS)
+                (*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT, *_of(features()))
             ):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
@@ -162,8 +151,11 @@ _TO_EVICT: Final = (
     *_TO_LOOK,
     Right("events.k8s.io", "events", "create"),
 )
-_TO_GIVE_COSTS: Final = (Right("", "pods", "patch"), Right("", "pods", "get"))
 _WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
+
+
+def _of(some: Iterable[Feature]) -> Iterator[Right]:
+    return (right for each in some for right in each.rights)
 
 
 def needed_rights(config: Config) -> tuple[Right, ...]:
@@ -176,5 +168,5 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     watched += _TO_PATCH_STATUS if config.records_rules else ()
     # A dry run asks the API server as well, which refuses that without the right.
     watched += _TO_EVICT if config.moves_pods else ()
-    watched += _TO_GIVE_COSTS if config.gives_costs else ()
+    watched += _of(enabled(config))
     return tuple(dict.fromkeys(watched))

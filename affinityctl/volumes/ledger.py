@@ -23,6 +23,7 @@ from affinityctl.volumes.objects import (
     claims_in,
     volumes_in,
 )
+from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key, name_of
 from extender.model.labels import Labels, Operator, Requirement
@@ -51,7 +52,7 @@ _NO_DISKS: Final[Mapping[Disk, int]] = {}
 _NO_CLAIMS: Final[Mapping[Key, int]] = {}
 
 
-class VolumeLedger:
+class VolumeLedger(Ledger):
     """What there is of volumes, and who uses it; what is not known at all is not in `known`."""
 
     def __init__(self) -> None:
@@ -179,7 +180,7 @@ class VolumeLedger:
         self.volumes[volume.key] = volume
         self._of_class.setdefault(volume.storage_class, {})[volume.key] = volume
 
-    def use(self, pod: Pod, node: str, sign: int) -> None:
+    def placed(self, pod: Pod, node: str, sign: int) -> None:
         """Count what a pod uses on a node (1), or take it back (-1)."""
         volumes = volumes_in(pod)
         if volumes is None:
@@ -193,6 +194,8 @@ class VolumeLedger:
         disks = self._disks_on.setdefault(node, {})
         for disk in volumes.disks:
             shift(disks, disk, sign)
+
+    shifted = placed
 
     # In a simulation, what controllers and provisioners do
 
@@ -257,8 +260,9 @@ class VolumeLedger:
 
 def ledger_of(state: ClusterState) -> VolumeLedger:
     """Return the volumes of a state, which keeps them from the first time that it is asked."""
-    found = state.pod_ledger
-    if not isinstance(found, VolumeLedger):
-        found = VolumeLedger()
-        state.book_with(found)
-    return found
+    for each in state.ledgers:
+        if isinstance(each, VolumeLedger):
+            return each
+    made = VolumeLedger()
+    state.book_with(made)
+    return made

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from affinityctl.deletion_cost import DELETION_COST
 from affinityctl.volumes.objects import MIGRATED, ClaimsAndDisks, ClaimSpec, ClaimUse, Disk
+from extender.config.features import features
 from extender.errors import ObjectError
+from extender.model.facets import Facet
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_selector
 from extender.wire.decoding import decode
 from extender.wire.manifests import LabelSelector
@@ -145,6 +148,11 @@ def _disks(volume: Fields, path: str) -> Iterator[Disk]:
             )
 
 
+def _of_costs() -> tuple[Facet[Any], ...]:
+    """Return what features look at that would give pods other costs."""
+    return tuple(facet for each in features() if each.costs for facet in each.facets)
+
+
 class WholePodReader(PodReader):
     """Reads pods with all that their placing hangs on."""
 
@@ -155,7 +163,7 @@ class WholePodReader(PodReader):
             node_affinity=True,
             waiting=True,
             owners=True,
-            deletion_costs=True,
+            facets=(DELETION_COST, *_of_costs()),
             requirements=True,
             read_volumes=read_pod_volumes,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
+from affinityctl.deletion_cost import DELETION_COST
 from affinityctl.rollouts import Rollout
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import (
@@ -24,7 +25,7 @@ from affinityctl.whatif.outcome import (
     explain,
 )
 from affinityctl.whatif.placing import MakePod, replicas
-from affinityctl.whatif.scaling import given_costs, scaled_down
+from affinityctl.whatif.scaling import CostGiver, scaled_down
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.successors import ordinal
 from extender.model.keys import Key
@@ -38,15 +39,25 @@ _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
 
 
-def scale(scheduler: Scheduler, what: str, old: Sequence[Pod], wanted: int, make: MakePod) -> Looks:
-    """Bring the pods of a workload to a number."""
+def scale(
+    scheduler: Scheduler,
+    what: str,
+    old: Sequence[Pod],
+    wanted: int,
+    make: MakePod,
+    *,
+    givers: Sequence[CostGiver] = (),
+) -> Looks:
+    """Bring the pods of a workload to a number; say how it would be with costs of the `givers`."""
     step = Step(f"scale {what} from {len(old):,} to {plural(wanted, 'pod')}")
     since = scheduler.mark
     fewer = max(0, len(old) - wanted)
     gone = expendable(scheduler, old)[:fewer]
     if gone and not _by_ordinal(old):
-        would_go = expendable(scheduler, old, costs=given_costs(scheduler.state, old))[:fewer]
-        step.scaled = scaled_down(scheduler.state, old, gone, would_go)
+        given = [each.given_costs(scheduler.state, old) for each in givers]
+        would_go = expendable(scheduler, old, costs=ChainMap(*map(dict, given)))[:fewer]
+        by = ", ".join(each.field for each in givers)
+        step.scaled = scaled_down(scheduler.state, old, gone, would_go, by)
     step.removed += [remove(scheduler, pod) for pod in gone]
     new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
     if one := next(iter(new or gone), None):
@@ -83,9 +94,7 @@ def expendable(
         pods,
         key=lambda pod: (
             not scheduler.waits(pod.key),
-            costs.get(
-                pod.key, 0 if pod.status.deletion_cost is None else pod.status.deletion_cost.value
-            ),
+            costs.get(pod.key, pod.facet(DELETION_COST) or 0),
             -together[pod.node],
             -(pod.started or 0),
             pod.key,

@@ -1,21 +1,29 @@
-"""Which pods a scale-down leaves, and which it would with the costs that the extender gives."""
+"""Which pods are left of a workload with fewer, and which with the costs that features give."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.labels import ZONE
-from extender.model.objects import Controller, Pod
-from extender.verbs.scale_down import corrections, topologies
+from extender.model.objects import Pod
+from extender.verbs.topologies import topologies
 
 Spread: TypeAlias = Mapping[str, Mapping[str, int]]
 """By topology key, the number of pods in each domain that has, or had, some."""
+
+
+class CostGiver(NamedTuple):
+    """What gives pods deletion costs."""
+
+    field: str
+    """Of the configuration, which switches it on."""
+    given_costs: Callable[[ClusterState, Sequence[Pod]], Mapping[Key, int]]
+    """Returns what pods would cost, where that is another cost than they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +35,16 @@ class ScaledDown:
     """What would be left if the extender had given costs to its pods."""
     would_go: Sequence[Key]
     """The pods that would go then."""
-
-
-def given_costs(state: ClusterState, pods: Iterable[Pod]) -> dict[Key, int]:
-    """Return what pods would cost if the extender gave costs, where that is another cost."""
-    replicas: dict[Controller, list[Replica]] = {}
-    for pod in pods:
-        replica = None if pod.node is None else replica_of(pod, pod.node)
-        if replica is not None and pod.controller is not None:
-            replicas.setdefault(pod.controller, []).append(replica)
-    found = (corrections(state, each) for each in replicas.values())
-    return {each.pod.key: each.cost for changes in found for each in changes}
+    given_by: str
+    """The field of the configuration by which the extender gives costs."""
 
 
 def scaled_down(
-    state: ClusterState, pods: Sequence[Pod], gone: Sequence[Pod], would_go: Sequence[Pod]
+    state: ClusterState,
+    pods: Sequence[Pod],
+    gone: Sequence[Pod],
+    would_go: Sequence[Pod],
+    given_by: str,
 ) -> ScaledDown:
     """Compare what is left of pods, some of which are gone, with what would be left of them."""
     placed = [pod for pod in pods if pod.node is not None]
@@ -51,7 +54,7 @@ def scaled_down(
         names = {pod.key for pod in without}
         return {key: _spread(state, placed, names, key) for key in keys}
 
-    return ScaledDown(left(gone), left(would_go), [pod.key for pod in would_go])
+    return ScaledDown(left(gone), left(would_go), [pod.key for pod in would_go], given_by)
 
 
 def _spread(

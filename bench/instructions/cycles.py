@@ -31,11 +31,12 @@ from extender.config import API_VERSION, KIND, Config, Mode
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
+from extender.parts import Context
 from extender.source import open_source
 from extender.warm_up import WarmUp
 from extender.web.connections import Connection, Connections, ServerLog
 from extender.wire.extender_args import Envelope, read_envelope
-from extender.wiring import Context, build_callbacks, build_helpers
+from extender.wiring import build_callbacks, build_helpers
 
 NODES: Final = 1_000
 PODS: Final = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
-from extender.ports import PodBinder
+from extender.ports import Hook, PodBinder
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
@@ -30,7 +30,6 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
-from extender.verbs.scale_down import with_cost
 from extender.warm_up import AT_MOST
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import BindingArgs, read_binding_args
@@ -88,20 +87,17 @@ class Binds:
         in_flight: InFlightPods,
         *,
         clock: Callable[[], float],
-        gives_costs: bool = False,
         steering: Steering | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
-        """With `gives_costs`, a bind says which pods a scale-down should take first.
-
-        `steering` may keep successors of moved pods from a node.
-        """
+        """`steering` may keep successors of moved pods from a node."""
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
         self._binder = binder
         self._in_flight = in_flight
         self._clock = clock
-        self._gives_costs = gives_costs
+        self._hooks = hooks
         self._steering = steering
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
@@ -271,8 +267,8 @@ class Binds:
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             deadline = self._clock() + RESERVATION_SECONDS
-            if self._gives_costs:
-                pod = with_cost(self._state, pod, node)
+            for hook in self._hooks:
+                pod = hook.placing(pod, node)
             decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:

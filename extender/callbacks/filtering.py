@@ -11,11 +11,11 @@ from typing import Protocol
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
 from extender.callbacks.requests import NotReadyError, Requests
-from extender.callbacks.shadow import ShadowDifferences
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
+from extender.ports import Hook
 from extender.verbs.filtering import concerned, indeterminate, judge
 from extender.verbs.plugins import (
     FilterPlugin,
@@ -67,8 +67,8 @@ class Listeners:
     """Pods that were answered and are not bound yet; those in conflict with them wait."""
     helpers: Sequence[Helper] = ()
     """Who does something for pods that are refused on every node."""
-    shadow: ShadowDifferences | None = None
-    """Where we would differ is noted there, and answers change nothing."""
+    judging: Hook | None = None
+    """Hears what its own rules say, of which no answer depends."""
     held: HeldPlaces | None = None
     answered: Callable[[], None] | None = None
     """Hears of each verdict."""
@@ -103,12 +103,12 @@ class Filters:
         self._defer = defer
         self._log = fault_log(_log)
         self._warned = False
-        shadow = self._listeners.shadow
-        judging = plugins if shadow is None else shadow.plugins
+        hook = self._listeners.judging
+        judging = plugins if hook is None else hook.judges
         self._compares_pods = compare_pods(judging)
-        self._enforces = shadow is not None or not all(each.of_annotations for each in plugins)
+        self._enforces = hook is not None or not all(each.of_annotations for each in plugins)
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
-        self._is_attempt = bool(plugins) or shadow is not None
+        self._is_attempt = bool(plugins) or hook is not None
         self._leading = leading(judging)
         for name in {self._leading, *(plugin.name for plugin in judging)}:
             self._metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
@@ -178,14 +178,14 @@ class Filters:
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts
         self._state.note_asked(args.pod)
-        if self._listeners.shadow is not None:
-            self._compare(self._listeners.shadow, args)
+        if self._listeners.judging is not None:
+            self._compare(self._listeners.judging, args)
         self._count_attempt("feasible")
         return None
 
-    def _compare(self, shadow: ShadowDifferences, args: ExtenderArgs) -> None:
-        if indeterminate(self._state, args.pod, shadow.plugins) is None:
-            shadow.note(args.pod, self._verdicts(args, shadow.plugins))
+    def _compare(self, hook: Hook, args: ExtenderArgs) -> None:
+        if indeterminate(self._state, args.pod, hook.judges) is None:
+            hook.judged(args.pod, self._verdicts(args, hook.judges))
 
     def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> FilterResult:
         asked = self._requests.asked(args)
@@ -195,7 +195,7 @@ class Filters:
             self._observe_run(plugin.name, status_of(verdicts), laps.end(plugin.name))
 
         # What the scheduler's own plugins let through has passed beside nominated pods already.
-        mine = self._listeners.shadow is None
+        mine = self._listeners.judging is None
         return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
     def _tell(self, pod: Pod, verdicts: FilterResult | None) -> None:

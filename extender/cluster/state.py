@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from msgspec import structs
 
+from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.ledgers.reservations import Claim, Reservation
 from extender.cluster.ledgers.successors import Succession
-from extender.cluster.view import ClusterView, PodLedger
+from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
@@ -168,8 +169,8 @@ class ClusterState(ClusterView):
         if pod.node is not None:
             self._counters.shift(pod.pod_class, pod.node, pods)
             self._quotas.count(pod, pods)
-            if self.pod_ledger is not None:
-                self.pod_ledger.use(pod, pod.node, pods)
+            for ledger in self.ledgers:
+                ledger.shifted(pod, pod.node, pods)
 
     def _place(self, pod: Pod) -> Pod:
         if pod.node is None:
@@ -186,10 +187,8 @@ class ClusterState(ClusterView):
     def _book(self, pod: Pod, node: str, pods: int) -> None:
         self._node_resources.use(node, pod.spec.requests, pods)
         self._node_resources.use_ports(node, pod.spec.ports, pods)
-        if self.pod_ledger is not None:
-            self.pod_ledger.use(pod, node, pods)
-        if self.replicas is not None:
-            self.replicas.count(pod, node, pods)
+        for ledger in self.ledgers:
+            ledger.placed(pod, node, pods)
         if pod.spec.charge is not None:
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)
@@ -352,9 +351,8 @@ class ClusterState(ClusterView):
     def _relabelled(self, name: str, before: Labels) -> None:
         self.version += 1
         self.rule_watch.relabelled(name, before)
-        if self.replicas is not None and self._nodes.moves(name, before):
-            for pod in self._pods_by_node.of(name):
-                self.replicas.count(pod, name, 0)
+        for ledger in self.ledgers:
+            ledger.relabelled(name, before)
 
     def compact(self) -> None:
         """Lay the nodes out for fast look-ups; for after the first list."""
@@ -383,8 +381,9 @@ class ClusterState(ClusterView):
         self._counters.rematch(namespace, before)
         is_left = namespace in self._namespaces if was_known else None
         self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
-        if self.replicas is not None and was_known:
-            self.replicas.note_all(namespace)
+        if was_known:
+            for ledger in self.ledgers:
+                ledger.rematched(namespace)
         self.version += 1
 
     # Disruption budgets and quotas
@@ -409,12 +408,15 @@ class ClusterState(ClusterView):
             self.version += 1
             self._settle_quotas(namespace_of(key))
 
-    def book_with(self, ledger: PodLedger) -> None:
-        """Have a ledger book what placed pods use, those that there are and those to come."""
-        self.pod_ledger = ledger
+    def book_with(self, ledger: Ledger) -> None:
+        """Have a ledger book the pods that have a place, and hear of what changes from now on."""
+        self.ledgers = (*self.ledgers, ledger)
         for pod in self.placed_pods:
-            if pod.node is not None and pod not in self.left_out:
-                ledger.use(pod, pod.node, 1)
+            if pod.node is not None:
+                ledger.placed(pod, pod.node, 1)
+        for pod in self.left_out:
+            if pod.node is not None:
+                ledger.shifted(pod, pod.node, -1)
 
 
 def _booked(pod: Pod) -> tuple[object, ...]:

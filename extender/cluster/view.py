@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 from extender.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.cluster.counts.counters import Counters
@@ -26,11 +26,11 @@ from extender.cluster.ledgers.annotations import (
     JudgedAnnotations,
 )
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
+from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
-from extender.cluster.ledgers.replicas import Replicas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.cluster.ledgers.successors import SuccessorLedger, Successors
 from extender.model.execution import Execution
@@ -48,13 +48,6 @@ MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
 """Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
-
-
-class PodLedger(Protocol):
-    """Counts something of the pods of each node."""
-
-    def use(self, pod: Pod, node: str, sign: int) -> None:
-        """Count what a pod uses on a node (1), or take it back (-1)."""
 
 
 class ClusterView:
@@ -95,8 +88,6 @@ class ClusterView:
     """The waiting pods that are nominated to a node."""
     successors: Final[Successors]
     """The pods that are expected in place of those that were moved."""
-    replicas: Final[Replicas | None]
-    """The placed pods of each controller, where somebody asks for deletion costs."""
     rule_watch: Final[RuleWatch]
     """What is known of rules that hold during execution; empty when nobody asks."""
 
@@ -110,15 +101,13 @@ class ClusterView:
         annotations: Selector | None = None,
         limited: bool = False,
         replaces: bool = True,
-        deletion_costs: bool = False,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
         From how many terms on the rules of a placed pod are taken together changes no answer.
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
         For pods of other namespaces, with `limited`, only where a quota is about that. Without
-        `replaces`, somebody else enforces the rules of specs. With `deletion_costs`, pods are known
-        by their controllers.
+        `replaces`, somebody else enforces the rules of specs.
         """
         self.nodes = self._nodes = NodeRegistry()
         self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
@@ -138,8 +127,8 @@ class ClusterView:
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
         self.placement_observers: list[Callable[[Pod], None]] = []
         """Hear of each pod that was placed by rules in its annotation of which it has no record."""
-        self.pod_ledger: PodLedger | None = None
-        """What else is booked of placed pods, where somebody asks for that."""
+        self.ledgers: tuple[Ledger, ...] = ()
+        """What else is booked, for features that are switched on."""
         self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
         self.pods = MappingProxyType(self._pods)
@@ -168,7 +157,6 @@ class ClusterView:
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
         self.successors = self._successors = SuccessorLedger()
-        self.replicas = Replicas() if deletion_costs else None
         self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)
 
     def pod(self, key: str, uid: str) -> Pod | None:

@@ -12,6 +12,7 @@ import yaml
 
 from extender import plain_yaml
 from extender.config.faults import convert
+from extender.config.features import whole
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import ConfigError, ConfigFaultsError
 from extender.plain_yaml import FastDumper, FastLoader, PlainConstructor
@@ -101,12 +102,12 @@ def decode_all(document: Document) -> tuple[Config | None, list[ConfigError]]:
     Where something is wrong in a block, the whole block has its defaults.
     """
     plain = _plain(document)
-    config, faults = convert(plain, Config, _file_name)
+    config, faults = convert(plain, whole(), _file_name)
     if faults:
         broken = {fault.block for fault in faults}
         sound = {name: value for name, value in plain.items() if name not in broken}
         header = {"apiVersion": API_VERSION, "kind": KIND}
-        config, _ = convert(sound | header, Config, _file_name)
+        config, _ = convert(sound | header, whole(), _file_name)
     return config, faults
 
 

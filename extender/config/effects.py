@@ -6,13 +6,14 @@ given plugins. A block that is switched off (`enabled: false`) may keep its othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, structs
 
+from extender.config.conditions import ALWAYS, REPLACE, WRITING, Condition
 from extender.config.connections import Block
+from extender.config.features import features, whole
 from extender.config.schema import API_VERSION, KIND, Config, Mode
 from extender.errors import ConfigError
 from extender.model.verdict import PluginName
@@ -23,15 +24,6 @@ DECIDING: Final = frozenset(("mode", "plugins", "annotations"))
 _ANNOTATIONS_COUNT = "rules in annotations count (annotations.namespaceSelector)"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """When a field has an effect."""
-
-    holds: Callable[[Config], bool]
-    why: str
-    """Says after "has no effect" when it has none."""
-
-
 def _enabled(plugin: PluginName) -> Condition:
     return Condition(
         lambda config: plugin in config.plugins or config.takes_annotations,
@@ -39,13 +31,6 @@ def _enabled(plugin: PluginName) -> Condition:
     )
 
 
-ALWAYS: Final = Condition(lambda _: True, "")
-REPLACE: Final = Condition(
-    lambda config: config.mode is Mode.REPLACE, "except in mode replace, where the extender binds"
-)
-WRITING: Final = Condition(
-    lambda config: config.mode is not Mode.SHADOW, "in mode shadow, which changes nothing"
-)
 REFUSING: Final = Condition(
     lambda config: (
         config.mode is Mode.REPLACE or (config.mode is Mode.ASSIST and config.takes_annotations)
@@ -53,7 +38,7 @@ REFUSING: Final = Condition(
     f"except in mode replace, or in mode assist where {_ANNOTATIONS_COUNT}",
 )
 
-EFFECTS: Final[Mapping[str, Condition]] = {
+_OF_CORE: Final[Mapping[str, Condition]] = {
     "apiVersion": ALWAYS,
     "kind": ALWAYS,
     "mode": ALWAYS,
@@ -76,7 +61,6 @@ EFFECTS: Final[Mapping[str, Condition]] = {
     "requiredDuringExecution": ALWAYS,
     "requiredDuringExecution.dryRun": WRITING,
     "preferredDuringExecution": WRITING,
-    "scaleDown": WRITING,
     "featureGates": ALWAYS,
     "serving": ALWAYS,
     "serving.allowedClientNames": Condition(
@@ -87,13 +71,17 @@ EFFECTS: Final[Mapping[str, Condition]] = {
     "logging": ALWAYS,
     "clusterFiles": ALWAYS,
 }
-"""By field, or by block for all of its fields."""
+
+
+def effects() -> Mapping[str, Condition]:
+    """Return when each field has an effect, by its path, or by that of a block for all in it."""
+    return {**_OF_CORE, **{each.field: each.effect for each in features() if each.section}}
 
 
 def without_effect(config: Config) -> Iterator[ConfigError]:
     """Yield each field that differs from its default where it has no effect."""
-    default = Config(api_version=API_VERSION, kind=KIND)
-    for path, condition in EFFECTS.items():
+    default = whole()(api_version=API_VERSION, kind=KIND)
+    for path, condition in effects().items():
         if not condition.holds(config):
             for field in _differing(path, at(config, path), at(default, path)):
                 yield ConfigError(field, f"has no effect {condition.why}")

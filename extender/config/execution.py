@@ -128,22 +128,6 @@ class Annotations(Block, frozen=True, kw_only=True):
         return None if chosen is None else chosen.read("annotations.namespaceSelector")
 
 
-class ScaleDown(Block, frozen=True, kw_only=True):
-    """Which pods a scale-down takes first: those whose end keeps the others spread."""
-
-    enabled: bool = False
-    """True gives pods with anti-affinity between themselves the annotation
-    controller.kubernetes.io/pod-deletion-cost: in mode replace as they are bound, in assist by a
-    patch. Needs the rights of manifests/components/scale-down."""
-
-    settle_seconds: Annotated[float, Meta(ge=1, le=3600)] = 60
-    """Seconds from a change of a controller's pods until costs that are missing, or out of order,
-    are corrected by patches. A rollout or an outage is mostly over by then."""
-
-    patches_per_minute: Annotated[int, Meta(ge=2, le=6000)] = 120
-    """Such patches in any minute, in the whole cluster; of one namespace at most half as many."""
-
-
 class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Evicting pods whose rules stopped holding after they were placed; in shadow, a dry run."""
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from extender.config.schema import API_VERSION, KIND, Config
+from extender.config.features import whole
+from extender.config.schema import API_VERSION, KIND
 from extender.errors import ConfigError, ConfigFaultsError
 
 _PREFIX = "AFFINITY_EXTENDER_"
@@ -82,7 +83,7 @@ class Option:
     @property
     def schema_default(self) -> object:
         """What the file has where it says nothing; None for what is not in the file."""
-        value: object = Config(api_version=API_VERSION, kind=KIND) if self.path else None
+        value: object = whole()(api_version=API_VERSION, kind=KIND) if self.path else None
         for name in self.path.split("."):
             if isinstance(value, Struct):
                 fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)

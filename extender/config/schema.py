@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -18,10 +18,11 @@ from extender.config.execution import (
     NodeAffinityTerms,
     PreferredDuringExecution,
     RequiredDuringExecution,
-    ScaleDown,
 )
 from extender.model.verdict import PluginName
 from extender.wire.affinity import Gates
+
+B = TypeVar("B", bound=Block)
 
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
@@ -168,7 +169,7 @@ class Logging(Block, frozen=True, kw_only=True):
 
 
 class Config(Block, frozen=True, kw_only=True):
-    """One whole configuration, as the program runs with it."""
+    """What the core is told; `features.whole` adds the blocks of features."""
 
     api_version: Literal["affinity-extender.io/v1alpha1"]
     """Version of this format."""
@@ -202,7 +203,6 @@ class Config(Block, frozen=True, kw_only=True):
     annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     preferred_during_execution: PreferredDuringExecution = PreferredDuringExecution()
-    scale_down: ScaleDown = ScaleDown()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
     client_connection: ClientConnection = ClientConnection()
@@ -211,6 +211,11 @@ class Config(Block, frozen=True, kw_only=True):
     cluster_files: tuple[Path, ...] = ()
     """Files with Kubernetes objects to serve instead of a live cluster. With any of them, no API
     server is contacted."""
+
+    def section(self, kind: type[B]) -> B:
+        """Return the block of a feature; its defaults in a configuration without features."""
+        found = (getattr(self, each) for each in self.__struct_fields__)
+        return next((each for each in found if isinstance(each, kind)), None) or kind()
 
     @property
     def looks_at_node_affinity(self) -> bool:
@@ -238,11 +243,6 @@ class Config(Block, frozen=True, kw_only=True):
         """Whether anti-affinity refusals are reported so that the scheduler may preempt."""
         resolvable = self.filter.resolvable
         return self.scheduler_takes_empty_victims if resolvable is None else resolvable
-
-    @property
-    def gives_costs(self) -> bool:
-        """Whether pods get deletion costs, by which a scale-down takes one before the other."""
-        return self.scale_down.enabled
 
     @property
     def looks_at_quotas(self) -> bool:

@@ -24,7 +24,7 @@ from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
-from extender.wire.placement import RULES_AT_PLACEMENT, cost_annotations
+from extender.wire.placement import RULES_AT_PLACEMENT
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
@@ -120,9 +120,11 @@ def _binding(pod: Pod, node: str) -> bytes:
         # With it, a pod that was re-created under the name is not bound by mistake.
         "uid": pod.uid,
     }
-    if pod.status.deletion_cost is not None and pod.status.deletion_cost.given:
+    facets = pod.status.facets
+    annotations = [each for facet, value in facets for each in facet.written(value).items()]
+    if annotations:
         # The API server adds them to the pod's own (setPodNodeAndMetadata).
-        metadata["annotations"] = cost_annotations(pod.status.deletion_cost)
+        metadata["annotations"] = dict(annotations)
     return msgspec.json.encode(
         {
             "apiVersion": "v1",

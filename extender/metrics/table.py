@@ -34,7 +34,6 @@ PREEMPTIONS: Final = (
 EVICTIONS: Final = ("evicted", "gone", "failed")
 MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""
-COST_PATCHES: Final = ("written", "changed", "failed")
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
@@ -50,7 +49,9 @@ class Metrics(ObserverMetrics):
 
     def __init__(self, registry: CollectorRegistry | None = None, version: str = "") -> None:
         """Without a registry, one of its own is made."""
-        self._make = make = Collectors(registry or CollectorRegistry())
+        self.make: Final = Collectors(registry or CollectorRegistry())
+        """Makes the rows of features as well."""
+        make = self.make
         self.families: Final = make.families
         self.values: Final = make.values
         super().__init__(make)
@@ -98,12 +99,6 @@ class Metrics(ObserverMetrics):
             "Calls in which a quota refused a pod with cross-namespace affinity.",
             extension_point=("Filter", "Bind"),
         )
-        self.shadow_disagreements = make.counters(
-            "shadow_disagreements",
-            "Nodes that the scheduler accepted and the extender would have refused, some of them "
-            "only because its watch was behind the scheduler.",
-            *("plugin", "reason"),
-        )
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
             "filter_hold_seconds",
@@ -129,11 +124,6 @@ class Metrics(ObserverMetrics):
         )
         self.evictions = make.counters(
             "evictions", "Pods evicted by the extender, by result.", "plugin", "result"
-        )
-        self.cost_patches = make.counters(
-            "deletion_cost_patches",
-            "Pods whose deletion cost was missing or out of order, by what came of writing it.",
-            result=COST_PATCHES,
         )
         self.violating_pods = make.gauges(
             "execution_violating_pods",
@@ -224,15 +214,15 @@ class Metrics(ObserverMetrics):
 
     def exposition(self, accept: str) -> tuple[str, bytes]:
         """Return content type and body, as `Collectors.exposition`."""
-        return self._make.exposition(accept)
+        return self.make.exposition(accept)
 
     def track_quotas(self, pods: Callable[[], int], namespaces: Callable[[], int]) -> None:
         """Ask for the pods in scope that count, and their namespaces, at each scrape."""
         # Not there at all where nobody counts: a 0 would be a lie.
-        self._make.gauges(
+        self.make.gauges(
             "quota_pods_in_scope", "Pods with cross-namespace affinity, placed or reserved."
         ).ask(pods)
-        self._make.gauges("quota_namespaces_in_scope", "Namespaces that have such pods.").ask(
+        self.make.gauges("quota_namespaces_in_scope", "Namespaces that have such pods.").ask(
             namespaces
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
 from extender.model.annotation_rules import AnnotatedAffinity, digest_after
+from extender.model.facets import NO_FACETS, Facet, Facets
 from extender.model.keys import Key
 from extender.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
 from extender.model.node_affinity import NodeAffinity
@@ -30,11 +31,12 @@ from extender.model.pod_affinity import (
 from extender.model.quota import Charge
 from extender.model.workload import (
     WORKLOAD,
-    DeletionCost,
     Identity,
     Owner,
     controller_by_name,
 )
+
+T = TypeVar("T")
 
 
 class Controller(NamedTuple):
@@ -274,8 +276,8 @@ class SharedStatus(Struct, frozen=True, weakref=True):
     nominated: str | None = None
     """The node that the scheduler tries first, and holds for it while it waits: one where others
     are evicted for it, or one that we proposed."""
-    deletion_cost: DeletionCost | None = None
-    """None when it has none, which is as good as 0, or when nobody asks for that."""
+    facets: Facets = NO_FACETS
+    """What features read of it."""
     ready: bool = False
     """Whether its condition Ready is true; False where that is not read."""
     starting: bool = False
@@ -334,6 +336,19 @@ class Pod(Struct, frozen=True, gc=False):
     def with_status(self, **fields: object) -> Pod:
         """Return the pod with other values in its status."""
         return structs.replace(self, status=structs.replace(self.status, **fields))
+
+    def facet(self, kind: Facet[T]) -> T | None:
+        """Return what a feature has read of it; None where there is nothing, or it is off."""
+        for facet, value in self.status.facets:
+            if facet is kind:
+                found: T = value
+                return found
+        return None
+
+    def with_facet(self, kind: Facet[T], value: T) -> Pod:
+        """Return the pod as if that had been read of it."""
+        others = (each for each in self.status.facets if each[0] is not kind)
+        return self.with_status(facets=(*others, (kind, value)))
 
     def judged_by(self, digest: str | None) -> Pod:
         """Return the pod with what is known of its annotation when it got its place.

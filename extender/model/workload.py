@@ -17,9 +17,6 @@ JOB: Final = "Job"
 STATIC: Final = "Node"
 """The kind that owns a static pod's mirror: the kubelet of that node."""
 
-NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, JOB, STATIC))
-"""The kinds that do not look at deletion costs. ReplicaSets do, and others than Kubernetes' may."""
-
 REPLACING: Final = frozenset(
     ("ReplicaSet", "ReplicationController", STATEFUL_SET, "CloneSet", "StrimziPodSet")
 )
@@ -40,15 +37,6 @@ REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
 def revision_labels(kind: str, revision: str) -> dict[str, str]:
     """Return the labels that tell the pods of one revision from those of another."""
     return dict.fromkeys(REVISION_LABELS.get(kind, ()), revision)
-
-
-class DeletionCost(NamedTuple):
-    """By what a ReplicaSet controller scales down, among ready pods: the lowest cost goes first."""
-
-    value: int
-    given: bool
-    """Whether we gave it, as another annotation with that value tells; else it is its user's own.
-    Whoever may edit a pod can pretend that, for the order among the pods of its owner alone."""
 
 
 class Identity(NamedTuple):

@@ -8,10 +8,11 @@ at them (`gc=False`, and tuples): what is decoded never refers to itself in a ci
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
+from msgspec import defstruct
 
 from extender.model.labels import Operator
 from extender.wire.decoding import Int32, Int64
@@ -106,9 +107,6 @@ AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
 EXCLUSIVE_ANNOTATION = "affinity-extender.io/exclusive"
 REVISIONS_ANNOTATION = "affinity-extender.io/revisions"
-COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
-GIVEN_COST_ANNOTATION = "affinity-extender.io/deletion-cost"
-"""The same value again tells that we gave it."""
 KEEP_ANNOTATIONS = {
     "safe_to_evict": "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "do_not_disrupt": "karpenter.sh/do-not-disrupt",
@@ -124,8 +122,6 @@ class PodAnnotations(
         "policy": POLICY_ANNOTATION,
         "exclusive": EXCLUSIVE_ANNOTATION,
         "revisions": REVISIONS_ANNOTATION,
-        "cost": COST_ANNOTATION,
-        "given_cost": GIVEN_COST_ANNOTATION,
         **KEEP_ANNOTATIONS,
     },
 ):
@@ -137,8 +133,6 @@ class PodAnnotations(
     exclusive: msgspec.Raw = NULL
     """Read by a policy alone (manifests/components/exclusive)."""
     revisions: msgspec.Raw = NULL
-    cost: msgspec.Raw = NULL
-    given_cost: msgspec.Raw = NULL
     safe_to_evict: msgspec.Raw = NULL
     do_not_disrupt: msgspec.Raw = NULL
     prefer_no_eviction: msgspec.Raw = NULL
@@ -242,6 +236,24 @@ class PodManifest(msgspec.Struct):
     metadata: PodMetadata
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus | None = None
+
+
+def keeping(annotations: Iterable[str]) -> tuple[type[PodManifest], Mapping[str, str]]:
+    """Return a PodManifest that keeps more annotations, with the field of each of them."""
+    fields = {name: f"kept_{number}" for number, name in enumerate(annotations)}
+    if not fields:
+        return PodManifest, fields
+    kept = defstruct(
+        "PodAnnotations",
+        [(field, msgspec.Raw, NULL) for field in fields.values()],
+        bases=(PodAnnotations,),
+        rename={field: name for name, field in fields.items()},
+    )
+    # The types are those of the bases, with what is kept besides.
+    annotated = [("annotations", kept | None, None)]
+    metadata = defstruct("PodMetadata", annotated, bases=(PodMetadata,))
+    kind = defstruct("PodManifest", [("metadata", metadata)], bases=(PodManifest,))
+    return kind, fields  # type: ignore[return-value]
 
 
 class LabelledMetadata(msgspec.Struct):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -16,6 +16,7 @@ from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.disruption import Counted, PodDisruptionBudget, preemptor_in
 from extender.model.exclusive import MOST_LETTERS
+from extender.model.facets import NO_FACETS, Facet, Facets
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
@@ -48,7 +49,6 @@ from extender.wire.placement import (
     VolumesReader,
     is_ready,
     preemption_message,
-    read_deletion_cost,
     recorded_rules,
 )
 from extender.wire.pod_resources import RequestsReader
@@ -73,7 +73,6 @@ _OWN: Final = msgspec.json.encode(OWN)
 
 _NO_STATUS = manifests.PodStatus()
 
-_POD = msgspec.json.Decoder(manifests.PodManifest)
 _NODE_NAME = re.compile(r"[ !#-\[\]-~]+")
 """Answers have it as it is, without a look at what JSON would escape. API servers take less."""
 _NODE = msgspec.json.Decoder(manifests.NodeManifest)
@@ -101,8 +100,8 @@ class PodReader:
     others nobody asks for that."""
     owners: bool = False
     """Say who would replace a pod, and whether it is ready."""
-    deletion_costs: bool = False
-    """Say what it costs to delete a pod."""
+    facets: tuple[Facet[Any], ...] = ()
+    """What features read of pods."""
     requirements: bool = False
     """Say of pods that have a node, too, what else they ask of their placing."""
     read_volumes: VolumesReader | None = None
@@ -115,6 +114,13 @@ class PodReader:
     """Rules in annotations are read."""
 
     def __post_init__(self) -> None:
+        names = {name for each in self.facets for name in each.annotations}
+        kind, kept = manifests.keeping(sorted(names))
+        self._kept = [
+            (each, [(name, kept[name]) for name in sorted(each.annotations)])
+            for each in self.facets
+        ]
+        self._manifests = msgspec.json.Decoder(kind)
         self._classes = ClassCache()
         self._names: Pool[str] = Pool(memory.NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
@@ -142,7 +148,7 @@ class PodReader:
 
         `generate` makes a name for a pod with a generateName, as the API server would have done.
         """
-        pod = decode(_POD, raw)
+        pod = decode(self._manifests, raw)
         metadata, spec = pod.metadata, pod.spec
         namespace = metadata.namespace or "default"
         name = metadata.name
@@ -224,12 +230,26 @@ class PodReader:
             victim_of=None if mark is None else preemptor_in(mark),
             # Of a pod that has its node the nomination is history.
             nominated=None if pod.spec.nodeName else status.nominatedNodeName or None,
-            deletion_cost=read_deletion_cost(metadata.annotations) if self.deletion_costs else None,
+            facets=self._read_facets(metadata.annotations) if self.facets else NO_FACETS,
             ready=self.owners and not waits and is_ready(conditions),
             record=recorded_rules(conditions) if stored else None,
             created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
         )
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
+
+    def _read_facets(self, found: manifests.PodAnnotations | None) -> Facets:
+        if found is None:
+            return NO_FACETS
+        read = NO_FACETS
+        for facet, fields in self._kept:
+            kept = {
+                name: bytes(raw)
+                for name, field in fields
+                if (raw := getattr(found, field)) is not manifests.NULL
+            }
+            if kept and (value := facet.read(kept)) is not None:
+                read = (*read, (facet, value))
+        return read
 
     def _charge(self, pod_class: PodClass, pod: manifests.PodManifest) -> Charge | None:
         if not self.charges or not pod_class.written.crosses_namespaces:

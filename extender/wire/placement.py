@@ -5,7 +5,6 @@ And what the conditions in its status say: of its end, and of the rules that it 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from sys import getsizeof
@@ -27,14 +26,12 @@ from extender.model.node_resources import (
     Toleration,
 )
 from extender.model.topology_spread import SpreadConstraint
-from extender.model.workload import DeletionCost, Owner
+from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
 from extender.wire.limits import PER
 from extender.wire.manifests import (
     ALWAYS,
-    COST_ANNOTATION,
-    GIVEN_COST_ANNOTATION,
     NULL,
     Container,
     PodAnnotations,
@@ -53,9 +50,6 @@ CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 _READY = b'"Ready"'
-
-_COST = re.compile(rb'"(?P<value>0|-[0-9]{1,20}|[1-9][0-9]{0,19})"')
-_INT32 = 1 << 31
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
@@ -213,25 +207,6 @@ def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner
             # In manifests there is no uid; there the name is as good.
             uid = each.uid or f"{each.kind}/{each.name}"
             yield Owner(each.kind, each.name, uid, each.apiVersion)
-
-
-def read_deletion_cost(found: PodAnnotations | None) -> DeletionCost | None:
-    """Read what it costs to delete a pod; as upstream's GetDeletionCostFromPodAnnotations.
-
-    0 stands for what is no number.
-    """
-    if found is None or found.cost is NULL:
-        return None
-    raw = bytes(found.cost)
-    written = _COST.fullmatch(raw)
-    value = 0 if written is None else int(written["value"])
-    fits = -_INT32 <= value < _INT32
-    return DeletionCost(value if fits else 0, raw == bytes(found.given_cost))
-
-
-def cost_annotations(cost: DeletionCost) -> dict[str, str]:
-    """Return the annotations that say what deleting a pod costs, and that we said so."""
-    return dict.fromkeys((COST_ANNOTATION, GIVEN_COST_ANNOTATION), str(cost.value))
 
 
 class ContainerPort(msgspec.Struct, gc=False):

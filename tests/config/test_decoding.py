@@ -7,12 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from extender import config
 from extender.config import schema
 from extender.config.connections import ClientConnection
+from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
@@ -77,6 +79,9 @@ def _no_file(path: Path) -> str:
 
 def test_defaults() -> None:
     actual = config.effective(load_text(HEADER))
+    for each in features():
+        if each.section is not None:
+            assert actual.pop(each.field) == msgspec.to_builtins(each.section())
     assert actual == {
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",
@@ -119,7 +124,6 @@ def test_defaults() -> None:
             "settleSeconds": 300,
             "restSeconds": 60,
         },
-        "scaleDown": {"enabled": False, "settleSeconds": 60, "patchesPerMinute": 120},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,

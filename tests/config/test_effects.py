@@ -12,12 +12,14 @@ import yaml
 from msgspec import structs
 
 from extender import config
+from extender.config.conditions import WRITING
 from extender.config.connections import Block
-from extender.config.effects import EFFECTS
+from extender.config.effects import effects
+from extender.config.features import features, whole
 from extender.errors import ConfigError
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
-DEFAULT = config.Config(api_version=config.API_VERSION, kind=config.KIND)
+DEFAULT = whole()(api_version=config.API_VERSION, kind=config.KIND)
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADDED = "nodeAffinity.addedAffinity"
@@ -93,7 +95,7 @@ IDLE = {
         "preemption",
         "preferredDuringExecution",
         "requiredDuringExecution.dryRun",
-        "scaleDown",
+        *(each.field for each in features() if each.section and each.effect is WRITING),
     },
     "assist": {*NOWHERE, "filter", "hints", "preemption"},
     "replace": NOWHERE,
@@ -153,7 +155,7 @@ def test_a_rule_of_a_plugin_that_is_off_is_refused() -> None:
 
 
 def test_the_table_has_every_field_once_and_no_other() -> None:
-    rows = EFFECTS.keys() - {f"{ADDED}.{PREFERRED}"}
+    rows = effects().keys() - {f"{ADDED}.{PREFERRED}"}
     for path in FIELDS:
         assert any(path == each or path.startswith(f"{each}.") for each in rows), path
     assert all(any(f"{path}.".startswith(f"{each}.") for path in FIELDS) for each in rows)

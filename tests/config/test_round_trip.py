@@ -15,6 +15,7 @@ from extender.config import schema
 from extender.config.connections import ClientConnection
 from extender.config.document import decode, effective, parse, to_yaml
 from extender.config.execution import NodeAffinityTerms
+from extender.config.features import whole
 from extender.config.schema import NodeAffinityArgs
 
 _files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(
@@ -48,7 +49,7 @@ def configurations(draw: st.DrawFn) -> config.Config:
             ),
             "preemption": schema.PreemptionSettings(enabled=draw(st.none() | st.booleans())),
         }
-    return config.Config(
+    return whole()(
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
         mode=mode,

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from extender.config.features import features
 from extender.metrics import PREFIX, Metrics
+from extender.parts import part_of
 from tests.deploy.places import EXAMPLES, ROOT
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -126,7 +128,9 @@ def test_every_example_is_listed_tested_and_whole() -> None:
 
 def test_metrics_that_are_named_are_ours() -> None:
     registry = CollectorRegistry()
-    Metrics(registry, "0")
+    metrics = Metrics(registry, "0")
+    for each in features():
+        part_of(each).metrics(metrics.make)
     ours = {
         f"{metric.name}{suffix}"
         for metric in registry.collect()

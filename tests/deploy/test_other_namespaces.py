@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from extender.config.document import decode, parse
+from extender.config.features import features
 from extender.config.schema import API_VERSION, KIND
 from extender.source import lease_key
 from tests.deploy.kustomize import render
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 Objects = list[dict[str, Any]]
 
 COMPONENTS = MANIFESTS / "components"
-ADDED = ("eviction", "scale-down", "namespace-opt-in")
-SWITCHED_ON = {"scaleDown": {"enabled": True}}
+ADDED = (
+    *("eviction", "namespace-opt-in"),
+    *(each.component for each in features() if each.rights),
+)
+SWITCHED_ON = {"preferredDuringExecution": {"enabled": True}}
 
 # On kubeadm the pods are files on the hosts, and stay in kube-system as these say.
 WITH_PODS = [path for path in EVERY_OVERLAY if not path.name.startswith(KUBEADM.name)]

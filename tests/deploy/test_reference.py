@@ -11,7 +11,9 @@ from affinityctl.cli import affinity_extender
 from clusterload.cli import clusterload
 from extender.command_line import Parser
 from extender.config import OPTIONS
+from extender.config.features import features
 from extender.metrics import Metrics
+from extender.parts import part_of
 from release import reference, values_schema
 from tests.deploy.places import ROOT
 
@@ -57,7 +59,10 @@ def test_it_has_the_flag_of_every_field() -> None:
 
 def test_it_has_every_metric_as_prometheus_reads_it() -> None:
     registry = CollectorRegistry()
-    Metrics(registry).track_quotas(lambda: 0, lambda: 0)
+    metrics = Metrics(registry)
+    metrics.track_quotas(lambda: 0, lambda: 0)
+    for each in features():
+        part_of(each).metrics(metrics.make)
     ours = {
         f"{metric.name}{'_total' if metric.type == 'counter' else ''}"
         for metric in registry.collect()

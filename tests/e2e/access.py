@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from extender.config.features import features
 from tests.e2e.api import Api, ApiError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _SHIPPED = (
         _MANIFESTS / folder / "rbac.yaml"
         for folder in (
             *("base", "components/bind", "components/quota", "components/preemption"),
-            *("components/eviction", "components/scale-down"),
+            "components/eviction",
+            *(f"components/{each.component}" for each in features() if each.rights),
         )
     ),
     # What it keeps the extender from doing, no test may need.

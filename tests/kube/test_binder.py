@@ -17,8 +17,8 @@ from extender.kube.client import ApiClient
 from extender.kube.limits import RequestSeconds
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
-from extender.model.workload import DeletionCost
 from tests.builders import Pod, model_pod, pod
+from tests.faceted import SIZE
 from tests.hostile import hostile
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
 from tests.kube.rig import credentials_for
@@ -104,19 +104,14 @@ async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) 
     assert server.reads == 0
 
 
-async def test_a_binding_brings_the_cost_that_we_give_and_no_other(
+async def test_a_binding_brings_the_annotations_that_facets_write(
     server: Server, binder: Binder
 ) -> None:
     placed = model_pod(WEB)
-    for cost in (DeletionCost(-2001, given=True), DeletionCost(7, given=False)):
-        await binder.bind(placed.with_status(deletion_cost=cost), "n", WITHIN)
-    assert [each["metadata"].get("annotations") for each in server.bindings] == [
-        {
-            "controller.kubernetes.io/pod-deletion-cost": "-2001",
-            "affinity-extender.io/deletion-cost": "-2001",
-        },
-        None,
-    ]
+    for number in (7, 0):
+        await binder.bind(placed.with_facet(SIZE, number), "n", WITHIN)
+    annotations = [each["metadata"].get("annotations") for each in server.bindings]
+    assert annotations == [{"example.com/size": "7"}, None]
 
 
 CONFLICT = status(409, "Conflict", "etcdserver: request timed out")

@@ -249,19 +249,16 @@ def reading_budgets() -> list[dict[str, Any]]:
 
 
 REPLACING = ("components/bind", "components/preemption")
-COSTS = {"enabled": True}
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base", "components/preemption"), {}),
     ("right-missing", "assist", roles("base"), {"plugins": [POD, "CrossNamespacePodAffinity"]}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
     ("right-without-use", "assist", roles("base", "components/eviction"), {}),
-    ("right-without-use", "assist", roles("base", "components/scale-down"), {}),
     ("right-without-use", "replace", roles("base", *REPLACING, "components/quota"), {}),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
-    ("right-missing", "assist", roles("base"), {"scaleDown": COSTS}),
     ("right-missing", "assist", roles("base"), {"preferredDuringExecution": EVICTS}),
     ("right-missing", "assist", roles("base"), {"preferredDuringExecution": {"enabled": True}}),
     ("right-missing", "assist", roles("base", "components/quota"), ANNOTATED),
@@ -315,11 +312,6 @@ def test_the_rights_for_annotations_are_enough(mode: str) -> None:
 
 def test_where_annotations_count_filter_has_to_be_asked() -> None:
     assert found(linted(shipped("assist"), ours("assist", **ANNOTATED))) == ["filter-verb-missing"]
-
-
-def test_the_rights_to_give_costs_are_enough() -> None:
-    manifests = roles("base", "components/scale-down")
-    assert found(linted(*manifests, ours("assist", scaleDown=COSTS))) == []
 
 
 @pytest.mark.parametrize("section", ["requiredDuringExecution", "preferredDuringExecution"])

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from affinityctl.applied import SimulationReader, as_applied, read_applied
+from affinityctl.deletion_cost import COST_ANNOTATION
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
@@ -18,7 +19,6 @@ from extender.model.node_resources import CORDONED
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.model.workload import MARKS
-from extender.wire.manifests import COST_ANNOTATION
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of

@@ -10,6 +10,7 @@ from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.template import Template
 from extender.config import Config, Mode
 from extender.config.checks import is_loopback
+from extender.config.features import features
 
 
 def _spinning(config: Config) -> Iterator[Spot]:
@@ -107,6 +108,9 @@ def _idle(role: Granted) -> Iterator[Spot]:
         yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
 
 
+_COMPONENTS: Final = ", ".join((*(each.component for each in features() if each.rights), "quota"))
+"""Those whose rights a feature needs, and the last but one of all."""
+
 OF_RIGHTS: Final = (
     Rule(
         "right-missing",
@@ -115,7 +119,7 @@ OF_RIGHTS: Final = (
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
         "Apply the component of manifests/components that has it: bind, preemption, eviction, "
-        "scale-down, quota or annotations.",
+        f"{_COMPONENTS} or annotations.",
         _missing,
     ),
 )
@@ -133,9 +137,9 @@ OF_ROLE: Final = (
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
         "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
-        "budgets, only requiredDuringExecution and preferredDuringExecution evict, only scaleDown "
-        "patches pods, only the quota plugin and annotations need quotas.",
-        "Leave out the components bind and preemption, eviction, scale-down, quota or annotations.",
+        "budgets, only requiredDuringExecution and preferredDuringExecution evict, only the quota "
+        "plugin and annotations need quotas, and a feature that is off needs no right.",
+        f"Leave out the components bind and preemption, eviction, {_COMPONENTS} or annotations.",
         _idle,
     ),
 )

@@ -7,10 +7,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from extender.cluster.ledgers.replicas import Replica, Replicas, replica_of
 from extender.cluster.state import ClusterState
 from extender.model.keys import namespace_of
-from extender.model.objects import Controller, Pod
+from extender.model.objects import Pod
 from extender.model.quota import Charge, ResourceQuota
 
 AUDITED_PODS: Final = 5_000
@@ -143,43 +142,6 @@ def nominated_mismatches(state: ClusterState, pods: Mapping[str, Pod] | None = N
 
 def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
     return {pod.uid: pod for pod in pods}
-
-
-def audit_replicas(state: ClusterState) -> Iterator[str | None]:
-    """Look for each placed pod among its controller's, and the other way round, some at a time."""
-    replicas = state.replicas
-    if replicas is None:
-        return
-    keys = iter(list(state.pods))
-    while some := list(islice(keys, AUDITED_PODS)):
-        placed = (state.pods[key] for key in some if key in state.pods)
-        wrong = (pod.key for pod in placed if not _is_replica(replicas, pod))
-        yield next(wrong, None)
-    wrong = (each.pod.key for each in state.reservations if not _is_replica(replicas, each.pod))
-    yield next(wrong, None)
-    known = iter([(owner, each) for owner in replicas for each in replicas.of(owner)])
-    while pairs := list(islice(known, AUDITED_PODS)):
-        gone = (
-            each.key
-            for owner, each in pairs
-            if each in replicas.of(owner) and not _is_placed(state, owner, each)
-        )
-        yield next(gone, None)
-
-
-def _is_replica(replicas: Replicas, pod: Pod) -> bool:
-    owner, node = pod.controller, pod.node
-    replica = None if node is None else replica_of(pod, node)
-    return replica is None or owner is None or replica in replicas.of(owner)
-
-
-def _is_placed(state: ClusterState, owner: Controller, replica: Replica) -> bool:
-    known = state.pod(replica.key, replica.uid)
-    reserved = (each.pod for each in state.reservations.of(replica.key, replica.uid))
-    pods = [*reserved] if known is None or known.node is None else [known, *reserved]
-    there = [each for each in pods if each.controller == owner and each.node == replica.node]
-    number = sum(replica_of(each, replica.node) == replica for each in there)
-    return state.replicas is not None and state.replicas.of(owner)[replica] == number
 
 
 def audit_columns(state: ClusterState) -> Iterator[str | None]:

@@ -12,7 +12,6 @@ from extender.cluster.audits.ledgers import (
     audit_columns,
     audit_nominated,
     audit_quotas,
-    audit_replicas,
 )
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
@@ -86,8 +85,8 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         yield None if sound else "pods by class and node"
     yield from audit_quotas(state)
     yield from audit_nominated(state)
-    for key in audit_replicas(state):
-        yield None if key is None else f"{key} among the pods of its controller"
+    for ledger in state.ledgers:
+        yield from ledger.audit()
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)

@@ -11,15 +11,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.limits import RateLimiter
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.errors import ExtenderError
+from extender.features.scale_down.ledger import Replicas
+from extender.features.scale_down.rules import Correction, corrections
+from extender.metrics.series import CounterRow
+from extender.model.keys import Identity
 from extender.model.objects import Controller
-from extender.ports import Check, CostWriter, Leadership
-from extender.verbs.scale_down import Correction, corrections
+from extender.ports import Check, Leadership
 
 MOST_WAITING: Final = 1_000_000
 """Controllers that are looked at later; there are no more than pods."""
@@ -35,14 +38,21 @@ FAILED_SECONDS: Final = 60.0
 """After which is tried again what the API server has refused."""
 
 
+class CostWriter(Protocol):
+    """Writes deletion costs."""
+
+    async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
+        """Give a pod a cost in place of one that we gave; False when it is as it was no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class CostLimits:
     """How much may be written, and how soon."""
 
     settle_seconds: float
     per_minute: int
-    """In all. Of one namespace half as many: whoever makes pods come and go there keeps the others
-    waiting no longer than that."""
+    """Patches in any minute, in all. One namespace gets half of them, so that its churn cannot
+    starve the others."""
 
 
 class CostController(Reconciler):
@@ -54,10 +64,12 @@ class CostController(Reconciler):
     def __init__(
         self,
         context: ControllerContext,
+        replicas: Replicas,
         writer: CostWriter,
         leadership: Leadership,
         limits: CostLimits,
         *,
+        patches: CounterRow,
         unready: Check,
     ) -> None:
         """While `unready` says why, or the state is stale, nothing is written."""
@@ -66,7 +78,7 @@ class CostController(Reconciler):
         self._leadership = leadership
         self._limits = limits
         self._unready = unready
-        self._patches = context.metrics.cost_patches
+        self._replicas, self._patches = replicas, patches
         self._window = RateLimiter(limits.per_minute, self._clock)
         self._windows: dict[str, RateLimiter] = {}
         """By namespace, of those with patches in the last minute."""
@@ -78,12 +90,12 @@ class CostController(Reconciler):
 
     def _resync(self) -> float:
         """Note whose pods have changed, and all of them when this replica takes the lead."""
-        replicas, led, self._led = self._state.replicas, self._led, self._leadership.leads
-        if replicas is None or not self._led:
+        led, self._led = self._led, self._leadership.leads
+        if not self._led:
             return LOOK_SECONDS
         if not led:
-            replicas.note_all()
-        for owner in islice(replicas.take_changed(), MOST_AT_ONCE):
+            self._replicas.note_all()
+        for owner in islice(self._replicas.take_changed(), MOST_AT_ONCE):
             self._queue.add_after(f"{owner.namespace}/{owner.uid}", self._limits.settle_seconds)
         return LOOK_SECONDS
 
@@ -103,8 +115,8 @@ class CostController(Reconciler):
             return REST_SECONDS
         if (rest := self._rest(owner.namespace)) > 0:
             return rest
-        replicas = () if self._state.replicas is None else self._state.replicas.of(owner)
-        return await self._correct(owner.namespace, corrections(self._state, replicas))
+        found = corrections(self._state, self._replicas.of(owner))
+        return await self._correct(owner.namespace, found)
 
     async def _correct(self, namespace: str, wrong: Sequence[Correction]) -> float | None:
         for each in wrong[:MOST_A_TURN]:

@@ -12,25 +12,30 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod as ModelPod
-from extender.model.workload import DeletionCost
-from extender.verbs import scale_down
-from extender.verbs.scale_down import (
-    MOST_TERMS,
+from extender.features.scale_down import rules
+from extender.features.scale_down.cost import (
+    COST,
+    COST_ANNOTATION,
+    GIVEN_COST_ANNOTATION,
+    DeletionCost,
+)
+from extender.features.scale_down.rules import (
     STEP,
     Correction,
     Ranks,
     corrections,
     domains,
-    topologies,
     with_cost,
 )
-from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.model.keys import Key
+from extender.model.labels import EVERYTHING
+from extender.model.objects import Pod as ModelPod
+from extender.verbs.topologies import MOST_TERMS, topologies
 from extender.wire.objects import PodReader
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
+from tests.features.scale_down import ranked
+from tests.features.scale_down.ranked import READER, ranked_state, replicas_in
 
 RACK = "example.com/rack"
 WEB = selector(app="web")
@@ -41,7 +46,6 @@ NODES = {
     for zone in ZONES
     for number in range(PER_ZONE)
 }
-READER = PodReader(owners=True, deletion_costs=True)
 
 
 def spread(name: str) -> Pod:
@@ -63,7 +67,7 @@ def read(raw: Pod) -> ModelPod:
 
 def state_with(*pods: Pod) -> ClusterState:
     """Build a state that knows the nodes and some pods."""
-    state = ClusterState(annotations=EVERYTHING, deletion_costs=True)
+    state = ranked_state(annotations=EVERYTHING)
     for each in NODES.values():
         state.upsert_node(model_node(each))
     for raw in pods:
@@ -73,7 +77,7 @@ def state_with(*pods: Pod) -> ClusterState:
 
 def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
     """Return the cost that a pod gets on a node."""
-    cost = with_cost(state, state.in_force(read(raw)), node_name).status.deletion_cost
+    cost = with_cost(replicas_in(state), state.in_force(read(raw)), node_name).facet(COST)
     return None if cost is None else cost.value
 
 
@@ -142,10 +146,10 @@ def test_topologies_are_those_over_which_a_pod_keeps_from_its_like(
 def test_each_bind_takes_the_lowest_rank_that_is_free() -> None:
     state, costs = state_with(), []
     for number, name in enumerate(["a0", "a1", "b0", "a0", "a0"]):
-        placed = with_cost(state, read(spread(f"p{number}")), name)
+        placed = with_cost(replicas_in(state), read(spread(f"p{number}")), name)
         # No watch shows it in time for the next one.
         state.reserve(placed, name, 10.0)
-        costs.append(placed.status.deletion_cost)
+        costs.append(placed.facet(COST))
     assert costs == [
         DeletionCost(value, given=True) for value in (-1001, -2001, -1001, -3002, -4003)
     ]
@@ -202,7 +206,7 @@ def test_pods_of_very_many_get_none(
     cost: int | None,
     corrected: bool,
 ) -> None:
-    monkeypatch.setattr(scale_down, "MOST_REPLICAS", 3)
+    monkeypatch.setattr(rules, "MOST_REPLICAS", 3)
     costs = (-1001, -2002, None, None)
     pods = [spread(f"p{each}").on("a0") for each in range(number)]
     found = [
@@ -212,46 +216,39 @@ def test_pods_of_very_many_get_none(
     state = state_with(*found)
     assert cost_on(state, spread("last"), "a0") == cost
     state.upsert_pod(read(costing(spread("p0"), -9000).on("a0")))
-    assert state.replicas is not None
-    (owner,) = state.replicas
-    assert bool(corrections(state, state.replicas.of(owner))) is corrected
+    (owner,) = replicas_in(state)
+    assert bool(corrections(state, replicas_in(state).of(owner))) is corrected
 
 
 def test_a_pod_that_is_asked_about_again_does_not_hold_a_rank_against_itself() -> None:
     state = state_with()
-    state.reserve(with_cost(state, read(spread("p")), "a0"), "a0", 10.0)
+    state.reserve(with_cost(replicas_in(state), read(spread("p")), "a0"), "a0", 10.0)
     assert cost_on(state, spread("p"), "a1") == -1001
 
 
 def test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order() -> None:
-    state = ClusterState(annotations=None, deletion_costs=True)
+    state = ranked_state(annotations=None)
     state.upsert_node(model_node(NODES["a0"]))
     raw = annotated(
         pod("p").labels(app="web").owned_by("ReplicaSet/web-1").on("a0"),
         {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}},
     )
     state.upsert_pod(read(Pod(raw)))
-    assert state.replicas is not None
-    (owner,) = state.replicas
-    assert corrections(state, state.replicas.of(owner)) == []
+    (owner,) = replicas_in(state)
+    assert corrections(state, replicas_in(state).of(owner)) == []
 
 
-def test_where_nobody_asks_for_costs_there_are_none() -> None:
-    state = ClusterState()
-    assert with_cost(state, read(spread("p")), "a0") == read(spread("p"))
-    assert (
-        PodReader().read(json.dumps(costing(spread("p"), 1)).encode()).status.deletion_cost is None
-    )
+def test_where_nobody_asks_for_costs_none_is_read() -> None:
+    assert PodReader().read(json.dumps(costing(spread("p"), 1)).encode()).facet(COST) is None
 
 
 def corrected(*pods: Pod) -> dict[str, int]:
     """Return the pods that get another cost, with it."""
     state = state_with(*pods)
-    assert state.replicas is not None
-    (owner,) = state.replicas
+    (owner,) = replicas_in(state)
     return {
         key.partition("/")[2]: cost
-        for (key, _), _, cost in corrections(state, state.replicas.of(owner))
+        for (key, _), _, cost in corrections(state, replicas_in(state).of(owner))
     }
 
 
@@ -298,7 +295,7 @@ def test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone() -> None:
     for number in range(1, STEP):
         given = DeletionCost(Ranks(number, number).cost, given=True)
         made = structs.replace(first, key=Key(f"default/p{number}"), uid=f"{number}")
-        state.upsert_pod(made.with_status(deletion_cost=given))
+        state.upsert_pod(ranked.costing(made, given))
     cost = cost_on(state, spread("last"), "a0")
     assert (cost, Ranks.of(cost).first) == (-1_000_999, STEP)
 
@@ -310,24 +307,22 @@ def test_what_its_user_has_written_is_left_alone() -> None:
 
 def test_a_pod_that_is_not_known_to_be_bound_keeps_its_rank() -> None:
     state = state_with(costing(spread("bound"), -2001).on("a0"), spread("asked"))
-    placed = with_cost(state, read(spread("asked")), "a1")
+    placed = with_cost(replicas_in(state), read(spread("asked")), "a1")
     state.reserve(placed, "a1", 10.0)
     state.upsert_pod(read(costing(spread("late"), -1001).on("a2")))
-    assert state.replicas is not None
-    (owner,) = state.replicas
-    changed = corrections(state, state.replicas.of(owner))
+    (owner,) = replicas_in(state)
+    changed = corrections(state, replicas_in(state).of(owner))
     assert [each.pod.key for each in changed] == ["default/late"]
     assert changed[0].cost == -3001
 
 
 def test_a_pod_that_is_not_known_to_be_bound_gets_no_other_rank() -> None:
     state = state_with(costing(spread("bound"), -1001).on("a0"), spread("asked"))
-    asked = read(spread("asked")).with_status(deletion_cost=DeletionCost(-9001, given=True))
+    asked = ranked.costing(read(spread("asked")), DeletionCost(-9001, given=True))
     state.reserve(asked, "a1", 10.0)
-    assert state.replicas is not None
-    (owner,) = state.replicas
-    assert len(state.replicas.of(owner)) == 2
-    assert corrections(state, state.replicas.of(owner)) == []
+    (owner,) = replicas_in(state)
+    assert len(replicas_in(state).of(owner)) == 2
+    assert corrections(state, replicas_in(state).of(owner)) == []
 
 
 def scaled_down(placed: dict[str, tuple[str, int]], number: int) -> Counter[str]:
@@ -346,14 +341,14 @@ def bind_all(state: ClusterState, names: Iterable[str]) -> None:
     """Place pods one by one, and have the watch show each."""
     for number, name in enumerate(names, len(state.pods)):
         raw = spread(f"p{number}")
-        state.upsert_pod(structs.replace(with_cost(state, read(raw), name), node=name))
+        state.upsert_pod(structs.replace(with_cost(replicas_in(state), read(raw), name), node=name))
 
 
 def costs_in(state: ClusterState) -> dict[str, tuple[str, int]]:
     return {
-        pod.key: (pod.node, pod.status.deletion_cost.value)
+        pod.key: (pod.node, cost.value)
         for pod in state.pods.values()
-        if pod.node is not None and pod.status.deletion_cost is not None
+        if pod.node is not None and (cost := pod.facet(COST)) is not None
     }
 
 
@@ -387,13 +382,12 @@ def test_corrections_make_that_so_again(
     for number, name in enumerate(more):
         # Bound by somebody else, without a cost.
         state.upsert_pod(read(spread(f"more{number}").on(name)))
-    assert state.replicas is not None
-    for owner in list(state.replicas):
-        changed = corrections(state, state.replicas.of(owner))
+    for owner in list(replicas_in(state)):
+        changed = corrections(state, replicas_in(state).of(owner))
         assert len(changed) <= len(more) + len(gone)
         for change in changed:
             carry_out(state, change)
-        assert corrections(state, state.replicas.of(owner)) == []
+        assert corrections(state, replicas_in(state).of(owner)) == []
     costs = costs_in(state)
     assert len(costs) == len(state.pods)
     before = Counter(name[0] for name, _ in costs.values())
@@ -412,10 +406,9 @@ def test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_
     placed: Sequence[tuple[str, bool]], moves: Sequence[tuple[str, str | None, bool]]
 ) -> None:
     state = state_with()
-    assert state.replicas is not None
     for number, (name, other) in enumerate(placed):
         raw = spread(f"p{number}").owned_by("ReplicaSet/other" if other else "ReplicaSet/web-1")
-        state.upsert_pod(structs.replace(with_cost(state, read(raw), name), node=name))
+        state.upsert_pod(structs.replace(with_cost(replicas_in(state), read(raw), name), node=name))
     settle(state)
     for name, zone, gone in moves:
         if gone:
@@ -424,7 +417,7 @@ def test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_
         state.upsert_node(model_node(node(name, labels)))
     settle(state)
     labels_of = state.nodes.labels
-    for owner in state.replicas:
+    for owner in replicas_in(state):
         costs = {
             key: (labels_of(name).get(ZONE, name), cost)
             for key, (name, cost) in costs_in(state).items()
@@ -438,17 +431,17 @@ def test_whatever_becomes_of_nodes_the_controllers_are_noted_whose_pods_are_out_
 
 def settle(state: ClusterState) -> None:
     """Put the pods of the controllers that are noted in order, after which no others are out."""
-    assert state.replicas is not None
-    for owner in list(state.replicas.take_changed()):
-        for change in corrections(state, state.replicas.of(owner)):
+    for owner in list(replicas_in(state).take_changed()):
+        for change in corrections(state, replicas_in(state).of(owner)):
             carry_out(state, change)
-    for owner in state.replicas:
-        assert corrections(state, state.replicas.of(owner)) == []
+    for owner in replicas_in(state):
+        assert corrections(state, replicas_in(state).of(owner)) == []
 
 
 def carry_out(state: ClusterState, change: Correction) -> None:
     """Give a pod its new cost, as the watch shows it after the patch."""
     known = state.pod(*change.pod)
     assert known is not None
-    assert (known.status.deletion_cost and known.status.deletion_cost.value) == change.before
-    state.upsert_pod(known.with_status(deletion_cost=DeletionCost(change.cost, given=True)))
+    cost = known.facet(COST)
+    assert (cost and cost.value) == change.before
+    state.upsert_pod(ranked.costing(known, DeletionCost(change.cost, given=True)))

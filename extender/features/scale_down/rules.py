@@ -11,23 +11,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import count
-from operator import attrgetter
 from typing import Final, NamedTuple
 
-from extender.cluster.ledgers.replicas import Replica, replica_of
 from extender.cluster.view import ClusterView
-from extender.model.keys import Identity
-from extender.model.labels import HOSTNAME, Labels
-from extender.model.objects import Pod, PodClass
-from extender.model.workload import DeletionCost
+from extender.features.scale_down.cost import COST, DeletionCost
+from extender.features.scale_down.ledger import Replica, Replicas, replica_of
+from extender.model.keys import Identity, Key
+from extender.model.labels import Labels
+from extender.model.objects import Controller, Pod, PodClass
+from extender.verbs.topologies import topologies
 
 STEP: Final = 1000
 """Of cost, from one rank in the first topology to the next; between there is the second's rank."""
 MOST_REPLICAS: Final = 2_000
 """Of a controller, whose pods are gone through for each bind, in a millisecond, and in one step of
 some 10 ms when they are put in order."""
-MOST_TERMS: Final = 64
-"""Of a pod, which are compared with itself."""
 
 
 class Ranks(NamedTuple):
@@ -64,35 +62,20 @@ class _Place(NamedTuple):
     is_bound: bool
 
 
-def topologies(state: ClusterView, pod_class: PodClass) -> list[str]:
-    """Return over what pods of a class keep apart from each other.
-
-    Topology keys of required terms and of high weights come before others, but hostnames last.
-    """
-    affinity = pod_class.affinity
-    if len(affinity) > MOST_TERMS:
-        return []
-    preferred = (each for each in affinity.preferred if each.weight < 0)
-    by_weight = sorted(preferred, key=attrgetter("weight"))
-    terms = (*affinity.required_anti, *affinity.limits, *(each.term for each in by_weight))
-    keys = dict.fromkeys(term.topology_key for term in terms if state.is_about(term, pod_class))
-    return sorted(keys, key=HOSTNAME.__eq__)
-
-
 def domains(keys: Iterable[str], labels: Labels) -> list[tuple[str, str]]:
     """Return the first two topologies of which a node is in a domain, with the domain."""
     return [(key, labels[key]) for key in keys if key in labels][:2]
 
 
-def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
+def with_cost(known: Replicas, pod: Pod, node: str) -> Pod:
     """Return a pod with the cost that it should have on a node; one of its user's own stays.
 
     O(pods of its controller).
     """
-    controller, labels = pod.controller, state.nodes.labels(node)
-    if state.replicas is None or controller is None or replica_of(pod, node) is None:
+    state, controller = known.state, pod.controller
+    if controller is None or replica_of(pod, node) is None:
         return pod
-    replicas = state.replicas.of(controller)
+    replicas, labels = known.of(controller), state.nodes.labels(node)
     mine = domains(topologies(state, pod.pod_class), labels)
     if not mine or len(replicas) >= MOST_REPLICAS:
         return pod
@@ -105,7 +88,7 @@ def with_cost(state: ClusterView, pod: Pod, node: str) -> Pod:
             if there.get(second_key) == second:
                 second_taken.add(ranks.second)
     ranks = Ranks(next(_free(taken)), next(_free(second_taken)) if mine[1:] else 0)
-    return pod.with_status(deletion_cost=DeletionCost(ranks.cost, given=True))
+    return pod.with_facet(COST, DeletionCost(ranks.cost, given=True))
 
 
 def corrections(state: ClusterView, replicas: Collection[Replica]) -> list[Correction]:
@@ -129,6 +112,17 @@ def corrections(state: ClusterView, replicas: Collection[Replica]) -> list[Corre
             is_bound = pod.node == replica.node
             places[there[0]].append(_Place(replica, Ranks.of(replica.cost), second, is_bound))
     return [each for of_domain in places.values() for each in _in_order(of_domain)]
+
+
+def given_costs(state: ClusterView, pods: Iterable[Pod]) -> dict[Key, int]:
+    """Return what pods would cost if costs were given, where that is another cost."""
+    replicas: dict[Controller, list[Replica]] = {}
+    for pod in pods:
+        replica = None if pod.node is None else replica_of(pod, pod.node)
+        if replica is not None and pod.controller is not None:
+            replicas.setdefault(pod.controller, []).append(replica)
+    found = (corrections(state, each) for each in replicas.values())
+    return {each.pod.key: each.cost for changes in found for each in changes}
 
 
 def _in_order(places: list[_Place]) -> Iterator[Correction]:

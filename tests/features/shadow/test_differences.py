@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.shadow import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.cluster.state import ClusterState
+from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
+from extender.features.shadow.part import Shadowing
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
 from extender.model.verdict import Reason
@@ -51,7 +52,9 @@ class Shadow:
         self.registry = CollectorRegistry()
         self.now = 0.0
         metrics = Metrics(self.registry, "test")
-        disagreements = ShadowDifferences(metrics, plugins, clock=lambda: self.now)
+        disagreements = ShadowDifferences(
+            Shadowing.metrics(metrics.make), plugins, clock=lambda: self.now
+        )
         pods = PodReader(charges=True)
         self.answers = Answering(
             self.state,
@@ -59,7 +62,7 @@ class Shadow:
             (),
             unready=lambda: unready,
             pods=pods,
-            shadow=disagreements,
+            judging=disagreements,
             defer=lambda work: work(),
         )
 

@@ -7,13 +7,12 @@ from typing import Final
 
 import msgspec
 
+from extender.features.scale_down.cost import COST, DeletionCost
 from extender.kube.calls import STRATEGIC_MERGE, pod_path, took_effect
 from extender.kube.client import ApiClient
 from extender.kube.limits import WITHIN
 from extender.model.keys import Identity
-from extender.model.workload import DeletionCost
 from extender.ports import ClusterReader
-from extender.wire.placement import cost_annotations
 
 _OVERTAKEN: Final = frozenset((HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
 
@@ -34,10 +33,10 @@ class ApiCostWriter:
         seen = await self._objects.pod(pod.key)
         if seen is None or seen.pod.uid != pod.uid or seen.pod.status.deleting:
             return False
-        known = seen.pod.status.deletion_cost
+        known = seen.pod.facet(COST)
         if known != (None if before is None else DeletionCost(before, given=True)):
             return False
-        annotations = cost_annotations(DeletionCost(cost, given=True))
+        annotations = COST.written(DeletionCost(cost, given=True))
         metadata = {"uid": pod.uid, "resourceVersion": seen.version, "annotations": annotations}
         body = msgspec.json.encode({"metadata": metadata})
         path = pod_path(pod.key)

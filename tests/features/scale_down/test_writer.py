@@ -9,11 +9,11 @@ import pytest
 from aiohttp import web
 
 from extender.errors import ApiError
+from extender.features.scale_down.cost import COST_ANNOTATION, FACETS, GIVEN_COST_ANNOTATION
+from extender.features.scale_down.writer import ApiCostWriter
 from extender.kube.client import ApiClient
-from extender.kube.deletion_costs import ApiCostWriter
 from extender.kube.reader import ObjectReader
 from extender.model.keys import Identity, Key
-from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 from extender.wire.objects import PodReader
 from tests.kube.rig import credentials_for
 from tests.kube.test_evictor import Marking
@@ -34,7 +34,7 @@ async def writer(server: Marking, aiohttp_server: Any) -> AsyncIterator[ApiCostW
     app.router.add_patch("/api/v1/namespaces/default/pods/victim", server.patch)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield ApiCostWriter(client, ObjectReader(client, PodReader(deletion_costs=True)))
+        yield ApiCostWriter(client, ObjectReader(client, PodReader(facets=FACETS)))
 
 
 async def test_two_annotations_are_written_for_the_pod_as_it_was_read(

@@ -10,17 +10,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import structs
 
 from extender.cluster.audits.recount import audit
-from extender.cluster.ledgers.replicas import Replica, Replicas
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
+from extender.features.scale_down.cost import DeletionCost
+from extender.features.scale_down.ledger import Replica, Replicas
 from extender.model.keys import Key
 from extender.model.objects import Controller, PodClass
 from extender.model.objects import Pod as ModelPod
-from extender.model.workload import DeletionCost
-from extender.wire.objects import PodReader
-from tests.builders import HOST, Pod, model_node, node, pod, replica_mismatches, selector, term
+from tests.builders import HOST, Pod, model_node, node, pod, selector, term
+from tests.features.scale_down import ranked
+from tests.features.scale_down.ranked import READER, ranked_state, replica_mismatches, replicas_in
 
-READER = PodReader(owners=True, deletion_costs=True)
 NODES = ("a", "b")
 OWNERS = ("ReplicaSet/web", "ReplicaSet/api", "StatefulSet/db", None)
 COSTS = (None, *(DeletionCost(cost, given) for cost in (-1001, -2001) for given in (True, False)))
@@ -43,7 +43,7 @@ class Replicating(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState(deletion_costs=True)
+        self.state = ranked_state()
         for name in NODES:
             self.state.upsert_node(model_node(node(name, {HOST: name})))
         self.claims: list[Claim] = []
@@ -71,15 +71,15 @@ class Replicating(RuleBasedStateMachine):
         self.generation += again
         made = read(replica(name, owner, self.generation))
         self.state.upsert_pod(
-            structs.replace(made, node=on).with_status(
-                deletion_cost=cost, deleting=fate == "deleting", terminal=fate == "terminal"
+            ranked.costing(structs.replace(made, node=on), cost).with_status(
+                deleting=fate == "deleting", terminal=fate == "terminal"
             )
         )
 
     @rule(name=st.sampled_from("pqr"), on=st.sampled_from(NODES), cost=st.sampled_from(COSTS))
     def reserve(self, name: str, on: str, cost: DeletionCost | None) -> None:
         """Reserve a place for one bind; nobody binds a pod that is known to be bound."""
-        made = read(replica(name, generation=self.generation)).with_status(deletion_cost=cost)
+        made = ranked.costing(read(replica(name, generation=self.generation)), cost)
         known = self.state.pod(made.key, made.uid)
         if known is None or known.node is None:
             self.claims.append(self.state.reserve(made, on, 10.0))
@@ -118,8 +118,8 @@ class Replicating(RuleBasedStateMachine):
     def every_replica_is_known_once(self) -> None:
         """Compare both ways."""
         assert replica_mismatches(self.state) == []
-        for owner in self.state.replicas or ():
-            assert set((self.state.replicas or {}).of(owner).values()) <= {1}  # type: ignore[union-attr]
+        for owner in replicas_in(self.state):
+            assert set(replicas_in(self.state).of(owner).values()) <= {1}
 
 
 TestReplicating = Replicating.TestCase
@@ -129,7 +129,7 @@ WEB = Controller("default", "ReplicaSet/web")
 
 def a_state() -> ClusterState:
     """Build a state with one replica."""
-    state = ClusterState(deletion_costs=True)
+    state = ranked_state()
     state.upsert_node(model_node(node("a", {HOST: "a"})))
     state.upsert_pod(read(replica("p").on("a")))
     return state
@@ -137,8 +137,7 @@ def a_state() -> ClusterState:
 
 def test_changes_are_told_once_and_nobody_who_is_gone() -> None:
     state = a_state()
-    replicas = state.replicas
-    assert replicas is not None
+    replicas = replicas_in(state)
     assert list(replicas.take_changed()) == [WEB]
     assert list(replicas.take_changed()) == []
     state.upsert_pod(read(replica("q", "ReplicaSet/api").on("a")))
@@ -161,12 +160,12 @@ class Asked(str):
 
 
 def test_a_relabelled_namespace_costs_nothing_for_controllers_of_others() -> None:
-    replicas, made = Replicas(), read(replica("p").on("a"))
-    replicas.count(made, "a", 1)
+    replicas, made = Replicas(ClusterState()), read(replica("p").on("a"))
+    replicas.placed(made, "a", 1)
     for number in range(100):
         name = Asked(f"other-{number}")
         of_other = PodClass(name, made.pod_class.labels, made.pod_class.affinity)
-        replicas.count(structs.replace(made, pod_class=of_other), "a", 1)
+        replicas.placed(structs.replace(made, pod_class=of_other), "a", 1)
     assert len(list(replicas.take_changed())) == 101
     assert Asked.times > 0
     Asked.times = 0
@@ -180,15 +179,12 @@ def test_the_audit_finds_who_is_not_known_as_he_is(amount: int) -> None:
     state = a_state()
     assert replica_mismatches(state) == []
     assert set(audit(state)) == {None}
-    assert state.replicas is not None
     known = state.pods["default/p"]
-    state.replicas.count(known, "b" if amount > 0 else "a", amount)
+    replicas_in(state).placed(known, "b" if amount > 0 else "a", amount)
     assert set(replica_mismatches(state)) == {"default/p"}
     assert "default/p among the pods of its controller" in list(audit(state))
 
 
 def test_one_replica_is_what_a_scale_down_goes_by() -> None:
     state = a_state()
-    assert state.replicas is not None
-    assert list(state.replicas.of(WEB)) == [Replica(Key("default/p"), "p-0", "a", None)]
-    assert ClusterState().replicas is None
+    assert list(replicas_in(state).of(WEB)) == [Replica(Key("default/p"), "p-0", "a", None)]

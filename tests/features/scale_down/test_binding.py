@@ -10,18 +10,19 @@ from typing import Any
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.state import ClusterState
+from extender.features.scale_down.cost import COST
+from extender.features.scale_down.rules import with_cost
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.ports import NoApiServer
+from extender.ports import Hook, NoApiServer
 from extender.verbs.interaction import interact
-from extender.wire.objects import PodReader
 from tests.answering import requests_of
-from tests.builders import ZONE, Pod, model_node, node, pod, replica_mismatches, selector, term
+from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
 from tests.callbacks.test_binding import binding
+from tests.features.scale_down.ranked import READER, ranked_state, replica_mismatches, replicas_in
 from tests.verbs.judging import AFFINITY
 
-READER = PodReader(owners=True, deletion_costs=True)
 WEB = selector(app="web")
 
 
@@ -35,11 +36,20 @@ class CostlyBinder(NoApiServer):
     async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
         """End a bind, after others had a turn."""
         del node, within
-        self.costs.append(
-            None if pod.status.deletion_cost is None else pod.status.deletion_cost.value
-        )
+        self.costs.append(None if (cost := pod.facet(COST)) is None else cost.value)
         await asyncio.sleep(0)
         return Bound(self.outcomes.pop(0) if self.outcomes else BindOutcome.BOUND)
+
+
+class Ranking(Hook):
+    """Gives ranks as the program does."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._replicas = replicas_in(state)
+
+    def placing(self, pod: ModelPod, node: str) -> ModelPod:
+        """Give a pod its rank."""
+        return with_cost(self._replicas, pod, node)
 
 
 def replica(name: str) -> Pod:
@@ -54,15 +64,16 @@ def read(raw: Pod) -> ModelPod:
 
 def rig(binder: CostlyBinder, *pods: Pod, enabled: bool = True) -> tuple[ClusterState, Binds]:
     """Build what answers binds."""
-    state = ClusterState(deletion_costs=enabled)
+    state = ranked_state() if enabled else ClusterState()
     for zone in "ab":
         state.upsert_node(model_node(node(zone, {ZONE: zone})))
     for raw in pods:
         state.upsert_pod(read(raw))
     in_flight = InFlightPods(partial(interact, state), hold=1.0)
     requests = requests_of(state, Metrics(), unready=lambda: None)
+    hooks = [Ranking(state)] if enabled else []
     clock = lambda: 0.0  # noqa: E731
-    return state, Binds(requests, AFFINITY, binder, in_flight, clock=clock, gives_costs=enabled)
+    return state, Binds(requests, AFFINITY, binder, in_flight, clock=clock, hooks=hooks)
 
 
 async def bind(binds: Binds, raw: Pod, name: str) -> Any:

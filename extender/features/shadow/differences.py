@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from extender.metrics import Metrics
+from extender.metrics.series import CounterRow
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
+from extender.ports import Hook
 from extender.timing import LogThrottle
 from extender.verbs.plugins import FilterResult, Plugins
 
@@ -20,7 +21,7 @@ MOST_NAMES = 5
 _log = logging.getLogger(__name__)
 
 
-class ShadowDifferences:
+class ShadowDifferences(Hook):
     """Compares our verdicts with those of the scheduler, which we are only asked after.
 
     Every node in a filter call has passed the scheduler's own rules, so each that we would refuse
@@ -30,20 +31,20 @@ class ShadowDifferences:
     """
 
     def __init__(
-        self, metrics: Metrics, plugins: Plugins, *, clock: Callable[[], float] = monotonic
+        self, row: CounterRow, plugins: Plugins, *, clock: Callable[[], float] = monotonic
     ) -> None:
-        self._metrics = metrics
-        self.plugins = plugins
+        self._row = row
+        self.judges = plugins
         self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
             if reason.plugin in enabled:
-                metrics.shadow_disagreements.begin((reason.plugin,), (reason.value,))
+                row.begin((reason.plugin,), (reason.value,))
 
-    def note(self, pod: Pod, verdicts: FilterResult) -> None:
+    def judged(self, pod: Pod, verdicts: FilterResult) -> None:
         """Count the nodes that we would have refused, and log them."""
         for reason, names in verdicts.refused:
-            self._metrics.shadow_disagreements.count(reason.plugin, reason.value, by=len(names))
+            self._row.count(reason.plugin, reason.value, by=len(names))
         if verdicts.refused:
             self._log.log(
                 logging.WARNING,

@@ -9,27 +9,31 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.ledgers.replicas import Replica
 from extender.cluster.state import ClusterState
-from extender.controllers import scale_down
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.scale_down import (
+from extender.errors import ApiError
+from extender.features.scale_down import controller
+from extender.features.scale_down.controller import (
     FAILED_SECONDS,
     REST_SECONDS,
     CostController,
     CostLimits,
 )
-from extender.errors import ApiError
+from extender.features.scale_down.cost import (
+    COST,
+    COST_ANNOTATION,
+    GIVEN_COST_ANNOTATION,
+    DeletionCost,
+)
+from extender.features.scale_down.ledger import Replica
+from extender.features.scale_down.part import Ranking
+from extender.features.scale_down.rules import Correction, corrections
 from extender.metrics import Metrics
 from extender.model.keys import Identity
 from extender.model.objects import Pod as ModelPod
-from extender.model.workload import DeletionCost
-from extender.verbs.scale_down import Correction, corrections
 from extender.warm_up import WarmUp
-from extender.wire.manifests import COST_ANNOTATION, GIVEN_COST_ANNOTATION
-from extender.wire.objects import PodReader
 from tests.builders import (
     ZONE,
     Pod,
@@ -42,9 +46,10 @@ from tests.builders import (
     term,
 )
 from tests.controllers.evicting import Leader
+from tests.features.scale_down import ranked
+from tests.features.scale_down.ranked import READER, ranked_state, replicas_in
 
 SETTLE = 60.0
-READER = PodReader(owners=True, deletion_costs=True)
 WEB = selector(app="web")
 
 
@@ -81,7 +86,7 @@ class Costs:
         if not answer or known is None:
             return False
         self.written.append((pod.key, before, cost))
-        self.state.upsert_pod(known.with_status(deletion_cost=DeletionCost(cost, given=True)))
+        self.state.upsert_pod(ranked.costing(known, DeletionCost(cost, given=True)))
         return True
 
 
@@ -90,7 +95,7 @@ class Rig:
 
     def __init__(self, *pods: Pod, per_minute: int = 100) -> None:
         self.now = 1000.0
-        self.state = ClusterState(deletion_costs=True)
+        self.state = ranked_state()
         self.state.upsert_node(model_node(node("a", {ZONE: "a"})))
         self.show(*pods)
         self.costs, self.leader, self.unready = Costs(self.state), Leader(), ""
@@ -106,9 +111,11 @@ class Rig:
         )
         self.controller = CostController(
             context,
+            replicas_in(self.state),
             self.costs,
             self.leader,
             CostLimits(SETTLE, per_minute),
+            patches=Ranking.metrics(metrics.make),
             unready=lambda: self.unready or None,
         )
 
@@ -244,7 +251,7 @@ async def test_so_many_in_a_minute_and_half_of_them_in_one_namespace() -> None:
 async def test_one_controller_with_many_pods_lets_others_have_their_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scale_down, "MOST_A_TURN", 2)
+    monkeypatch.setattr(controller, "MOST_A_TURN", 2)
     rig = Rig(*(replica(f"p{number}") for number in range(3)), replica("q", owner="other"))
     await rig.after(LOOK_SECONDS)
     assert len(await rig.after(SETTLE)) == 3
@@ -272,9 +279,9 @@ async def test_after_nodes_are_relabelled_a_scale_down_to_three_leaves_one_pod_i
     label(rig.state, dict(zip(HOSTS, HOSTS, strict=True)))
     await rig.after(LOOK_SECONDS)
     assert len(await rig.after(SETTLE)) == 6
-    pods = [each for each in rig.state.pods.values() if each.status.deletion_cost is not None]
+    pods = [each for each in rig.state.pods.values() if each.facet(COST) is not None]
     assert len(pods) == 9
-    pods.sort(key=lambda each: -(each.status.deletion_cost or (0,))[0])
+    pods.sort(key=lambda each: -(each.facet(COST) or (0,))[0])
     assert {each.node for each in pods[:3]} == {*HOSTS}
 
 
@@ -321,17 +328,16 @@ async def test_of_a_zone_with_very_many_nodes_each_controller_is_looked_at_once(
         looks[next(iter(replicas)).key] += 1
         return corrections(state, replicas)
 
-    monkeypatch.setattr(scale_down, "corrections", looked)
+    monkeypatch.setattr(controller, "corrections", looked)
     counted: list[str] = []
-    replicas = rig.state.replicas
-    assert replicas is not None
-    count = replicas.count
+    replicas = replicas_in(rig.state)
+    count = replicas.placed
 
     def counting(pod: ModelPod, node: str, amount: int) -> None:
         counted.append(node)
         count(pod, node, amount)
 
-    monkeypatch.setattr(replicas, "count", counting)
+    monkeypatch.setattr(replicas, "placed", counting)
     label(rig.state, {name: f"zone-{number}" for number, name in enumerate(names)})
     assert counted == names, "an event costs the pods of its node"
     await rig.after(LOOK_SECONDS)

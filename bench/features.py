@@ -1,0 +1,248 @@
+"""What of the program serves one optional feature alone, and what else knows of it.
+
+A feature that has its folder, `extender/features/NAME`, says there by which words others would know
+it. For those that have none yet, the table below has the files that serve them alone, and words.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from extender.config.features import features as declared
+
+ROOT: Final = Path(__file__).parents[1]
+SERVER: Final = ROOT / "extender"
+PROGRAM: Final = (SERVER, ROOT / "affinityctl")
+
+
+@dataclass(frozen=True)
+class Optional:
+    """An optional feature: files that serve it alone, as globs in `extender/`, and its words."""
+
+    name: str
+    files: tuple[str, ...]
+    words: str
+    """A regular expression, in any case."""
+
+    @property
+    def paths(self) -> set[Path]:
+        """Its files."""
+        return {path for each in self.files for path in SERVER.glob(each) if path.suffix == ".py"}
+
+    def named_in(self, folders: Iterable[Path] = (SERVER,)) -> list[Path]:
+        """Return the other files that have one of its words."""
+        word = re.compile(self.words, re.IGNORECASE)
+        own = {*self.paths, SERVER / "features" / "__init__.py"}
+        return [
+            path
+            for folder in folders
+            for path in sorted(folder.rglob("*.py"))
+            if path not in own and word.search(path.read_text(encoding="utf-8"))
+        ]
+
+
+NOT_MOVED: Final = (
+    Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
+    Optional(
+        "explain",
+        (
+            "verbs/explaining/*",
+            "web/explain.py",
+            "wire/explanation.py",
+            "web/page/explanation.py",
+            "verbs/topology_spread.py",
+            "verbs/node_room.py",
+            "verbs/filters.py",
+        ),
+        "expla(in|nation)",
+    ),
+    Optional(
+        "violations",
+        (
+            "cluster/audits/violations.py",
+            "controllers/violations.py",
+            "web/violations.py",
+            "wire/violations.py",
+            "web/page/violations.py",
+        ),
+        "violat",
+    ),
+    Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
+    Optional(
+        "refused_pods",
+        (
+            "controllers/refused_pods/*",
+            "callbacks/refused_pods.py",
+            "callbacks/preempting.py",
+            "callbacks/named_victims.py",
+            "verbs/preempting.py",
+            "verbs/victims.py",
+            "verbs/nominating.py",
+            "wire/preempting.py",
+        ),
+        "hint|preempt",
+    ),
+    Optional(
+        "moving",
+        (
+            "controllers/eviction/*",
+            "controllers/last_look.py",
+            "callbacks/steering.py",
+            "cluster/audits/breaches.py",
+            "cluster/counts/rule_watch.py",
+            "cluster/counts/watched.py",
+            "cluster/ledgers/successors.py",
+            "verbs/evicting.py",
+            "verbs/repair.py",
+            "verbs/worth.py",
+            "model/execution.py",
+            "wire/moves.py",
+        ),
+        "execution|repair",
+    ),
+    Optional(
+        "binding",
+        ("callbacks/binding.py", "verbs/binding.py", "kube/binder.py"),
+        "bind(s|ing|er)?\\b",
+    ),
+    Optional(
+        "quota",
+        (
+            "verbs/quota*.py",
+            "cluster/ledgers/quotas.py",
+            "model/quota.py",
+            "wire/quotas.py",
+            "wire/charges.py",
+            "web/page/quotas.py",
+        ),
+        "quota",
+    ),
+    Optional(
+        "annotations",
+        (
+            "cluster/ledgers/annotations.py",
+            "controllers/broken_annotations.py",
+            "controllers/recording.py",
+            "verbs/max_matching_pods.py",
+            "cluster/counts/annotation_scope.py",
+            "cluster/counts/domain_limits.py",
+            "model/annotation_rules.py",
+            "model/exclusive.py",
+            "wire/annotation*.py",
+        ),
+        "(?<!import )annotat",
+    ),
+    Optional(
+        "node_affinity",
+        (
+            "verbs/node_affinity.py",
+            "cluster/counts/node_rules.py",
+            "cluster/counts/node_index.py",
+            "model/node_affinity.py",
+            "wire/node_affinity.py",
+            "wire/node_terms.py",
+        ),
+        "node_?affinity",
+    ),
+)
+
+
+def features() -> tuple[Optional, ...]:
+    """Return every optional feature, moved or not."""
+    moved = (Optional(each.name, (f"features/{each.name}/*",), each.words) for each in declared())
+    return (*moved, *NOT_MOVED)
+
+
+def lines(paths: Iterable[Path]) -> int:
+    """Count all lines of some files."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def lines_of_the_core() -> int:
+    """Count the lines of `extender/` that serve no optional feature alone."""
+    optional = {path for each in features() for path in each.paths}
+    return lines(set(SERVER.rglob("*.py")) - optional)
+
+
+_FIRST_ANSWER: Final = """
+import asyncio, json, sys, urllib.request
+from pathlib import Path
+from extender.config.document import decode
+from extender.config.schema import API_VERSION, KIND
+from extender.runtime import running
+
+async def ask():
+    config = decode({
+        "apiVersion": API_VERSION, "kind": KIND, "logging": {"verbosity": 0},
+        "clusterFiles": ["extender/samples/cluster.yaml"],
+        "serving": {"port": 0, "opsPort": 0},
+    })
+    async with running(config) as program:
+        for verb in ("filter", "prioritize"):
+            request = urllib.request.Request(
+                f"{program.callbacks_url}/{verb}",
+                Path("extender/samples/refused.json").read_bytes(),
+                {"Content-Type": "application/json"},
+            )
+            answer = await asyncio.to_thread(urllib.request.urlopen, request)
+            json.load(answer)
+
+asyncio.run(ask())
+print(*sorted(name for name in sys.modules if name.partition(".")[0] == "extender"))
+"""
+
+
+def imported_until_the_first_answer() -> set[str]:
+    """Return the modules of `extender` that the default install has imported by then."""
+    command = [sys.executable, "-c", _FIRST_ANSWER]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def path_of(module: str) -> Path:
+    """Return a module's file."""
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def table() -> Iterator[tuple[str, str]]:
+    """Measure what is to become small."""
+    server, commands = (set(each.rglob("*.py")) for each in PROGRAM)
+    imported = imported_until_the_first_answer()
+    yield "lines of the core", f"{lines_of_the_core():,}"
+    yield (
+        "lines imported until the default install's first answer",
+        f"{lines(map(path_of, imported)):,}",
+    )
+    yield "lines of extender/", f"{lines(server):,}"
+    yield "lines of extender/ and affinityctl/", f"{lines(server | commands):,}"
+
+
+COLUMNS: Final = (
+    *("feature", "its lines", "its files"),
+    *("other files of extender/ that name it", "of affinityctl/"),
+)
+
+
+def by_feature() -> list[tuple[str, ...]]:
+    """Tell how large each feature is, and how far it is spread."""
+    return [
+        (
+            each.name,
+            f"{lines(each.paths):,}",
+            f"{len(each.paths)}",
+            *(f"{len(each.named_in([folder]))}" for folder in PROGRAM),
+        )
+        for each in features()
+    ]
+
+
+def shown(paths: Iterable[Path]) -> list[str]:
+    """Return files as people name them."""
+    return [str(path.relative_to(ROOT)) for path in paths]

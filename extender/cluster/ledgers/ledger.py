@@ -1,0 +1,35 @@
+"""What is booked of the cluster besides what the state itself counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from extender.model.labels import Labels
+from extender.model.objects import Pod
+
+
+class Ledger:
+    """Hears of each change of the cluster, in the step in which the state takes it over.
+
+    All methods do nothing here. They are called in the middle of a change, so they neither change
+    the state nor raise.
+    """
+
+    def placed(self, pod: Pod, node: str, sign: int) -> None:
+        """Count a pod that has a node or a reserved place (1), or take it back (-1)."""
+
+    def shifted(self, pod: Pod, node: str, sign: int) -> None:
+        """Leave a placed pod out (-1), or count it again (1), inside `without`."""
+
+    def relabelled(self, node: str, before: Labels) -> None:
+        """Note that a node came, went or has other labels than `before`."""
+
+    def rematched(self, namespace: str) -> None:
+        """Note that a namespace that was known has other labels, or is gone."""
+
+    def audit(self) -> Iterator[str | None]:
+        """Compare what is booked with the state, in steps between which the state may change.
+
+        Yields what a step found wrong, or None.
+        """
+        return iter(())

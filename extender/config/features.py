@@ -1,0 +1,122 @@
+"""What an optional feature says of itself, and which features there are.
+
+A feature is a folder, `extender/features/NAME`. Its `section.py` has a `FEATURE`; that is all that
+is imported while it is off. `docs/development/features.md` says how to write one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from msgspec import defstruct
+
+from extender.config.conditions import ALWAYS, Condition
+from extender.config.connections import Block
+from extender.config.schema import Config
+from extender.features import FEATURES
+from extender.model.facets import Facet
+
+_PACKAGE: Final = "extender.features"
+
+
+class Right(NamedTuple):
+    """One thing to do with one resource of the API server."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.resource}{group}"
+
+
+class Want(Enum):
+    """What the core finds out only where a feature asks for it."""
+
+    OWNERS = auto()
+    """Who would replace a pod, and whether it is ready."""
+    LEASE = auto()
+    """Which of several replicas acts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """An optional feature. Modules are named as in its folder, and imported when they are used."""
+
+    name: str
+    """That of its folder; with hyphens, of its page in docs/ and of its component."""
+    section: type[Block] | None = None
+    """Its block of the configuration; None where other fields switch it on."""
+    enabled: Callable[[Config], bool]
+    effect: Condition = ALWAYS
+    """When fields of its block have an effect."""
+    needs: tuple[str, ...] = ()
+    """Other features whose folders it imports."""
+    wants: frozenset[Want] = frozenset()
+    rights: tuple[Right, ...] = ()
+    """Those that its component gives, beside the ones of manifests/base."""
+    reads: str = ""
+    """The module with its FACETS, a tuple of Facet."""
+    costs: str = ""
+    """The module whose `given_costs(state, pods)` returns the deletion costs, by key, that pods
+    would have if the feature were on; for `simulate`."""
+    words: str
+    """A regular expression, in any case: no file outside of its folder has one of these words."""
+
+    @property
+    def field(self) -> str:
+        """The name of its block in the file."""
+        first, *others = self.name.split("_")
+        return first + "".join(map(str.capitalize, others))
+
+    @property
+    def component(self) -> str:
+        """The folder in manifests/components with its rights, and the name of its page."""
+        return self.name.replace("_", "-")
+
+    @property
+    def facets(self) -> tuple[Facet[Any], ...]:
+        """What it reads of pods."""
+        return self.module(self.reads).FACETS if self.reads else ()
+
+    def module(self, name: str) -> ModuleType:
+        """Import one of its modules."""
+        return import_module(f"{_PACKAGE}.{self.name}.{name}")
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return all features, on or off."""
+    # Not when this module is imported: a section imports it as well.
+    found = (import_module(f"{_PACKAGE}.{name}.section").FEATURE for name in FEATURES)
+    return tuple(found)
+
+
+def enabled(config: Config) -> Iterator[Feature]:
+    """Yield the features that are switched on."""
+    return (each for each in features() if each.enabled(config))
+
+
+def wants(config: Config, what: Want) -> bool:
+    """Return whether a feature that is on asks for something."""
+    return any(what in each.wants for each in enabled(config))
+
+
+def facets(config: Config) -> tuple[Facet[Any], ...]:
+    """Return what the features that are on read of pods."""
+    return tuple(facet for each in enabled(config) for facet in each.facets)
+
+
+@cache
+def whole() -> type[Config]:
+    """Return the configuration with the blocks of all features."""
+    sections = ((each.name, each.section) for each in features())
+    blocks = [(name, each, each()) for name, each in sections if each is not None]
+    return defstruct("Config", blocks, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Mode shadow: where the extender would have differed from the scheduler is counted and logged."""

@@ -1,0 +1,12 @@
+"""What the core has to know of it while it is off; it has no fields beside the mode."""
+
+from __future__ import annotations
+
+from extender.config.features import Feature
+from extender.config.schema import Mode
+
+FEATURE = Feature(
+    name="shadow",
+    enabled=lambda config: config.mode is Mode.SHADOW,
+    words=r"shadow_disagreements|shadow_?differences",
+)

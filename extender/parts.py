@@ -1,0 +1,91 @@
+"""What a feature adds to the program while it is on: the `PART` of its `part.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import random
+from time import monotonic, time
+from typing import Any, NoReturn, TypeAlias
+
+from extender.cluster.ledgers.ledger import Ledger
+from extender.cluster.state import ClusterState
+from extender.config import Config
+from extender.config.features import Feature, enabled
+from extender.controllers.askers import Askers
+from extender.controllers.context import Clocks, ControllerContext
+from extender.controllers.history import History
+from extender.enabled import filter_plugins
+from extender.metrics import Metrics
+from extender.metrics.series import Collectors
+from extender.ports import Check, Hook
+from extender.source import Source
+from extender.warm_up import WarmUp
+
+__all__ = ["Context", "Hook", "Part", "Task", "build_parts", "part_of"]
+
+Task: TypeAlias = tuple[str, Coroutine[Any, Any, NoReturn]]
+"""A name for logs, and what runs as long as the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all parts of a program share."""
+
+    config: Config
+    source: Source
+    state: ClusterState
+    metrics: Metrics
+    unsynced: Check
+    warm_up: WarmUp
+    history: History
+    clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
+    askers: Askers = field(default_factory=Askers)
+
+    @property
+    def of_controllers(self) -> ControllerContext:
+        """Return what of it controllers need."""
+        return ControllerContext(
+            self.state,
+            filter_plugins(self.config),
+            self.metrics,
+            self.warm_up,
+            self.history,
+            self.clocks,
+        )
+
+
+class Part:
+    """A feature that is on. There is one for each program, made before the first callback."""
+
+    ledgers: Sequence[Ledger] = ()
+    """Book the pods that have a place by then, and hear of all changes after that."""
+    hooks: Sequence[Hook] = ()
+
+    def __init__(self, context: Context) -> None:
+        """Build it from what all parts share."""
+
+    @staticmethod
+    def metrics(make: Collectors) -> object:
+        """Make the feature's metrics; the reference lists what is made here."""
+        del make
+        return None
+
+    def tasks(self) -> Iterable[Task]:
+        """Return what runs as long as the program."""
+        return ()
+
+
+def part_of(feature: Feature) -> type[Part]:
+    """Import what a feature adds to the program."""
+    part: type[Part] = feature.module("part").PART
+    return part
+
+
+def build_parts(context: Context) -> list[Part]:
+    """Build the parts of the features that are on, and have their ledgers book from now on."""
+    parts = [part_of(each)(context) for each in enabled(context.config)]
+    for part in parts:
+        for ledger in part.ledgers:
+            context.state.book_with(ledger)
+    return parts

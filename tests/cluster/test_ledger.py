@@ -1,0 +1,98 @@
+"""What a ledger hears, whenever it is joined to the state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from extender.cluster.ledgers.ledger import Ledger
+from extender.cluster.state import ClusterState
+from extender.model.labels import Labels
+from extender.model.objects import Pod as ModelPod
+from tests.builders import (
+    HOST,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    state_of,
+)
+
+
+class Hearing(Ledger):
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.places: Counter[tuple[str, str]] = Counter()
+        self.shifts: Counter[tuple[str, str]] = Counter()
+        self.others: list[str] = []
+
+    def placed(self, pod: ModelPod, node: str, sign: int) -> None:
+        """Count it."""
+        self.places[pod.key, node] += sign
+
+    def shifted(self, pod: ModelPod, node: str, sign: int) -> None:
+        """Count it."""
+        self.shifts[pod.key, node] += sign
+
+    def relabelled(self, node: str, before: Labels) -> None:
+        """Note it."""
+        self.others.append(f"{node} was {dict(before)}")
+
+    def rematched(self, namespace: str) -> None:
+        """Note it."""
+        self.others.append(namespace)
+
+    @property
+    def counted(self) -> dict[tuple[str, str], int]:
+        """What counts by all that was heard."""
+        total = Counter(self.places)
+        total.update(self.shifts)
+        return {place: number for place, number in total.items() if number}
+
+
+def a_state() -> ClusterState:
+    state = state_of([node("n", {HOST: "n"})], [], [pod("a").on("n"), pod("waits")])
+    state.reserve(model_pod(pod("waits")), "n", 10.0)
+    return state
+
+
+HERE = {("default/a", "n"): 1, ("default/waits", "n"): 1}
+
+
+def test_it_hears_of_pods_and_reserved_places_and_of_those_that_were_there() -> None:
+    late, soon, state = Hearing(), Hearing(), a_state()
+    state.book_with(soon)
+    state.upsert_pod(model_pod(pod("b").on("n")))
+    state.book_with(late)
+    assert soon.counted == late.counted == {**HERE, ("default/b", "n"): 1}
+    state.expire(11.0)
+    state.remove_pod("default/b", "default-b")
+    assert soon.counted == late.counted == {("default/a", "n"): 1}
+
+
+def test_what_is_left_out_is_shifted_and_counts_again() -> None:
+    before, within, state = Hearing(), Hearing(), a_state()
+    state.book_with(before)
+    with state.without("default/a", "default-a"):
+        state.book_with(within)
+        left = {("default/waits", "n"): 1}
+        assert before.counted == within.counted == left
+        assert before.places == HERE, "it has its place all the same"
+    assert before.counted == within.counted == HERE
+
+
+def test_it_hears_of_labels_of_nodes_and_of_known_namespaces() -> None:
+    hearing, state = Hearing(), a_state()
+    state.book_with(hearing)
+    for labels in ({HOST: "n"}, {HOST: "m"}):
+        state.upsert_node(model_node(node("n", labels)))
+    state.remove_node("n")
+    for labels in ({}, {"team": "a"}, {"team": "a"}):
+        state.upsert_namespace(model_namespace(namespace("default", labels)))
+    assert hearing.others == [
+        f"n was {{'{HOST}': 'n'}}",
+        f"n was {{'{HOST}': 'm'}}",
+        "default",
+    ]

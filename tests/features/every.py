@@ -1,0 +1,22 @@
+"""What the tests of each feature's folder have to say."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+from extender.config.features import features
+from tests.planted.bugs import Bug
+
+
+def switched_on(name: str) -> dict[str, Any]:
+    """Return fields of the configuration with which a feature is on."""
+    found: dict[str, Any] = import_module(f"tests.features.{name}.example").ON
+    return found
+
+
+def planted() -> tuple[Bug, ...]:
+    """Return the bugs that are planted in features."""
+    modules = (import_module(f"tests.features.{each.name}.bugs") for each in features())
+    return tuple(chain.from_iterable(each.BUGS for each in modules))

@@ -1,0 +1,5 @@
+"""How the feature is switched on."""
+
+from __future__ import annotations
+
+ON = {"scaleDown": {"enabled": True}}
