@@ -23,9 +23,7 @@ from extender.cluster.state import ClusterState
 from extender.model.keys import name_of
 from extender.model.node_resources import VOLUMES
 from extender.model.objects import Pod
-from extender.model.verdict import (
-    Reason,
-)
+from extender.model.verdict import VOLUME_BINDING, Reason
 from extender.model.wording import some
 from extender.verbs.plugins import FilterPlugin, Unknown
 from extender.verbs.rules import Rule
@@ -109,11 +107,15 @@ class PodClaims:
 class VolumeClaims(FilterPlugin):
     """What the plugins say of a pod's claims before any node is looked at: their PreFilter."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = "VolumeClaims"
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the first thing that is wrong with the claims, for which every node is refused."""
-        found = next(_wrong(state, pod), None)
+        wrong = (each for each in _wrong(state, pod) if each[0].plugin not in self.off)
+        found = next(wrong, None)
         if found is not None:
             reason, event = found
             what = event
@@ -124,7 +126,10 @@ class VolumeClaims(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say what may decide about its volumes, and who would know it."""
-        return (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
+        if VOLUME_BINDING in self.off and claims_in(pod):
+            what = f"its scheduler has {VOLUME_BINDING} off"
+            yield Unknown(VOLUMES, f"which nodes its volumes allow is not known: {what}")
+        yield from (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
 
 
 def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
@@ -181,7 +186,8 @@ def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> I
     if claim is None:
         wanted = name_of(use.key_for(pod.key))
         what = f'persistentvolumeclaim "{wanted}"'
-        yield f"waiting for ephemeral volume controller to create the {what}"
+        awaited = f"waiting for ephemeral volume controller to create the {what}"
+        yield awaited if use.ephemeral else f"{what} not found"
         return
     name = claim.name
     if claim.lost:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.model.verdict import Reason
+from extender.model.verdict import LEFT_TO_SCHEDULER, Reason
 from extender.timing import LogThrottle
 from extender.verbs.plugins import FilterResult, Plugins
 
@@ -37,7 +37,7 @@ class ShadowDifferences:
         self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
-            if reason.plugin in enabled:
+            if reason.plugin in enabled and reason not in LEFT_TO_SCHEDULER:
                 metrics.shadow_disagreements.begin((reason.plugin,), (reason.value,))
 
     def note(self, pod: Pod, verdicts: FilterResult) -> None:

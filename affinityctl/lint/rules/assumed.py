@@ -9,8 +9,10 @@ import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.setup import NODE, Setup
+from affinityctl.scheduler_profiles import Taken, read_profile
 from extender.config import Mode
 from extender.config.execution import NodeAffinityTerms, V1NodeSelector
+from extender.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
 """Plugins by whose rules hints and preemption choose nodes."""
@@ -57,11 +59,27 @@ def _unknown_to_us(setup: Setup) -> Iterator[Spot]:
                 yield Spot(where, "DoNotSchedule")
 
 
+def _broken(setup: Setup) -> Iterator[Spot]:
+    for path, profile in setup.scheduler.every_profile():
+        try:
+            read_profile(path, profile, Taken())
+        except ObjectError as error:
+            yield Spot(error.path, error.message)
+
+
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 RULES: Final = (
+    Rule(
+        "plugin-arguments-broken",
+        Level.ERROR,
+        "An argument of a plugin is not valid.",
+        "kube-scheduler does not start.",
+        "Correct the field.",
+        _broken,
+    ),
     Rule(
         "added-affinity-differs",
         Level.ERROR,
