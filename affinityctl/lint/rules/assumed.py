@@ -21,9 +21,10 @@ _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeRes
 def _other_nodes(setup: Setup) -> Iterator[Spot]:
     handed_over = setup.takes_over(NODE)
     keeps_to_it = handed_over or setup.mode is Mode.REPLACE or setup.config.moves_pods
-    if not setup.configured or not keeps_to_it:
+    nodes = setup.config.node_affinity
+    if not setup.configured or not keeps_to_it or nodes.scheduler_config_file is not None:
         return
-    ours = setup.config.node_affinity.added_affinity
+    ours = nodes.added_affinity
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments(NODE)
         try:
@@ -85,8 +86,9 @@ RULES: Final = (
         Level.ERROR,
         "The scheduler adds another node affinity to every pod than the extender knows.",
         "Hints point to nodes that the scheduler refuses, and preemption evicts pods there.",
-        "Copy addedAffinity of NodeAffinityArgs to nodeAffinity.addedAffinity, what it prefers "
-        "only with NodeAffinity in plugins.",
+        "Name the file in nodeAffinity.schedulerConfigFile (--scheduler-config), or copy "
+        "addedAffinity to nodeAffinity.addedAffinity, what it prefers only with NodeAffinity in "
+        "plugins.",
         _other_nodes,
     ),
     Rule(
