@@ -61,7 +61,7 @@ _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by
 
 
 def cases() -> st.SearchStrategy[Drawn]:
-    """Draw a case of pods to be judged: half with default constraints, half by other arguments."""
+    """Draw a case of pods to be judged: a third with defaults, a third by other arguments."""
     usual = cases_without_defaults() | cases_with_defaults()
     return usual | usual.flatmap(arguments.with_arguments)
 
