@@ -7,7 +7,7 @@ these are is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -114,8 +114,7 @@ class VolumeClaims(FilterPlugin):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the first thing that is wrong with the claims, for which every node is refused."""
-        wrong = (each for each in _wrong(state, pod) if each[0].plugin not in self.off)
-        found = next(wrong, None)
+        found = next(_wrong(state, pod, self.off), None)
         if found is not None:
             reason, event = found
             what = event
@@ -132,8 +131,12 @@ class VolumeClaims(FilterPlugin):
         yield from (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
 
 
-def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
-    """Yield what is wrong with claims, in the order in which the scheduler finds it."""
+def _wrong(state: ClusterState, pod: Pod, off: Collection[str]) -> Iterator[tuple[Reason, str]]:
+    """Yield what is wrong with claims, in the order in which the plugins that run find it."""
+    return ((reason, event) for reason, event in _found(state, pod) if reason.plugin not in off)
+
+
+def _found(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
     if not ledger_of(state).knows_claims:
         return
     claims = [(use, claim_of(state, pod, use)) for use in claims_in(pod)]
@@ -176,9 +179,9 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     return f"{claim.name} ({of}{there})"
 
 
-def may_go_somewhere(state: ClusterState, pod: Pod) -> bool:
+def may_go_somewhere(state: ClusterState, pod: Pod, off: Collection[str] = ()) -> bool:
     """Return whether a pod has volumes, with no claim for which every node is refused."""
-    return volumes_in(pod) is not None and next(_wrong(state, pod), None) is None
+    return volumes_in(pod) is not None and next(_wrong(state, pod, off), None) is None
 
 
 def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add, attrgetter
 from types import MappingProxyType
@@ -90,7 +90,7 @@ class Profile:
     @cached_property
     def filters(self) -> Plugins:
         """Return all that keeps a pod from a node, in the scheduler's order."""
-        volumes = VolumeClaims(self.off), OF_VOLUMES
+        volumes = VolumeClaims(self.off), [replace(each, off=self.off) for each in OF_VOLUMES]
         return filters(
             self.nodes,
             self.affinity,

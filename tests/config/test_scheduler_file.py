@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ def profile(added: Any, name: str = "default-scheduler") -> dict[str, Any]:
     return {"schedulerName": name, "pluginConfig": [{"name": "Other", "args": {}}, args]}
 
 
-def load(ours: Mapping[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfiguration") -> Any:
+def load(ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfiguration") -> Any:
     """Load a configuration beside a scheduler's file."""
     head = {"apiVersion": config.API_VERSION, "kind": config.KIND}
     files = {
