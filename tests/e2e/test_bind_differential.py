@@ -89,7 +89,11 @@ def drawn(chance: random.Random) -> Case:
 
 def binding(of: Case, target: Pod) -> JSON:
     """Return the Binding of a case."""
-    metadata: JSON = {"namespace": "default", "name": target.key.rpartition("/")[2], "uid": target.uid}
+    metadata: JSON = {
+        "namespace": "default",
+        "name": target.key.rpartition("/")[2],
+        "uid": target.uid,
+    }
     metadata |= {name: each for name, each in of.body.items() if name != "kind"}
     kind = of.body.get("kind", "Node")
     return {
