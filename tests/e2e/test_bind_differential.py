@@ -221,7 +221,7 @@ async def test_what_an_answer_means(
             assert (there == of.node) == (bound.outcome is BindOutcome.BOUND), told
         if bound.outcome is BindOutcome.REFUSED:
             assert said is not None
-            assert _words(said) in bound.why, told
+            assert _words(said) in _as_dry(bound.why), told
         if said is None and found is not None:
             noted = of.body.get("annotations", {})
             assert found["metadata"].get("annotations", {}).items() >= noted.items()
@@ -253,12 +253,17 @@ async def test_what_the_callback_answers(
                 assert own in (["has ended"], ["unknown to the extender"]), case
             elif said is not None and error:
                 told[own[0] if own else "in the API server's words"] += 1
-                assert own or _words(said) in error, case
+                assert own or _words(said) in _as_dry(error), case
             else:
                 told["bound" if said is None else "bound there before"] += 1
     say(f"{len(cases)} bind calls: {dict(told)}")
     assert told["bound"]
     assert told["in the API server's words"]
+
+
+def _as_dry(words: str) -> str:
+    """Return what a dry run says for it: there the storage's key has no prefix."""
+    return words.replace(" Key: /registry/", " Key: /")
 
 
 def _words(said: ApiError) -> str:
