@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import time
+from typing import Protocol
 
 import msgspec
 
@@ -56,9 +57,15 @@ from extender.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
-from extender.verbs.plugins import ScorePlugins
 from extender.wire.explanation import KINDS, read_manifest, write_explanation
 from extender.wire.objects import PodReader
+
+
+class Explained(Protocol):
+    """Explains a pod."""
+
+    def __call__(self, pod: Pod, *, scored: bool) -> Explanation:
+        """Explain a pod, and with `scored` say how well nodes suit it."""
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -77,16 +84,17 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_annotations(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
-    def explained(pod: Pod, scoring: ScorePlugins) -> Explanation:
-        filters, most = by.profile.filters, by.max_score
-        question = Question(pod, names, filters, scoring, most, knows_owners=True)
+    def explained(pod: Pod, *, scored: bool) -> Explanation:
+        profile, most = by.profile.of(pod), by.max_score
+        scoring = profile.scoring if scored else ()
+        question = Question(pod, names, profile.filters, scoring, most, knows_owners=True)
         return at_once(explaining(state, question))
 
     if not (given or named):
         if asked:
             require_namespace(state, asked)
         return _survey(state, flags, explained)
-    found = [explained(each, by.profile.scoring) for each in given or chosen(state, flags)]
+    found = [explained(each, scored=True) for each in given or chosen(state, flags)]
     for each in found if flags.node is None else ():
         if not each.fits:
             pod = state.in_force(each.pod)
@@ -98,7 +106,7 @@ def run(flags: argparse.Namespace) -> int:
 def _survey(
     state: ClusterState,
     flags: argparse.Namespace,
-    explained: Callable[[Pod, ScorePlugins], Explanation],
+    explained: Explained,
 ) -> int:
     """Explain all pods that wait, one of each kind."""
     waiting = [each for each in in_namespace(state, flags) if each.node is None]
@@ -107,7 +115,7 @@ def _survey(
     found = []
     kinds = alike(waiting)
     for number, each in enumerate(kinds):
-        why = explained(each[0], ()) if number < MOST_KINDS else None
+        why = explained(each[0], scored=False) if number < MOST_KINDS else None
         found.append(Waiting(each, why))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()

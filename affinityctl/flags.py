@@ -98,9 +98,10 @@ def scheduler_config_flag(of: Parser) -> None:
         "--scheduler-config",
         metavar="FILE",
         type=Path,
-        help="take default topology spread constraints from this KubeSchedulerConfiguration, and "
-        "whether PodTopologySpread is on, by the profile that a pod names (default: the "
-        "scheduler's defaults, which refuse no node)",
+        help="judge each pod by its profile in this KubeSchedulerConfiguration: which plugins are "
+        "on, default topology spread constraints, addedAffinity, ignored resources, and the "
+        "arguments of InterPodAffinity (default: the scheduler's defaults); what an extender does "
+        "in a plugin's place goes by --config",
     )
 
 

@@ -8,17 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from affinityctl.default_spread.arguments import read_profiles
 from affinityctl.default_spread.plugin import ConfiguredTopologySpread
 from affinityctl.default_spread.selectors import Selectors
+from affinityctl.scheduler_profiles import SchedulerArguments, Taken, read_profiles
 from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.errors import ConfigError
 from extender.model.labels import Selector
+from extender.model.node_affinity import NodeAffinity
 from extender.model.objects import Pod
-from extender.model.verdict import Verdict
+from extender.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
 from extender.model.wording import plural
+from extender.verbs.node_room import NodeResourcesFit
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.affinity import EVERY_GATE_ON, Gates
@@ -45,6 +47,41 @@ class Judging:
     """What selects pods, which is known with the cluster."""
     has_defaults: bool = False
     """The scheduler has default topology spread constraints, which go by that."""
+    taken: Taken | None = None
+    """What the extender runs in the scheduler's place; None where that is not known."""
+
+    def of_scheduler(self, profiles: Mapping[str, SchedulerArguments]) -> Judging:
+        """Judge pods by the profiles of their schedulers."""
+        made = {name: self._profile(each) for name, each in profiles.items()}
+        profile = replace(self.profile, by_scheduler=made)
+        return replace(
+            self,
+            profile=profile,
+            has_defaults=any(each.constraints for each in profiles.values()),
+        )
+
+    def _profile(self, of: SchedulerArguments) -> Profile:
+        """Take each argument from who goes by it: the scheduler, or the extender in its place."""
+        ours, taken = self.profile, of.taken
+        at_filter = ours.nodes if NODE_AFFINITY in taken.at_filter else of
+        at_score = ours.nodes if NODE_AFFINITY in taken.at_score else of
+        added = NodeAffinity(at_filter.added.required, at_score.added.preferred)
+        affinity = ours.affinity
+        if INTER_POD_AFFINITY not in taken.at_score:
+            affinity = replace(
+                affinity,
+                hard_pod_affinity_weight=of.hard_weight,
+                ignore_preferred_terms_of_existing_pods=of.ignores_preferred,
+            )
+        return replace(
+            ours,
+            nodes=replace(ours.nodes, added=added),
+            affinity=affinity,
+            spread=ConfiguredTopologySpread(by_default=of.constraints, selectors=self.selectors),
+            room=NodeResourcesFit(of.ignored, of.ignored_groups),
+            off=of.off,
+            unscored=of.unscored,
+        )
 
 
 def judging(
@@ -59,14 +96,11 @@ def judging(
     by = Judging() if path is None else _of_extender(path)
     if scheduler is None:
         return by
-    profiles = read_profiles(scheduler)
+    profiles = read_profiles(scheduler, by.taken)
     if named := profiles.keys() & set(as_default):
         why = f"its pods go by the profile default-scheduler of {scheduler}, not by {min(named)}"
         raise ConfigError("--scheduler-name", why)
-    if any(each.adds_affinity for each in profiles.values()):
-        complain(f"note: addedAffinity in {scheduler} is not looked at; --config takes it")
-    spread = ConfiguredTopologySpread(profiles=profiles, selectors=by.selectors)
-    return replace(by, profile=replace(by.profile, spread=spread), has_defaults=spread.has_defaults)
+    return by.of_scheduler(profiles)
 
 
 def _of_extender(path: Path) -> Judging:
@@ -84,6 +118,10 @@ def _of_extender(path: Path) -> Judging:
         loaded.feature_gates,
         loaded.annotations.selector,
         loaded.enforces_specs,
+        taken=Taken(
+            frozenset(loaded.plugins if loaded.mode is config.Mode.REPLACE else ()),
+            frozenset(() if loaded.mode is config.Mode.SHADOW else loaded.plugins),
+        ),
     )
 
 

@@ -93,7 +93,8 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         "feature-gates": "MatchLabelKeysInPodAffinity=true",
     }
     known = {option.flag for option in config.OPTIONS}
-    assert values.keys() == known - {"config", "cluster", "admission-control-config-file"}
+    of_kubernetes = {"admission-control-config-file", "scheduler-config"}
+    assert values.keys() == known - {"config", "cluster", *of_kubernetes}
     assert cli.main(["serve", *(f"--{flag}={value}" for flag, value in values.items())]) == 0
     spelled = config.effective(served[0])
     assert spelled["clientConnection"] | {"qps": 0, "burst": 0, "staleAfterSeconds": 0} == {

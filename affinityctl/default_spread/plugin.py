@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from affinityctl.default_spread.arguments import SpreadProfile
 from affinityctl.default_spread.selectors import Selectors
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import SPREAD
@@ -16,27 +15,18 @@ from extender.verbs.plugins import Unknown
 from extender.verbs.topology_spread import PodTopologySpread
 
 _FIELD: Final = f"{SPREAD} (default)"
-_BUILT_IN: Final = SpreadProfile()
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopologySpread(PodTopologySpread):
     """Judges a pod by the constraints of its scheduler where it has none of its own."""
 
-    profiles: Mapping[str, SpreadProfile] = field(default_factory=dict)
-    """By the name of a scheduler; of one that is not there, the defaults refuse no node."""
+    by_default: Sequence[SpreadConstraint] = ()
+    """Those of its scheduler."""
     selectors: Selectors = field(default_factory=Selectors)
-
-    @property
-    def has_defaults(self) -> bool:
-        """Return whether there is a pod that default constraints may keep from a node."""
-        return any(each.filters and each.constraints for each in self.profiles.values())
 
     def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
         """Return the pod's own constraints, or else those of its scheduler (getConstraints)."""
-        profile = self._profile(pod)
-        if not profile.filters:
-            return ()
         defaults = self._defaults(pod)
         if not defaults or self.selectors.lacking(pod):
             return pod.spec.requirements.spread
@@ -54,11 +44,8 @@ class ConfiguredTopologySpread(PodTopologySpread):
             what = "default topology spread constraints of its scheduler are not looked at without"
             yield Unknown(_FIELD, f"{what} {', '.join(lacking)}")
 
-    def _profile(self, pod: Pod) -> SpreadProfile:
-        return self.profiles.get(pod.spec.requirements.scheduler, _BUILT_IN)
-
     def _defaults(self, pod: Pod) -> Sequence[SpreadConstraint]:
         """Return the constraints for a pod that has none, ScheduleAnyway included."""
-        asks, profile = pod.spec.requirements, self._profile(pod)
+        asks = pod.spec.requirements
         own = asks.spread or any(each.startswith(SPREAD) for each in asks.unmodelled)
-        return () if own or not profile.filters else profile.constraints
+        return () if own else self.by_default

@@ -50,11 +50,14 @@ BETWEEN_ZONES: Final = "__"
 class VolumeBinding(FilterPlugin):
     """The scheduler's plugin of that name: where volumes are, and where they could be made."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = VOLUME_BINDING
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the volumes of bound claims, and what the other claims ask for together."""
-        if not ledger_of(state).knows_volumes or not may_go_somewhere(state, pod):
+        if not ledger_of(state).knows_volumes or not may_go_somewhere(state, pod, self.off):
             return
         claims = PodClaims.of(state, pod)
         found = _bound(state, claims.bound)
@@ -136,11 +139,14 @@ def place_in(key: str, values: Sequence[str]) -> str:
 class VolumeZone(FilterPlugin):
     """The scheduler's plugin of that name: the zone and region that a volume has as labels."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = VOLUME_ZONE
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield each label of a claim's volume that says where it is."""
-        for use in claims_in(pod) if may_go_somewhere(state, pod) else ():
+        for use in claims_in(pod) if may_go_somewhere(state, pod, self.off) else ():
             claim = None if use.ephemeral else claim_of(state, pod, use)
             volume = None if claim is None else ledger_of(state).volume_of(claim)
             for key in () if volume is None else NEWER:

@@ -7,7 +7,7 @@ these are is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -23,9 +23,7 @@ from extender.cluster.state import ClusterState
 from extender.model.keys import name_of
 from extender.model.node_resources import VOLUMES
 from extender.model.objects import Pod
-from extender.model.verdict import (
-    Reason,
-)
+from extender.model.verdict import VOLUME_BINDING, Reason
 from extender.model.wording import some
 from extender.verbs.plugins import FilterPlugin, Unknown
 from extender.verbs.rules import Rule
@@ -109,11 +107,14 @@ class PodClaims:
 class VolumeClaims(FilterPlugin):
     """What the plugins say of a pod's claims before any node is looked at: their PreFilter."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = "VolumeClaims"
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
         """Yield the first thing that is wrong with the claims, for which every node is refused."""
-        found = next(_wrong(state, pod), None)
+        found = next(_wrong(state, pod, self.off), None)
         if found is not None:
             reason, event = found
             what = event
@@ -124,11 +125,18 @@ class VolumeClaims(FilterPlugin):
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say what may decide about its volumes, and who would know it."""
-        return (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
+        if VOLUME_BINDING in self.off and claims_in(pod):
+            what = f"its scheduler has {VOLUME_BINDING} off"
+            yield Unknown(VOLUMES, f"which nodes its volumes allow is not known: {what}")
+        yield from (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
 
 
-def _wrong(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
-    """Yield what is wrong with claims, in the order in which the scheduler finds it."""
+def _wrong(state: ClusterState, pod: Pod, off: Collection[str]) -> Iterator[tuple[Reason, str]]:
+    """Yield what is wrong with claims, in the order in which the plugins that run find it."""
+    return ((reason, event) for reason, event in _found(state, pod) if reason.plugin not in off)
+
+
+def _found(state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, str]]:
     if not ledger_of(state).knows_claims:
         return
     claims = [(use, claim_of(state, pod, use)) for use in claims_in(pod)]
@@ -171,9 +179,9 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     return f"{claim.name} ({of}{there})"
 
 
-def may_go_somewhere(state: ClusterState, pod: Pod) -> bool:
+def may_go_somewhere(state: ClusterState, pod: Pod, off: Collection[str] = ()) -> bool:
     """Return whether a pod has volumes, with no claim for which every node is refused."""
-    return volumes_in(pod) is not None and next(_wrong(state, pod), None) is None
+    return volumes_in(pod) is not None and next(_wrong(state, pod, off), None) is None
 
 
 def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> Iterator[str]:
@@ -181,7 +189,8 @@ def _unusable(pod: Pod, use: ClaimUse, claim: PersistentVolumeClaim | None) -> I
     if claim is None:
         wanted = name_of(use.key_for(pod.key))
         what = f'persistentvolumeclaim "{wanted}"'
-        yield f"waiting for ephemeral volume controller to create the {what}"
+        awaited = f"waiting for ephemeral volume controller to create the {what}"
+        yield awaited if use.ephemeral else f"{what} not found"
         return
     name = claim.name
     if claim.lost:

@@ -35,13 +35,16 @@ from extender.verbs.filtering import CountingPlugin
 class NodeVolumeLimits(CountingPlugin):
     """The scheduler's plugin of that name: how many volumes CSI drivers attach to a node."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = NODE_VOLUME_LIMITS
 
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
     ) -> Iterator[VolumeRule]:
         """Yield the drivers that pods cannot do without, and the one rule about limits."""
-        if not ledger_of(state).knows_limits or not may_go_somewhere(state, pod):
+        if not ledger_of(state).knows_limits or not may_go_somewhere(state, pod, self.off):
             return
         wanted = _Attaching(state, pod, others)
         for driver in sorted(wanted.needed):
@@ -140,6 +143,9 @@ def _count(volumes: AbstractSet[Attachable], driver: str) -> int:
 class VolumeRestrictions(CountingPlugin):
     """The scheduler's plugin of that name: disks and claims that one pod has for itself."""
 
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
     name: ClassVar[str] = VOLUME_RESTRICTIONS
 
     def rules_beside(
@@ -151,7 +157,7 @@ class VolumeRestrictions(CountingPlugin):
         leaves the plugin out of the cycle where nothing else is to be looked at.
         """
         volumes = volumes_in(pod)
-        if volumes is None or not may_go_somewhere(state, pod):
+        if volumes is None or not may_go_somewhere(state, pod, self.off):
             return
         there = [each for each in map(volumes_in, others) if each is not None]
         disks = [_other_disk(state, there, each) for each in volumes.disks if each.alone]

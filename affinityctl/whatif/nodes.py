@@ -107,8 +107,9 @@ def only_on(pod: Pod, node: str) -> Pod:
 
 def kept_to(pod: Pod, node: str) -> Pod:
     """Return a pod that waits and may go to one node alone."""
-    rule = NodeRule.required([NodeTerm(names=frozenset((node,)))])
-    affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule)
+    named = frozenset((node,))
+    rule = NodeRule.required([NodeTerm(names=named)])
+    affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule, named=named)
     return structs.replace(pod, node=None, node_affinity=affinity)
 
 

@@ -100,7 +100,7 @@ def pending(
 
 def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return at_once(explaining(state, Question(pod, list(state.nodes), profile.filters)))
+    return at_once(explaining(state, Question(pod, list(state.nodes), profile.of(pod).filters)))
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:

@@ -70,7 +70,7 @@ class Rooms:
             return
         for each in self._known.values():
             each.room[place] = self._has_room(each.pod, (node,)) == [node]
-            each.scores[place] = self._score(each.pod, node)
+            each.scores[place] = self.score(each.pod, node)
 
     def ask(self, pod: Pod) -> tuple[Sequence[str], Sequence[int]]:
         """Return the nodes with room for a pod, and the score of each.
@@ -80,7 +80,7 @@ class Rooms:
         named = _only_names(pod)
         if named is not None:
             names = self._has_room(pod, named)
-            return names, [self._score(pod, name) for name in names]
+            return names, [self.score(pod, name) for name in names]
         found = self._fitting(pod)
         return list(compress(self._names, found.room)), list(compress(found.scores, found.room))
 
@@ -92,7 +92,7 @@ class Rooms:
                 del self._known[next(iter(self._known))]
             having = {*self._has_room(pod, self._names)}
             room = [name in having for name in self._names]
-            scores = [self._score(pod, name) for name in self._names]
+            scores = [self.score(pod, name) for name in self._names]
             found = self._known[shape] = _Fitting(pod, room, scores)
         return found
 
@@ -101,7 +101,8 @@ class Rooms:
         known = (name for name in names if name in state.nodes)
         return [name for name in known if has_room(state, pod, name) and suits(name)]
 
-    def _score(self, pod: Pod, node: str) -> int:
+    def score(self, pod: Pod, node: str) -> int:
+        """Return what room counts for a node."""
         resources = self._state.node_resources
         has, used = resources.allocatable(node).amounts, resources.used(node)
         unsaid, wants = self._unsaid.get(node, {}), dict(pod.spec.requests)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import add, attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -37,19 +38,21 @@ from extender.model.node_resources import VOLUMES
 from extender.model.objects import Node, Pod
 from extender.model.topology_spread import SpreadConstraint
 from extender.model.verdict import (
+    NAMED_NODES,
     NODE_AFFINITY,
     NODE_NAME,
     NODE_PORTS,
     NODE_RESOURCES_FIT,
     NODE_UNSCHEDULABLE,
+    POD_TOPOLOGY_SPREAD,
     TAINT_TOLERATION,
 )
 from extender.model.workload import Identity
 from extender.verbs.filtering import judge
-from extender.verbs.filters import OWN_SPREAD, filters, holding, unknown
+from extender.verbs.filters import OWN_SPREAD, ROOM, filters, holding, unknown
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import shape_of
+from extender.verbs.node_room import NodeResourcesFit, shape_of
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.topology_spread import PodTopologySpread
@@ -60,50 +63,85 @@ OF_ROOM: Final = frozenset(
     (NODE_NAME, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NODE_PORTS, NODE_RESOURCES_FIT)
 )
 """Plugins that see a pod and a node alone, and no rule."""
+OF_NAMES: Final = frozenset((NODE_AFFINITY, NAMED_NODES))
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
-    """The plugins about affinity with their arguments; those about room on nodes have none."""
+    """The plugins with their arguments, and those of each scheduler that has others."""
 
     nodes: NodeAffinityPlugin
     affinity: InterPodAffinity
     quota: CrossNamespacePodAffinity
     spread: PodTopologySpread = OWN_SPREAD
+    room: NodeResourcesFit = ROOM
+    off: frozenset[str] = frozenset()
+    """Plugins that refuse no node."""
+    unscored: frozenset[str] = frozenset()
+    """Plugins that score none."""
+    by_scheduler: Mapping[str, Profile] = field(default_factory=dict)
 
-    @property
+    def of(self, pod: Pod) -> Profile:
+        """Return what a pod is judged by, as its scheduler has it."""
+        return self.by_scheduler.get(pod.spec.requirements.scheduler, self)
+
+    @cached_property
     def filters(self) -> Plugins:
         """Return all that keeps a pod from a node, in the scheduler's order."""
-        volumes = VolumeClaims(), OF_VOLUMES
-        return filters(self.nodes, self.affinity, self.quota, *volumes, spread=self.spread)
+        volumes = VolumeClaims(self.off), [replace(each, off=self.off) for each in OF_VOLUMES]
+        return filters(
+            self.nodes,
+            self.affinity,
+            self.quota,
+            *volumes,
+            spread=self.spread,
+            room=self.room,
+            off=self.off,
+        )
 
-    @property
+    @cached_property
     def rules(self) -> Plugins:
         """Return what refuses nodes, whatever room they have."""
         return [each for each in self.filters if each.name not in OF_ROOM]
 
-    @property
+    @cached_property
     def rules_beyond_own(self) -> Plugins:
         """Return what may refuse nodes with room that match the pod's own node affinity.
 
         `Rooms` knows those nodes; to match them once more took a tenth of the time of 1,000 pods.
         """
-        known = NODE_AFFINITY if self.nodes.added == NO_NODE_AFFINITY else None
-        return [each for each in self.rules if each.name != known]
+        known = OF_NAMES if self.nodes.added == NO_NODE_AFFINITY else frozenset[str]()
+        return [each for each in self.rules if each.name not in known]
+
+    @property
+    def is_usual(self) -> bool:
+        """Return whether all that `Rooms` looks at counts, and in full."""
+        return self.room == ROOM and self.off.isdisjoint(OF_ROOM | {NODE_AFFINITY})
 
     @property
     def scoring(self) -> ScorePlugins:
         """Return what prefers some nodes to others, whatever room they have."""
-        return (self.affinity, self.nodes)
+        every = self.affinity, self.nodes
+        return [each for each in every if each.name not in self.unscored]
+
+    def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
+        """Return the topology spread constraints that keep a pod from nodes."""
+        return () if POD_TOPOLOGY_SPREAD in self.off else self.spread.constraints(pod)
 
 
 def preemption(
     state: ClusterState, pod: Pod, profile: Profile, chance: Callable[[], float]
 ) -> Candidate | None:
-    """Return whom the scheduler would evict, and where, for a pod that no node takes; O(nodes)."""
-    if not pod.spec.may_preempt or not state.has_less_important(pod.spec.priority):
+    """Return whom the scheduler would evict, and where, for a pod that no node takes; O(nodes).
+
+    None where the pod's scheduler does not look at all of the room: it is not known whom then.
+    """
+    profile = profile.of(pod)
+    if not (profile.is_usual and pod.spec.may_preempt):
+        return None
+    if not state.has_less_important(pod.spec.priority):
         return None
     return best_of(candidates(state, pod, profile.rules, chance=chance()))
 
@@ -170,7 +208,6 @@ class Scheduler:
         self.uncertain: set[Key] = set()
         """Those of them that what is not looked at may refuse."""
         self.preemptions: list[PreemptedPod] = []
-        self._filters, self._beyond_rooms = profile.filters, profile.rules_beyond_own
         self._chance = chance
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
@@ -317,7 +354,7 @@ class Scheduler:
         return bool(near) or is_of_stateful_set(pod)
 
     def _spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
-        return tuple(self.profile.spread.constraints(pod))
+        return tuple(self.profile.of(pod).constraints(pod))
 
     def place(self, pod: Pod) -> bool:
         """Place a waiting pod if a node takes it; O(nodes)."""
@@ -332,6 +369,7 @@ class Scheduler:
             pod.spec.charge,
             pod.spec.may_preempt,
             claims_of(pod),
+            pod.spec.requirements.scheduler,
         )
         if self._unschedulable.get(kind) == self.state.version:
             return False
@@ -357,13 +395,13 @@ class Scheduler:
         self._touch(pod.key)
         del self._waiting[pod.key]
         self._in_turn.discard(pod.key)
-        unsure = (*unknown(self.state, pod, self._filters), *holding(pod))
+        unsure = (*unknown(self.state, pod, self.profile.of(pod).filters), *holding(pod))
         doubts = [each.field for each in unsure]
         if doubts:
             self.uncertain.add(pod.key)
         said = (each for each in pod.spec.requirements.unmodelled if each != VOLUMES)
-        for field in (*doubts, *said):
-            self.beyond.setdefault(field, {})[pod.key] = None
+        for each in (*doubts, *said):
+            self.beyond.setdefault(each, {})[pod.key] = None
         labels = self.state.nodes.labels(node)
         for claim, volume in bindings(self.state, pod, node):
             ledger_of(self.state).bind(claim, volume, node, labels)
@@ -392,9 +430,12 @@ class Scheduler:
 
         `Rooms` knows what stays the same from pod to pod; it knows nothing of nominated pods.
         """
-        state = self.state
+        state, profile = self.state, self.profile.of(pod)
+        if not profile.is_usual:
+            fits = judge(state, pod, state.nodes.asked(sorted(state.nodes)), profile.filters).fits
+            return fits, [self._rooms.score(pod, name) for name in fits.names]
         names, scores = self._rooms.ask(pod)
-        plugins = self._filters if state.nominated else self._beyond_rooms
+        plugins = profile.filters if state.nominated else profile.rules_beyond_own
         fits = judge(state, pod, state.nodes.asked(names), plugins).fits
         if fits.names and len(fits.names) < len(names):
             scores = picker(fits.names)(dict(zip(names, scores, strict=True)))
@@ -402,7 +443,7 @@ class Scheduler:
 
     def _preferences(self, pod: Pod, fits: NodeList) -> Iterator[Sequence[int]]:
         """Yield what each scoring plugin adds for each node: its normalised score, weighted."""
-        for plugin in self.profile.scoring:
+        for plugin in self.profile.of(pod).scoring:
             try:
                 scorer = plugin.prepare(self.state, pod)
             except ObjectError:

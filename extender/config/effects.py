@@ -48,6 +48,7 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "nodeAffinity.weight": _enabled(PluginName.NODE_AFFINITY),
     # What the scheduler requires besides counts in hints, preemption, moves and /explain.
     "nodeAffinity.addedAffinity": ALWAYS,
+    "nodeAffinity.schedulerConfigFile": ALWAYS,
     "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution": Condition(
         lambda config: PluginName.NODE_AFFINITY in config.plugins,
         f"unless {PluginName.NODE_AFFINITY} is among the plugins: the scheduler scores by it",

@@ -1,4 +1,4 @@
-"""Flags over file over defaults; of quotas, what kube-apiserver's file says."""
+"""Flags over file over defaults; some things as kube-apiserver's and kube-scheduler's files say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
 from extender.config.faults import show
 from extender.config.options import BY_FLAG, OPTIONS, Option
+from extender.config.scheduler import added_affinity
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import (
     ConfigError,
@@ -22,11 +23,14 @@ from extender.errors import (
     UnreadableFileError,
     encodable,
 )
+from extender.model.verdict import PluginName
 from extender.wire.quotas import limits_crossing, quota_plugin
 
 _BOOLS = {"true": True, "false": False}
 
 _ADMISSION_FILE = "crossNamespacePodAffinity.admissionControlConfigFile"
+_SCHEDULER_FILE = "nodeAffinity.schedulerConfigFile"
+_T = TypeVar("_T")
 
 
 def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
@@ -49,11 +53,13 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
     config, wrong = decode_all(document)
     if config is not None:
         wrong += _beyond_the_schema(config, {error.block for error in wrong})
-        if "crossNamespacePodAffinity" not in {error.block for error in wrong}:
-            try:
-                config = _with_admission(config, read_file)
-            except ConfigError as error:
-                wrong.append(error)
+        broken = {error.block for error in wrong}
+        for block, complete in _FROM_FILES.items():
+            if block not in broken:
+                try:
+                    config = complete(config, read_file)
+                except ConfigError as error:
+                    wrong.append(error)
     found += [_with_source(error, origins, *names) for error in wrong]
     if config is None or found:
         raise ConfigFaultsError.of(found)
@@ -140,22 +146,58 @@ def _with_admission(config: Config, read_file: Callable[[Path], str]) -> Config:
     return msgspec.structs.replace(config, cross_namespace_pod_affinity=limited)
 
 
+def _with_scheduler(config: Config, read_file: Callable[[Path], str]) -> Config:
+    """Return the configuration with addedAffinity as the scheduler's file has it, if any."""
+    settings = config.node_affinity
+    path = settings.scheduler_config_file
+    if path is None:
+        return config
+    if not settings.added_affinity.empty:
+        raise ConfigError(_SCHEDULER_FILE, "addedAffinity is set here as well: leave one of them")
+    added = _from(path, _SCHEDULER_FILE, lambda: added_affinity(_document(path, read_file)))
+    if PluginName.NODE_AFFINITY not in config.plugins:
+        # What it prefers is the scheduler's business, which scores by it.
+        added = msgspec.structs.replace(
+            added, preferred_during_scheduling_ignored_during_execution=()
+        )
+    settings = msgspec.structs.replace(settings, added_affinity=added)
+    return msgspec.structs.replace(config, node_affinity=settings)
+
+
+_FROM_FILES = {
+    "crossNamespacePodAffinity": _with_admission,
+    "nodeAffinity": _with_scheduler,
+}
+"""What completes a block of the configuration by what a file of Kubernetes says."""
+
+
+def _document(path: Path, read_file: Callable[[Path], str]) -> Document:
+    return parse(_text(path, read_file), str(path))
+
+
 def _limits(path: Path, read_file: Callable[[Path], str]) -> bool:
-    try:
-        plugin = quota_plugin(parse(_text(path, read_file), str(path)))
+    def limits() -> bool:
+        plugin = quota_plugin(_document(path, read_file))
         if plugin is None:
             return False
         if plugin.path:
             # As in kube-apiserver, relative to the file that names it.
-            path = path.parent / plugin.path
-            return limits_crossing(parse(_text(path, read_file), str(path)))
+            return limits_crossing(_document(path.parent / plugin.path, read_file))
         return limits_crossing(plugin.configuration or {})
+
+    return _from(path, _ADMISSION_FILE, limits)
+
+
+def _from(path: Path, field: str, read: Callable[[], _T]) -> _T:
+    """Read what a field names; ConfigError names the field."""
+    try:
+        return read()
     except ObjectError as error:
-        raise ConfigError(_ADMISSION_FILE, f"{path}: {error}") from error
+        raise ConfigError(field, f"{path}: {error}") from error
     except UnreadableFileError as error:
-        raise UnreadableFileError(_ADMISSION_FILE, str(error)) from error
+        raise UnreadableFileError(field, str(error)) from error
     except ConfigError as error:
-        raise ConfigError(_ADMISSION_FILE, str(error)) from error
+        raise ConfigError(field, str(error)) from error
 
 
 def _text(

@@ -130,6 +130,13 @@ OPTIONS = (
         "crossNamespacePodAffinity.admissionControlConfigFile",
     ),
     Option(
+        "scheduler-config",
+        "FILE",
+        "kube-scheduler's configuration; what it adds to the node affinity of every pod counts in "
+        "this program as well",
+        "nodeAffinity.schedulerConfigFile",
+    ),
+    Option(
         "feature-gates",
         "NAME=BOOL,...",
         "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector",

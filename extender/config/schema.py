@@ -70,6 +70,10 @@ class NodeAffinityArgs(Block, frozen=True, kw_only=True):
     moves of pods and /explain keep to what it requires. Filter and prioritize use it only with
     NodeAffinity in plugins; without, the scheduler does."""
 
+    scheduler_config_file: Path | None = None
+    """The KubeSchedulerConfiguration of the scheduler that calls. addedAffinity is taken from there
+    in place of here; all profiles need the same. Read once, at the start."""
+
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
     gets weight / 2 of prioritize.maxScore."""

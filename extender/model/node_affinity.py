@@ -206,6 +206,9 @@ class NodeAffinity:
     """About what it takes, in bytes."""
     annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES
     """What comes from the pod's annotation, besides."""
+    named: frozenset[str] | None = None
+    """The only nodes that kube-scheduler tries, since every required term of the spec names nodes;
+    None: all. A term that is empty or broken names none, though no node matches it."""
 
     @property
     def during_execution(self) -> NodeRule | None:

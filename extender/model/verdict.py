@@ -10,6 +10,8 @@ from typing import Final
 INTER_POD_AFFINITY = "InterPodAffinity"
 MAX_MATCHING_PODS = "MaxMatchingPods"
 NODE_AFFINITY = "NodeAffinity"
+NAMED_NODES = "NamedNodes"
+"""NodeAffinity's PreFilter, where it is asked for itself."""
 CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
 NODE_NAME = "NodeName"
 NODE_UNSCHEDULABLE = "NodeUnschedulable"
@@ -46,6 +48,10 @@ class Reason(Enum):
     EXISTING_LIMIT = "node(s) had as many matching pods as existing pods' maxMatchingPods allows"
     NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
     ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
+    NOT_NAMED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+    """Every required term of the pod's node affinity names nodes, and none names this one."""
+    NO_NAME = "pod affinity terms conflict"
+    """Each of these terms names nodes twice, and no node in both."""
     ANNOTATION = "the pod's annotation cannot be read"
     """In a callback it is an error, which names the field."""
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
@@ -105,6 +111,8 @@ _PLUGINS = {
     Reason.EXISTING_LIMIT: MAX_MATCHING_PODS,
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
+    Reason.NOT_NAMED: NODE_AFFINITY,
+    Reason.NO_NAME: NODE_AFFINITY,
     Reason.ANNOTATION: ANNOTATIONS,
     Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
     Reason.NODE_NAME: NODE_NAME,
@@ -139,6 +147,7 @@ LEFT_TO_SCHEDULER: Final = frozenset(
     (
         *(Reason.NODE_NAME, Reason.UNSCHEDULABLE, Reason.TAINT, Reason.PORTS, Reason.RESOURCES),
         *(Reason.SPREAD, Reason.SPREAD_LABEL, Reason.ANNOTATION),
+        *(Reason.NOT_NAMED, Reason.NO_NAME),
         *OF_VOLUMES,
     )
 )

@@ -6,19 +6,19 @@ contradict each other. What is not modelled is among them: it refuses nothing, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError, bounded
 from extender.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
 from extender.model.objects import Pod
-from extender.model.verdict import ANNOTATIONS, Reason
+from extender.model.verdict import ANNOTATIONS, NAMED_NODES, NODE_UNSCHEDULABLE, Reason
 from extender.model.wording import some
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
-from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.node_affinity import NamedNodes, NodeAffinityPlugin
 from extender.verbs.node_room import (
     NodeName,
     NodePorts,
@@ -40,6 +40,8 @@ MOST_BYTES: Final = 1000
 """Of names that whoever makes a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()
 """The constraints that pods have themselves."""
+ROOM: Final = NodeResourcesFit()
+"""All resources that pods request."""
 
 
 def filters(
@@ -50,21 +52,25 @@ def filters(
     volumes: Plugins = (),
     *,
     spread: PodTopologySpread = OWN_SPREAD,
+    room: NodeResourcesFit = ROOM,
+    off: Collection[str] = (),
 ) -> Plugins:
-    """Return all of them; without quotas nobody looks at these.
+    """Return all of them but those that are `off`; without quotas nobody looks at these.
 
-    `claims`, `volumes`, and another `spread` than that of pods alone are what the commands have,
-    and a server has not.
+    `claims`, `volumes`, another `spread` than that of pods alone, another `room`, and what is `off`
+    are what the commands have, and a server has not.
     """
-    return (
+    every = (
         Annotations(),
+        NamedNodes(Reason.NO_NAME),
         NotModelledVolumes() if claims is None else claims,
+        NamedNodes(Reason.NOT_NAMED),
         NodeName(),
         NodeUnschedulable(),
-        TaintToleration(),
-        nodes,
+        TaintToleration(after_cordoned=NODE_UNSCHEDULABLE not in off),
+        replace(nodes, after_names=NAMED_NODES not in off),
         NodePorts(),
-        NodeResourcesFit(),
+        room,
         *volumes,
         spread,
         affinity,
@@ -72,6 +78,7 @@ def filters(
         NotModelled(),
         *(() if quota is None else (quota,)),
     )
+    return tuple(each for each in every if each.name not in off)
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule
 from extender.model.objects import Pod
-from extender.model.verdict import NODE_AFFINITY, Reason
+from extender.model.verdict import NAMED_NODES, NODE_AFFINITY, Reason
 from extender.model.wording import nodes_of, plural
 from extender.verbs.plugins import MAX_NODE_SCORE, FilterPlugin, ScorePlugin, add_up
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
@@ -30,9 +30,15 @@ class NodeAffinityRule(Rule):
     state: ClusterState
     asks_for: NodeRule
     annotated: bool = False
+    among: frozenset[str] | None = None
+    """The only nodes that it is asked about, since `NamedNodes` refuses the others; None: all."""
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that match, and the names of those that do not."""
+        if self.among is not None:
+            of = self.state.node_rules.judge(self.asks_for).of
+            hit = [name for name in asked.names if name in self.among and not of(name)]
+            return asked.without(hit), hit
         rule = self.asks_for
         judged = self.state.node_rules.judge(rule)
         if judged.matching == len(self.state.nodes):
@@ -67,12 +73,51 @@ class NodeAffinityRule(Rule):
         return f"{had} that the node affinity asks for"
 
 
+@dataclass(slots=True, eq=False)
+class NamedNodesRule(NodeAffinityRule):
+    """That required node affinity names other nodes, by whatever else the terms are about."""
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that it names, and the names of all others."""
+        named = self.among or frozenset()
+        hit = [name for name in asked.names if name not in named]
+        return asked.without(hit), hit
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say what would have to be named."""
+        return f" if the node affinity named {'them' if nodes > 1 else 'it'}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNodes(FilterPlugin):
+    """NodeAffinity's PreFilter: the scheduler tries the nodes alone that node affinity names.
+
+    Two of them, around the PreFilter of what comes next, keep to the scheduler's order: that a pod
+    names no node at all ends its attempt at once, while nodes are left out in the end.
+    """
+
+    reason: Reason
+    """NO_NAME or NOT_NAMED."""
+
+    name: ClassVar[str] = NAMED_NODES
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
+        """Yield the one rule, where nodes are named."""
+        own = state.in_force(pod).node_affinity
+        if own is not None and own.required is not None and own.named is not None:
+            reason = Reason.NOT_NAMED if own.named else Reason.NO_NAME
+            if reason is self.reason:
+                yield NamedNodesRule(reason, state, own.required, among=own.named)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
     """The scheduler's plugin NodeAffinity; what is added is that of NodeAffinityArgs."""
 
     added: NodeAffinity = NO_NODE_AFFINITY
     """What every pod asks for and prefers besides its own."""
+    after_names: bool = False
+    """`NamedNodes` is asked before."""
 
     name: ClassVar[str] = NODE_AFFINITY
 
@@ -91,7 +136,8 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
             rules = own.required_rules
         for rule in rules:
             annotated = self.of_annotations or rule != own.required
-            yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated)
+            among = own.named if self.after_names and not annotated else None
+            yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated, among)
 
     def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:
         """Return what sums up preferences, None when no node meets any.

@@ -214,6 +214,8 @@ class TaintRule(Rule):
     reason = Reason.TAINT
     of_node = True
     looks: int
+    after_cordoned: bool = True
+    """NodeUnschedulable is asked before: it says of cordoned nodes what is wrong with them."""
     _known: dict[tuple[Taint, ...], str | None] = field(default_factory=dict)
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
@@ -229,8 +231,7 @@ class TaintRule(Rule):
     def _untolerated(self, node: str) -> str | None:
         has = self.state.node_resources.allocatable(node)
         taints = has.taints
-        if has.unschedulable:
-            # Said by NodeUnschedulable: one thing is wrong, and not two.
+        if self.after_cordoned and has.unschedulable:
             taints = tuple(each for each in taints if each != CORDONED)
         if not taints:
             return None
@@ -259,13 +260,15 @@ class TaintRule(Rule):
 class TaintToleration(FilterPlugin):
     """The scheduler's plugin of that name, without its score."""
 
+    after_cordoned: bool = True
+
     name: ClassVar[str] = TAINT_TOLERATION
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[TaintRule]:
         """Yield the one rule."""
         if _knows_tolerations(pod) and len(pod.spec.requirements.tolerations) <= MOST_ASKED:
             looks = 4 + len(pod.spec.requirements.tolerations)
-            yield TaintRule(state, pod.spec.requirements, looks)
+            yield TaintRule(state, pod.spec.requirements, looks, self.after_cordoned)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that it is not known what a placed pod tolerates, or that it is too much."""
@@ -301,6 +304,11 @@ class NodePorts(FilterPlugin):
 class NodeResourcesFit(FilterPlugin):
     """The scheduler's plugin of that name, without its score."""
 
+    ignored: frozenset[str] = frozenset()
+    """Extended resources that somebody else gives out, by name, as in NodeResourcesFitArgs."""
+    ignored_groups: frozenset[str] = frozenset()
+    """Likewise, by what comes before the slash."""
+
     name: ClassVar[str] = NODE_RESOURCES_FIT
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
@@ -308,8 +316,14 @@ class NodeResourcesFit(FilterPlugin):
         room, amounts = _Room(state, pod), dict(pod.spec.requests)
         first = [each for each in FIRST if each in amounts]
         for resource in islice(dict.fromkeys((*first, *amounts)), MOST_ASKED):
-            if amounts[resource]:
+            if amounts[resource] and not self._ignores(resource):
                 yield room.resource(resource, amounts[resource])
+
+    def _ignores(self, resource: str) -> bool:
+        group, slash, _ = resource.partition("/")
+        # IsExtendedResourceName: of all others, none is ignored.
+        is_native = not slash or "kubernetes.io/" in resource
+        return not is_native and (resource in self.ignored or group in self.ignored_groups)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
         """Say that there are more than are looked at."""

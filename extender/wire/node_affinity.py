@@ -127,10 +127,13 @@ def _size(*documents: bytes) -> int:
 def _affinity(
     rules: NodeAffinityManifest, pairs: dict[str, str], size: int, faults: list[Fault]
 ) -> NodeAffinity:
-    required = None
+    required = named = None
     common = [Requirement(key, Operator.IN, frozenset((pairs[key],))) for key in sorted(pairs)]
     if rules.required is not None:
         required = NodeRule.required(read_required(rules.required, faults), common, size=size)
+        # Nearly always equal to these: then one set is kept.
+        named = rules.required.named
+        named = required.names if named == required.names else named
     elif common:
         required = NodeRule.required((NodeTerm(),), common, size=size)
     broken: list[Fault] = []
@@ -138,4 +141,4 @@ def _affinity(
     preferred = NodeRule.preferred(terms, size=size) if terms else None
     faults.extend(broken)
     fault = (f"{_PATH}.{broken[0][0]}", broken[0][1]) if broken else None
-    return NodeAffinity(required, preferred, fault, size)
+    return NodeAffinity(required, preferred, fault, size, named=named)

@@ -43,6 +43,16 @@ class TermManifest(msgspec.Struct, rename="camel", gc=False):
     match_fields: tuple[RequirementManifest, ...] | None = None
 
     @property
+    def named(self) -> frozenset[str] | None:
+        """Return the nodes that it names; None if it names none (NodeAffinity.PreFilter)."""
+        every = [
+            frozenset(each.values or ())
+            for each in self.match_fields or ()
+            if each.key == METADATA_NAME and each.operator == Operator.IN.value
+        ]
+        return frozenset.intersection(*every) if every else None
+
+    @property
     def is_empty(self) -> bool:
         """Return whether there is no condition at all: such a term matches nothing."""
         return not self.match_expressions and not self.match_fields
@@ -84,6 +94,13 @@ class NodeSelectorManifest(msgspec.Struct, rename="camel"):
     def terms(self) -> Iterator[TermManifest]:
         """Yield the terms; to the API, null is an empty one."""
         return (term or NO_CONDITION for term in self.node_selector_terms or ())
+
+    @property
+    def named(self) -> frozenset[str] | None:
+        """Return the nodes that some term names, None if a term names none, or there is no term."""
+        every = [term.named for term in self.terms]
+        known = [each for each in every if each is not None]
+        return frozenset().union(*known) if known and len(known) == len(every) else None
 
 
 class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "preferred": PREFERRED}):

@@ -218,17 +218,6 @@ def test_pods_that_differ_in_their_controller_alone_have_selectors_of_their_own(
     assert [each.key for each in selectors.of(other).requirements] == ["app"]
 
 
-def test_added_affinity_is_said_to_be_left_out(command: Command) -> None:
-    args: dict[str, Any] = {
-        "addedAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
-    }
-    config = {"pluginConfig": [{"name": "NodeAffinity", "args": args}]}
-    assert (
-        "scheduler.yaml is not looked at; --config"
-        in command("explain new", file_of(config), WEB)[1]
-    )
-
-
 def test_the_plugin_is_off_for_constraints_of_pods_as_well(command: Command) -> None:
     own = BY_ZONE | {"labelSelector": selector(app="web")}
     new = with_spec(WEB, topologySpreadConstraints=[own])
@@ -286,7 +275,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no name": (file_of({}, profile()), "profiles[0].schedulerName: a profile needs a name"),
     "half off": (
         file_of({"plugins": {"preFilter": {"disabled": [{"name": "*"}]}}}),
-        "profiles[0].plugins.preFilter: PodTopologySpread is off here",
+        "profiles[0].plugins.preFilter: NodePorts is off here",
     ),
     "another version": (file_of() | {"apiVersion": "v1"}, "apiVersion: 'v1' is not"),
     "another kind": (SERVICE, f"0 objects of kind {KIND}, where one is expected"),

@@ -43,6 +43,7 @@ OTHERS: dict[str, Any] = {
     ADDED: {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [GPU]}},
     f"{ADDED}.{PREFERRED}": [{"weight": 1, "preference": GPU}],
     f"{QUOTAS}.admissionControlConfigFile": "admission.yaml",
+    "nodeAffinity.schedulerConfigFile": "scheduler.yaml",
     "filter.resolvable": False,
     "preemption.enabled": True,
     "annotations.namespaceSelector": {},

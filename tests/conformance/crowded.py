@@ -179,9 +179,8 @@ def _preemptors(draw: st.DrawFn, name: str, workloads: list[Pod], names: Iterabl
     if draw(rarely(6)):
         chosen = draw(st.lists(st.sampled_from(_NODE_TERMS), min_size=1, max_size=2))
         terms: list[dict[str, Any]] = [{"matchExpressions": each} for each in chosen]
-        if draw(rarely(3)):
-            named = builders.requirement("metadata.name", "In", draw(st.sampled_from([*names])))
-            terms = [{"matchFields": [named]}]
+        if draw(rarely(2)):
+            terms = draw(st.lists(_naming(names), min_size=1, max_size=2))
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = spec.get("affinity", {}) | {"nodeAffinity": required}
     if draw(rarely(12)):
@@ -189,6 +188,18 @@ def _preemptors(draw: st.DrawFn, name: str, workloads: list[Pod], names: Iterabl
     return (
         made.nominated(draw(st.sampled_from([*names, UNKNOWN_NODE]))) if draw(rarely(3)) else made
     )
+
+
+@st.composite
+def _naming(draw: st.DrawFn, names: Iterable[str]) -> dict[str, Any]:
+    """Draw a term that names nodes, mostly one; some name none, or two that no node can be."""
+    known = [*names, UNKNOWN_NODE]
+    some = draw(st.permutations(known))[: draw(st.sampled_from([1, 1, 2]))]
+    operator = "NotIn" if draw(rarely(6)) else "In"
+    term = {"matchFields": [builders.requirement("metadata.name", operator, each) for each in some]}
+    if draw(rarely(3)):
+        term["matchExpressions"] = draw(st.sampled_from(_NODE_TERMS))
+    return {} if draw(rarely(12)) else term
 
 
 @st.composite

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from affinityctl.scheduler_file import API_VERSION, KIND
+from extender.model.node_resources import DEFAULT_SCHEDULER
 from tests import builders, strategies
 from tests.builders import HOST, ZONE, Pod
 from tests.conformance.questions import Drawn
@@ -71,7 +73,18 @@ def with_defaults(draw: st.DrawFn, case: dict[str, Any]) -> Drawn:
     if not draw(rarely(3)):
         placed = [_without(pod, {"affinity"}) for pod in placed]
     cluster = case["cluster"] | {"nodes": nodes, "pods": placed}
-    return Drawn(case | {"cluster": cluster, "judged": judged, "spreading": draw(spreading())})
+    made = {"spreading": draw(spreading()), "scheduler": scheduler_file(draw(constraints()))}
+    return Drawn(case | {"cluster": cluster, "judged": judged} | made)
+
+
+def scheduler_file(constraints: list[dict[str, Any]]) -> dict[str, Any]:
+    """Build a scheduler's configuration with default constraints."""
+    args = {"defaultingType": "List", "defaultConstraints": constraints}
+    configured = {
+        "schedulerName": DEFAULT_SCHEDULER,
+        "pluginConfig": [{"name": "PodTopologySpread", "args": args}],
+    }
+    return {"kind": KIND, "apiVersion": API_VERSION, "profiles": [configured]}
 
 
 @st.composite
@@ -84,9 +97,8 @@ def _in_zone(draw: st.DrawFn, node: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def spreading(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw constraints with services and controllers, in the shape that the Go program reads."""
+    """Draw services and controllers, in the shape that the Go program reads."""
     return {
-        "defaultConstraints": draw(constraints()),
         "services": [
             draw(_services(f"service-{number}", space))
             for space in _SPACES

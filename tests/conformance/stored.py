@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import builders
 from tests.builders import HOST, ZONE, Pod
-from tests.conformance import crowded, spreading
+from tests.conformance import arguments, crowded, spreading
 from tests.conformance.questions import Drawn
 from tests.strategies import rarely
 
@@ -61,8 +61,9 @@ _OF_CLAIMS = ("plain", "plain", "needed", "measured", "measured", "by-hand", "by
 
 
 def cases() -> st.SearchStrategy[Drawn]:
-    """Draw a case of pods to be judged, half of them with default constraints."""
-    return cases_without_defaults() | cases_with_defaults()
+    """Draw a case of pods to be judged: a third with defaults, a third by other arguments."""
+    usual = cases_without_defaults() | cases_with_defaults()
+    return usual | usual.flatmap(arguments.with_arguments)
 
 
 def cases_with_defaults() -> st.SearchStrategy[Drawn]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from affinityctl.default_spread.arguments import profiles_in
-from affinityctl.default_spread.plugin import ConfiguredTopologySpread
-from affinityctl.default_spread.selectors import VERSIONS, Selectors
-from affinityctl.scheduler_file import API_VERSION
-from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
+from affinityctl.default_spread.selectors import VERSIONS
+from affinityctl.judging import Judging
+from affinityctl.scheduler_profiles import profiles_in
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.pod_volumes import read_pod_volumes
 from affinityctl.volumes.resources import VOLUME_RESOURCES
@@ -47,11 +45,6 @@ Of room that is not said: whether it might depends on how much the whole node ha
 """
 
 _UNRESOLVABLE = "UnschedulableAndUnresolvable"
-_NAMED = ("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), False)
-"""Of nodes that PreFilter left out, because the pod names others."""
-_CONFLICT = ("NodeAffinity", ("pod affinity terms conflict",), False)
-_OF_CLAIMS = {Reason.NO_CLAIM, Reason.UNUSABLE_CLAIM, Reason.UNBOUND_CLAIM, Reason.NO_VOLUME}
-"""For which PreFilter refuses all nodes."""
 FIELDS = {
     "persistentVolumeClaims": "PersistentVolumeClaim",
     "persistentVolumes": "PersistentVolume",
@@ -117,28 +110,14 @@ def read(case: Case) -> tuple[ClusterState, list[Pod]]:
 
 
 def profile_of(case: Case) -> Profile:
-    """Read the default constraints of a case as out of a scheduler's file."""
-    given = case.get("spreading")
-    if given is None:
-        return BY_DEFAULT
-    selectors = Selectors()
-    selectors.known.update(VERSIONS)
+    """Read the profiles of a case as out of a scheduler's file."""
+    by = Judging()
+    by.selectors.known.update(VERSIONS)
     for name, kind in _SPREADING.items():
-        for raw in given[name]:
-            selectors.take(kind, json.dumps(raw).encode())
-    file = scheduler_file(given["defaultConstraints"])
-    profiles = profiles_in(json.dumps(file).encode())
-    return replace(BY_DEFAULT, spread=ConfiguredTopologySpread(None, profiles, selectors))
-
-
-def scheduler_file(constraints: list[dict[str, Any]]) -> dict[str, Any]:
-    """Build a scheduler's configuration with default constraints."""
-    args = {"defaultingType": "List", "defaultConstraints": constraints}
-    configured = {
-        "schedulerName": "default-scheduler",
-        "pluginConfig": [{"name": "PodTopologySpread", "args": args}],
-    }
-    return {"kind": SCHEDULER_KIND, "apiVersion": API_VERSION, "profiles": [configured]}
+        for raw in case.get("spreading", {}).get(name, ()):
+            by.selectors.take(kind, json.dumps(raw).encode())
+    file = case.get("scheduler")
+    return by.of_scheduler({} if file is None else profiles_in(json.dumps(file).encode())).profile
 
 
 def verdicts(case: Case) -> list[dict[str, Verdict]]:
@@ -150,26 +129,15 @@ def verdicts(case: Case) -> list[dict[str, Verdict]]:
 
 def judged(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> dict[str, Verdict]:
     """Judge all nodes for a pod that waits; those that fit are left out."""
-    found, before = {}, _left_out(state, pod)
+    found = dict[str, Verdict]()
     state.upsert_pod(pod)
     for name, refusals in explain(state, pod, profile).refused.items():
         reason = refusals[0].reason
         curable = reason.resolvable or reason is Reason.PORTS
         plugin, reasons = reason.plugin, tuple(sorted(events_of(refusals)))
-        if name not in before or (reason in _OF_CLAIMS and before[name] is _NAMED):
-            found[name] = plugin, reasons, None if plugin == NODE_RESOURCES_FIT else curable
+        found[name] = plugin, reasons, None if plugin == NODE_RESOURCES_FIT else curable
     state.remove_pod(pod.key, pod.uid)
-    return before | found
-
-
-def _left_out(state: ClusterState, pod: Pod) -> dict[str, Verdict]:
-    """Return the verdict about nodes that a pod's names leave out, before those about nodes."""
-    rules = () if pod.node_affinity is None else pod.node_affinity.required_rules
-    for rule in rules:
-        if rule.names is not None:
-            said = _NAMED if rule.names else _CONFLICT
-            return {name: said for name in state.nodes if name not in rule.names}
-    return {}
+    return found
 
 
 class Refused:
@@ -183,11 +151,12 @@ class Refused:
     def add(self, case: Case) -> None:
         """Look at every judged pod of a case."""
         state, pods = read(case)
-        profile = profile_of(case)
+        profiles = profile_of(case)
         asked = state.nodes.asked(list(state.nodes))
         for pod in pods:
+            profile = profiles.of(pod)
             by_node: dict[str, list[str]] = {name: [] for name in asked.names}
-            by_default = any(each.is_default for each in profile.spread.constraints(pod))
+            by_default = any(each.is_default for each in profile.constraints(pod))
             state.upsert_pod(pod)
             for plugin in profile.filters:
                 for reason, names in judge(state, pod, asked, [plugin]).refused:
@@ -217,7 +186,10 @@ EVERY = (
         for each in (
             Reason.UNSCHEDULABLE,
             Reason.TAINT,
+            Reason.NOT_NAMED,
+            Reason.NO_NAME,
             Reason.NODE_AFFINITY,
+            Reason.ENFORCED_NODE_AFFINITY,
             Reason.PORTS,
             Reason.RESOURCES,
             Reason.SPREAD,

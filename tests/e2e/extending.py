@@ -111,6 +111,13 @@ class Extender:
             assert answer.status == 200, await answer.text()
             return await answer.json(content_type=None)
 
+    async def bind(self, args: JSON) -> Any:
+        """Ask for a bind in the scheduler's place."""
+        self._asked_by_us["bind"] += 1
+        async with self._session.post(f"{self.url}/bind", json=args) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json(content_type=None)
+
     async def calls(self, verb: str) -> int:
         """Return how many calls of this verb came from the scheduler, by the metrics."""
         name = "affinity_extender_request_duration_seconds_count"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.builders import crossing, quota
 from tests.e2e.objects import HOSTNAME, JSON, pod, term
+
+if TYPE_CHECKING:
+    import random
 
 WEB = {"app": "web"}
 ALL = term(HOSTNAME, WEB, namespaceSelector={})
@@ -244,3 +247,76 @@ UNDER_LIMITS = {
         (user(), False), (user(cpu("1")), True), (user(cpu("1m")), False),
     ]),
 }  # fmt: skip
+
+
+_HARD = {
+    "pods": ("0", "1", "2", "3"),
+    "count/pods": ("0", "1", "2"),
+    "requests.cpu": ("1", "1500m"),
+    "cpu": ("1", "2"),
+    "limits.cpu": ("1", "3"),
+    "requests.memory": ("1Gi", "1500Mi"),
+    "limits.memory": ("1Gi", "3Gi"),
+    "requests.ephemeral-storage": ("1Gi",),
+    f"requests.{GPU}": ("1", "2"),
+}
+_SCOPES = (
+    scope("Terminating"),
+    scope("NotTerminating"),
+    scope("BestEffort"),
+    scope("NotBestEffort"),
+    scope("PriorityClass", "In", "high"),
+    scope("PriorityClass", "NotIn", "high", "low"),
+    scope("PriorityClass"),
+    scope("PriorityClass", "DoesNotExist"),
+)
+_AMOUNTS = {
+    "cpu": ("100m", "500m", "1"),
+    "memory": ("100Mi", "500Mi", "1Gi"),
+    "ephemeral-storage": ("1Gi", "1Mi"),
+}
+
+
+def drawn(chance: random.Random) -> Case:
+    """Draw quotas, not all of which an API server takes, and pods; who gets through is open."""
+    quotas = []
+    for number in range(chance.choice([1, 1, 2])):
+        names = chance.sample([*_HARD], chance.choice([1, 1, 2, 3]))
+        hard = {name: chance.choice(_HARD[name]) for name in names}
+        scopes = chance.sample(_SCOPES, chance.choice([0, 0, 1, 2]))
+        made = limit(hard, *scopes)
+        quotas.append(made | {"metadata": made["metadata"] | {"name": f"q{number}"}})
+    return Case(quotas, [(_drawn_pod(chance), True) for _ in range(5)])
+
+
+def _drawn_pod(chance: random.Random) -> JSON:
+    containers = [_drawn_container(chance) for _ in range(chance.choice([1, 1, 2]))]
+    fields: dict[str, Any] = {}
+    if chance.random() < 0.2:
+        first = [_drawn_container(chance)]
+        if chance.random() < 0.5:
+            first[0]["restartPolicy"] = "Always"
+        fields["initContainers"] = before(*first)
+    if chance.random() < 0.3:
+        fields["priorityClassName"] = chance.choice(["high", "low"])
+    if chance.random() < 0.2:
+        fields["activeDeadlineSeconds"] = 60
+    if chance.random() < 0.2:
+        # Admission adds the overhead before it judges; of a refused pod nobody sees it.
+        fields |= {"runtimeClassName": "heavy", "overhead": OVERHEAD}
+    made = user(*containers, **fields)
+    if chance.random() < 0.2:
+        made["spec"].pop("affinity")
+    return made
+
+
+def _drawn_container(chance: random.Random) -> JSON:
+    requests = {
+        name: chance.choice(amounts) for name, amounts in _AMOUNTS.items() if chance.random() < 0.6
+    }
+    # No limit is below a request.
+    limits = {name: _AMOUNTS[name][-1] for name in requests if chance.random() < 0.5}
+    limits = {name: each for name, each in limits.items() if name != "ephemeral-storage"}
+    if chance.random() < 0.2:
+        limits[GPU] = "1"
+    return asks(requests, limits)

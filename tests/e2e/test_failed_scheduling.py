@@ -14,6 +14,7 @@ from affinityctl.volumes.claims import PodClaims
 from extender.model.verdict import POD_TOPOLOGY_SPREAD
 from tests.builders import HOST, ZONE
 from tests.conformance.drawing import look_at_each
+from tests.conformance.spreading import scheduler_file
 from tests.conformance.stored import cases_with_defaults, cases_without_defaults
 from tests.conformance.verdicts import (
     FIELDS,
@@ -22,7 +23,6 @@ from tests.conformance.verdicts import (
     judged,
     profile_of,
     read,
-    scheduler_file,
 )
 from tests.e2e import storing
 from tests.e2e.api import ApiError, Mirror, for_each
@@ -144,7 +144,8 @@ async def _create(sandbox: Sandbox, case: Mapping[str, Any]) -> dict[str, Any]:
             await create(service | {"kind": "Service", "spec": spec})
         services = await storing.stored(sandbox.api, "Service")
         nothing: dict[str, Any] = dict.fromkeys(case["spreading"], ())
-        made["spreading"] = nothing | {"defaultConstraints": DEFAULTS, "services": services}
+        made["spreading"] = nothing | {"services": services}
+        made["scheduler"] = scheduler_file(DEFAULTS)
     return made
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
+from collections import Counter
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,15 +27,17 @@ from tests.e2e.api import Api, ApiError
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.objects import JSON, namespace, pod
-from tests.e2e.quota_cases import CASES, OVERHEAD, UNDER_LIMITS, Case
+from tests.e2e.quota_cases import CASES, OVERHEAD, UNDER_LIMITS, Case, drawn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
 
 WAIT_S = 10.0
+SHARE = 20
+"""One namespace for so many questions of a run."""
 
 LIMITED = """\
 apiVersion: apiserver.config.k8s.io/v1
@@ -98,6 +103,55 @@ async def test_the_same_pods_get_through(
     assert {name: theirs for name, (theirs, _, _) in outcomes.items()} == expected
     assert {name: ours for name, (_, ours, _) in outcomes.items()} == expected
     assert {name: differing for name, (*_, differing) in outcomes.items() if differing} == {}
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [
+        pytest.param(False, id="quotas"),
+        pytest.param(True, id="the scope needs a quota", marks=pytest.mark.long),
+    ],
+)
+async def test_the_same_pods_get_through_at_random(
+    binaries: Binaries,
+    tmp_path: Path,
+    start: int,
+    request: pytest.FixtureRequest,
+    say: Callable[[str], None],
+    *,
+    limited: bool,
+) -> None:
+    options = []
+    if limited:
+        (tmp_path / "admission.yaml").write_text(LIMITED)
+        options = [f"--admission-control-config-file={tmp_path / 'admission.yaml'}"]
+    chance = random.Random(start)
+    number = request.config.getoption("--questions") // SHARE
+    cases = {f"drawn-{each}": drawn(chance) for each in range(number)}
+    told = Counter[str]()
+    async with admitting(binaries, tmp_path, *options) as api:
+        for space, case in cases.items():
+            await api.create("/api/v1/namespaces", namespace(space))
+            for each in case.quotas:
+                told[await _put_if_valid(api, space, each)] += 1
+        await until_quotas_are_known(api)
+        for space, case in cases.items():
+            theirs, ours, differing = await Both(api, space, limited=limited).take(case)
+            assert (theirs, differing) == (ours, []), (space, case)
+            told["pods that get through"] += sum(theirs)
+            told["pods refused"] += len(theirs) - sum(theirs)
+    say(f"{number} namespaces, limited by default {limited}: {dict(told)}")
+    assert min(told["pods that get through"], told["pods refused"]) > number
+
+
+async def _put_if_valid(api: Api, space: str, raw: JSON) -> str:
+    try:
+        await put_quota(api, space, raw)
+    except ApiError as error:
+        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise
+        return "quotas that are not valid"
+    return "quotas"
 
 
 async def put_quota(api: Api, space: str, raw: JSON) -> None:

@@ -133,6 +133,12 @@ FILES: list[Any] = [
     ("sample-without-hints", "replace", entry(), {"hints": {"enabled": False}}),
     ("slow-api-client", "replace", top(clientConnection={}), {}),
     ("no-leader-election", "assist", top(leaderElection={"leaderElect": False}), {}),
+    (
+        "plugin-arguments-broken",
+        "assist",
+        arguments("NodeResourcesFit", ignoredResourceGroups=["a/b"]),
+        {},
+    ),
     ("added-affinity-differs", "replace", arguments(NODE, addedAffinity=ON_GPUS), {}),
     ("added-affinity-differs", "replace", entry(), {"nodeAffinity": {"addedAffinity": ON_GPUS}}),
     (

@@ -9,8 +9,10 @@ import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.setup import NODE, Setup
+from affinityctl.scheduler_profiles import Taken, read_profile
 from extender.config import Mode
 from extender.config.execution import NodeAffinityTerms, V1NodeSelector
+from extender.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
 """Plugins by whose rules hints and preemption choose nodes."""
@@ -19,9 +21,10 @@ _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeRes
 def _other_nodes(setup: Setup) -> Iterator[Spot]:
     handed_over = setup.takes_over(NODE)
     keeps_to_it = handed_over or setup.mode is Mode.REPLACE or setup.config.moves_pods
-    if not setup.configured or not keeps_to_it:
+    nodes = setup.config.node_affinity
+    if not setup.configured or not keeps_to_it or nodes.scheduler_config_file is not None:
         return
-    ours = setup.config.node_affinity.added_affinity
+    ours = nodes.added_affinity
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments(NODE)
         try:
@@ -57,18 +60,35 @@ def _unknown_to_us(setup: Setup) -> Iterator[Spot]:
                 yield Spot(where, "DoNotSchedule")
 
 
+def _broken(setup: Setup) -> Iterator[Spot]:
+    for path, profile in setup.scheduler.every_profile():
+        try:
+            read_profile(path, profile, Taken())
+        except ObjectError as error:
+            yield Spot(error.path, error.message)
+
+
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 RULES: Final = (
     Rule(
+        "plugin-arguments-broken",
+        Level.ERROR,
+        "An argument of a plugin is not valid.",
+        "kube-scheduler does not start.",
+        "Correct the field.",
+        _broken,
+    ),
+    Rule(
         "added-affinity-differs",
         Level.ERROR,
         "The scheduler adds another node affinity to every pod than the extender knows.",
         "Hints point to nodes that the scheduler refuses, and preemption evicts pods there.",
-        "Copy addedAffinity of NodeAffinityArgs to nodeAffinity.addedAffinity, what it prefers "
-        "only with NodeAffinity in plugins.",
+        "Name the file in nodeAffinity.schedulerConfigFile (--scheduler-config), or copy "
+        "addedAffinity to nodeAffinity.addedAffinity, what it prefers only with NodeAffinity in "
+        "plugins.",
         _other_nodes,
     ),
     Rule(

@@ -8,7 +8,7 @@ from time import monotonic
 
 from extender.metrics.series import CounterRow
 from extender.model.objects import Pod
-from extender.model.verdict import Reason
+from extender.model.verdict import LEFT_TO_SCHEDULER, Reason
 from extender.ports import Hook
 from extender.timing import LogThrottle
 from extender.verbs.plugins import FilterResult, Plugins
@@ -38,7 +38,7 @@ class ShadowDifferences(Hook):
         self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
-            if reason.plugin in enabled:
+            if reason.plugin in enabled and reason not in LEFT_TO_SCHEDULER:
                 row.begin((reason.plugin,), (reason.value,))
 
     def judged(self, pod: Pod, verdicts: FilterResult) -> None:

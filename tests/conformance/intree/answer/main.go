@@ -31,6 +31,8 @@ type asked struct {
 type stored struct {
 	Volumes   volumes   `json:"volumes"`
 	Spreading spreading `json:"spreading"`
+	// Scheduler is a KubeSchedulerConfiguration; pods are judged by the profiles that they name.
+	Scheduler json.RawMessage `json:"scheduler"`
 }
 
 // preemptions are pods to be scheduled, in a cluster with disruption budgets.

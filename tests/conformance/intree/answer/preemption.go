@@ -35,7 +35,12 @@ type victims struct {
 func preempt(
 	ctx context.Context, objects intree.Objects, stored stored, asked preemptions,
 ) ([]attempt, error) {
-	scheduler, err := newScheduler(ctx, objects, stored, asked.Budgets)
+	profiles, err := profiles(nil)
+	if err != nil {
+		return nil, err
+	}
+	profile := profiles[v1.DefaultSchedulerName]
+	scheduler, err := newScheduler(ctx, objects, stored, asked.Budgets, profile)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +13,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
@@ -43,6 +48,7 @@ type scheduler struct {
 
 func newScheduler(
 	ctx context.Context, objects intree.Objects, stored stored, budgets []*policy.PodDisruptionBudget,
+	profile *config.KubeSchedulerProfile,
 ) (*scheduler, error) {
 	metrics.Register()
 	factory, err := objects.Informers()
@@ -55,10 +61,6 @@ func newScheduler(
 		budgets: budgets,
 	}
 	nominator, err := intree.NewNominator(objects.Pods)
-	if err != nil {
-		return nil, err
-	}
-	profile, err := profile(stored.Spreading)
 	if err != nil {
 		return nil, err
 	}
@@ -94,30 +96,46 @@ func (s *scheduler) registry() frameworkruntime.Registry {
 	return registry
 }
 
-// profile is the default one without devices, whose preemption looks at all nodes.
-func profile(spreading spreading) (*config.KubeSchedulerProfile, error) {
-	defaults, err := latest.Default()
+// profiles are those of a configuration, by name, without devices; their preemption looks at all
+// nodes. Without a configuration, there is the default one.
+func profiles(raw json.RawMessage) (map[string]*config.KubeSchedulerProfile, error) {
+	file, err := latest.Default()
+	if err == nil && len(raw) > 0 {
+		var decoded runtime.Object
+		decoded, _, err = scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
+		if err == nil {
+			file = decoded.(*config.KubeSchedulerConfiguration)
+			// Of all else that a scheduler has in its file, nothing is in a case.
+			err = errors.Flatten(validateProfiles(file))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	found := defaults.Profiles[0]
-	found.Plugins.MultiPoint.Enabled = slices.DeleteFunc(
-		found.Plugins.MultiPoint.Enabled,
-		func(plugin config.Plugin) bool { return plugin.Name == dynamicresources.Name },
-	)
-	found.PluginConfig = slices.DeleteFunc(
-		found.PluginConfig,
-		func(each config.PluginConfig) bool { return each.Name == dynamicresources.Name },
-	)
-	for _, each := range found.PluginConfig {
-		switch args := each.Args.(type) {
-		case *config.DefaultPreemptionArgs:
-			args.MinCandidateNodesPercentage = 100
-		case *config.PodTopologySpreadArgs:
-			spreading.configure(args)
+	found := make(map[string]*config.KubeSchedulerProfile)
+	for i := range file.Profiles {
+		profile := &file.Profiles[i]
+		profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(
+			profile.Plugins.MultiPoint.Enabled,
+			func(plugin config.Plugin) bool { return plugin.Name == dynamicresources.Name },
+		)
+		profile.PluginConfig = slices.DeleteFunc(
+			profile.PluginConfig,
+			func(each config.PluginConfig) bool { return each.Name == dynamicresources.Name },
+		)
+		for _, each := range profile.PluginConfig {
+			if args, ok := each.Args.(*config.DefaultPreemptionArgs); ok {
+				args.MinCandidateNodesPercentage = 100
+			}
 		}
+		found[profile.SchedulerName] = profile
 	}
-	return &found, nil
+	return found, nil
+}
+
+func validateProfiles(file *config.KubeSchedulerConfiguration) errors.Aggregate {
+	file.LeaderElection.LeaderElect = false
+	return validation.ValidateKubeSchedulerConfiguration(file)
 }
 
 // verdicts are those of all filter plugins together, about one pod.
@@ -135,16 +153,27 @@ type verdict struct {
 	Reasons []string `json:"reasons"`
 }
 
-// judge filters all nodes for each pod, none of which is ever placed.
+// judge filters all nodes for each pod, none of which is ever placed, by the profile that it names.
 func judge(
 	ctx context.Context, objects intree.Objects, stored stored, pods []*v1.Pod,
 ) ([]verdicts, error) {
-	scheduler, err := newScheduler(ctx, objects, stored, nil)
+	profiles, err := profiles(stored.Scheduler)
 	if err != nil {
 		return nil, err
 	}
+	schedulers := make(map[string]*scheduler)
+	for name, profile := range profiles {
+		if schedulers[name], err = newScheduler(ctx, objects, stored, nil, profile); err != nil {
+			return nil, err
+		}
+	}
 	found := make([]verdicts, len(pods))
 	for i, pod := range pods {
+		// A pod in a file need not name it.
+		scheduler, ok := schedulers[cmp.Or(pod.Spec.SchedulerName, v1.DefaultSchedulerName)]
+		if !ok {
+			return nil, fmt.Errorf("no profile %q", pod.Spec.SchedulerName)
+		}
 		if found[i], err = scheduler.judge(ctx, pod); err != nil {
 			return nil, err
 		}

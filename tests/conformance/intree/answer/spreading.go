@@ -8,23 +8,14 @@ import (
 	apps "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// spreading are default topology spread constraints, and what tells whom they count.
+// spreading tells whom default topology spread constraints count.
 type spreading struct {
-	DefaultConstraints     []v1.TopologySpreadConstraint `json:"defaultConstraints"`
-	Services               []*v1.Service                 `json:"services"`
-	ReplicationControllers []*v1.ReplicationController   `json:"replicationControllers"`
-	ReplicaSets            []*apps.ReplicaSet            `json:"replicaSets"`
-	StatefulSets           []*apps.StatefulSet           `json:"statefulSets"`
-}
-
-func (s spreading) configure(args *config.PodTopologySpreadArgs) {
-	if len(s.DefaultConstraints) > 0 {
-		args.DefaultingType = config.ListDefaulting
-		args.DefaultConstraints = s.DefaultConstraints
-	}
+	Services               []*v1.Service               `json:"services"`
+	ReplicationControllers []*v1.ReplicationController `json:"replicationControllers"`
+	ReplicaSets            []*apps.ReplicaSet          `json:"replicaSets"`
+	StatefulSets           []*apps.StatefulSet         `json:"statefulSets"`
 }
 
 func (s spreading) tell(factory informers.SharedInformerFactory) error {
