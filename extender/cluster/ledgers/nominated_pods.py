@@ -17,8 +17,8 @@ It only holds its node for as long as the watch takes."""
 PER_POD: Final = 512
 """Bytes of one, beside the pod's rules and labels."""
 MOST_HELD_SECONDS: Final = 300.0
-"""How long a pod may hold topology domains in all, while an extender evicts for it. Most victims end
-within a few minutes; longer, a pod that can never be bound would keep a zone from others."""
+"""How long a pod may hold topology domains in all, while an extender evicts for it. Most victims
+end within a few minutes; longer, a pod that can never be bound would keep a zone from others."""
 
 K = TypeVar("K")
 
