@@ -235,9 +235,10 @@ def test_one_pod_holds_domains_for_so_long_in_all(seed: int) -> None:
     """Whatever becomes of its nominations, of its victims and of what we begin and give up."""
     chance = Random(seed)
     state = state_of(NODES, [], [PREEMPTOR])
-    shown: list[str | None] = [None, "a1", "a1", "b1"]
+    now = 0.0
+    shown = [PREEMPTOR, *(PREEMPTOR.nominated(name) for name in ("a1", "a1", "b1"))]
     acts: list[Callable[[], None]] = [
-        lambda: state.upsert_pod(model_pod(PREEMPTOR.nominated(chance.choice(shown)))),
+        lambda: state.upsert_pod(model_pod(chance.choice(shown))),
         lambda: state.upsert_pod(model_pod(victim(on=chance.choice(["a1", "b1"])))),
         lambda: state.remove_pod("default/victim", UID_OF_VICTIM),
         lambda: state.expect_nomination(
