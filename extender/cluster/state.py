@@ -291,9 +291,12 @@ class ClusterState(ClusterView):
     def expect_nomination(self, pod: Pod, node: str, until: float, *, held: bool = False) -> None:
         """Count a pod as nominated to a node before any watch shows it; an older one gives way.
 
-        One that is `held` counts all the time, though the scheduler wipes it out meanwhile.
+        One that is `held` counts all the time, though the scheduler wipes it out meanwhile. No pod
+        that the watch has not shown holds anything.
         """
-        if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
+        known = self.pod(pod.key, pod.uid)
+        held = held and known is not None
+        if known is None or known.node is None:
             pod = structs.replace(pod, pod_class=self.class_of(pod), node=None)
             self._nominations_change(self._nominated.expect(pod, node, until, held=held))
 

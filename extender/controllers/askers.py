@@ -29,22 +29,34 @@ class Askers:
     """The hour, since 1970, in which each scheduler has asked last.
 
     Of two values of a scheduler the later counts, so that replicas with different clocks agree on
-    what is written.
+    what is written. Those that are more than a day ahead of the clock here give way to the next
+    that is heard here, and to what another replica has written: a clock that was wrong leaves
+    nothing behind.
     """
 
     def __init__(self, epoch: Callable[[], float] = time) -> None:
         self._epoch = epoch
         self._hours: dict[str, int] = {}
+        self._heard: set[str] = set()
+        """Of these, what was heard here and not written yet."""
         self._read = ""
 
     @property
     def _now(self) -> int:
         return int(self._epoch() // HOUR)
 
+    @property
+    def _bound(self) -> int:
+        """Return up to which hour another clock may be right."""
+        return self._now + LATELY_HOURS
+
     def note(self, scheduler: str) -> None:
         """Note that a scheduler asks; O(1)."""
-        if self._hours.get(scheduler, 0) < self._now:
-            self._merge({scheduler: self._now})
+        now, bound = self._now, self._bound
+        if not now <= self._hours.get(scheduler, 0) <= bound:
+            self._heard.add(scheduler)
+            believed = {name: hour for name, hour in self._hours.items() if hour <= bound}
+            self._keep({**believed, scheduler: now})
 
     def asks(self, scheduler: str) -> bool:
         """Return whether a scheduler has asked within the last day; a clock may be wrong by one."""
@@ -58,11 +70,21 @@ class Askers:
                 self._merge(decode(_HOURS, text.encode()) if text else {})
 
     def _merge(self, found: Mapping[str, int]) -> None:
-        latest = {name: max(hour, found.get(name, 0)) for name, hour in self._hours.items()}
-        known = sorted(({**found, **latest}).items(), key=lambda each: (-each[1], each[0]))
-        self._hours = dict(known[:MOST])
+        bound, merged = self._bound, dict(found)
+        for name, known in self._hours.items():
+            hour = found.get(name, 0)
+            if name in self._heard and hour > bound:
+                merged[name] = known
+            elif known <= bound:
+                merged[name] = max(known, hour)
+        self._keep(merged)
+
+    def _keep(self, hours: Mapping[str, int]) -> None:
+        latest = sorted(hours.items(), key=lambda each: (-each[1], each[0]))
+        self._hours = dict(latest[:MOST])
 
     def written(self) -> str:
         """Return what is to be written, the same for the same; "" for nothing."""
+        self._heard.clear()
         hours = dict(sorted(self._hours.items()))
         return msgspec.json.encode(hours).decode() if hours else ""

@@ -1,7 +1,7 @@
 """Which of several replicas acts, by a Lease, after client-go's tools/leaderelection.
 
-A Lease says who leads, and each renewal changes its resource version. Whoever sees one unchanged
-for its whole duration, on its own clock, may take it. All writes name the version that they are
+A Lease says who leads, and each renewal changes its spec. Whoever sees that unchanged for its whole
+duration, on its own clock, may take it. All writes name the version that they are
 based on, so that a holder that was cut off meanwhile finds out by its next one that it leads no
 more: `confirm` is such a write, and no eviction is sent without one right before.
 """
@@ -33,6 +33,11 @@ from extender.wire.decoding import decode, whole_number
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
 FLOW: Final = Flow.PATCHES
+_OVERTAKEN: Final = frozenset((HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
+"""Somebody else has written: an operator an annotation, or another replica; or it was deleted."""
+
+GIVEN_BACK_SECONDS: Final = 1
+"""The duration of a Lease that nobody holds, as client-go writes it."""
 
 _log = logging.getLogger(__name__)
 
@@ -118,9 +123,19 @@ class Lease:
                 return
             self._valid_until = 0.0
             try:
-                await self._write("")
+                await self._give_back()
             except ExtenderError as error:
                 _log.info("the Lease %s is not given back, it will run out: %s", self._key, error)
+
+    async def _give_back(self) -> None:
+        try:
+            await self._write("")
+        except ApiError as error:
+            if error.status not in _OVERTAKEN:
+                raise
+            await self._look()
+            if self._is_ours():
+                await self._write("")
 
     async def _attempt(self) -> bool:
         """Renew or take the Lease if that may be; return whether this replica holds it now."""
@@ -140,24 +155,21 @@ class Lease:
     async def _renew_or_take(self) -> bool:
         if not self._is_ours():
             await self._look()
-        if not self._is_free():
-            self._valid_until = 0.0
-            return False
-        began = self._clock()
-        try:
-            await self._write(self.identity)
-        except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:
-                raise
-            # Somebody else has written: an operator his annotation, or another replica.
-            await self._look()
-            if not self._is_ours():
-                self._valid_until = 0.0
-                return False
+        for last in (False, True):
+            if not self._is_free():
+                break
             began = self._clock()
-            await self._write(self.identity)
-        self._valid_until = began + LEASE.valid
-        return True
+            try:
+                await self._write(self.identity)
+            except ApiError as error:
+                if last or error.status not in _OVERTAKEN:
+                    raise
+                await self._look()
+            else:
+                self._valid_until = began + LEASE.valid
+                return True
+        self._valid_until = 0.0
+        return False
 
     async def _add_notes(self) -> None:
         """Write what another leader has to know; at the next try, if the Lease has just changed."""
@@ -183,8 +195,7 @@ class Lease:
         spec = self._seen.spec
         if not spec.holderIdentity:
             return True
-        duration = spec.leaseDurationSeconds or LEASE.duration
-        return self._clock() - self._seen_at > duration
+        return self._clock() - self._seen_at >= (spec.leaseDurationSeconds or 0)
 
     async def _look(self) -> None:
         """Read the Lease, and note when it has changed."""
@@ -200,7 +211,7 @@ class Lease:
     def _note(self, body: bytes) -> None:
         seen = decode(_LEASE, body, "Lease")
         old = self._seen
-        if old is None or old.metadata.resourceVersion != seen.metadata.resourceVersion:
+        if old is None or old.spec != seen.spec:
             self._seen_at = self._clock()
         self._seen = seen
         if self._notes is not None:
@@ -225,8 +236,8 @@ class Lease:
         await self._put(
             _LeaseSpec(
                 holder,
-                LEASE.duration,
-                now if taking else spec.acquireTime,
+                LEASE.duration if holder else GIVEN_BACK_SECONDS,
+                now if taking or not holder else spec.acquireTime,
                 now,
                 transitions + (taking and self._seen is not None),
             ),

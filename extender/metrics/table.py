@@ -150,7 +150,8 @@ class Metrics(ObserverMetrics):
         )
         self.evictions_stopped = make.gauges(
             "evictions_stopped",
-            "1 while no pod is moved, for the last ones in several namespaces were not replaced.",
+            "1 while pods are moved one at a time, for the last ones in several namespaces were "
+            "not replaced.",
         )
         self.evictions_stopped_namespaces = make.gauges(
             "evictions_stopped_namespaces",

@@ -39,7 +39,7 @@ class Outcome(Enum):
         "notReplaced",
         "the last pod of its controller that was moved has no successor that is ready",
     )
-    STOPPED = "stopped", "the last moves failed, here or in all: nothing moves for an hour"
+    STOPPED = "stopped", "the last moves failed, here or everywhere: it waits, an hour at most"
     GOES = "goes", "it is evicted"
     DRY_RUN = "dryRun", "it would have been evicted: dryRun is on"
     EVICTED = "evicted", "it was evicted and is about to go"

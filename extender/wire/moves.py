@@ -48,6 +48,8 @@ class WrittenMoves(msgspec.Struct, frozen=True):
     has had one since that went well; about the oldest come first."""
     controllers: list[WrittenController] = []
     """Those that were moved last come first."""
+    trials: tuple[float, int] = 3600.0, 0
+    """How long ago the last pod went, an hour at most; how many went while most had to wait."""
 
 
 _MOVES: Final = msgspec.json.Decoder(WrittenMoves)

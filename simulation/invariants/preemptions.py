@@ -25,7 +25,8 @@ REMEMBERED_SECONDS: Final = 600.0
 MOST_SETS: Final = 3
 """Of one preemptor, by one life of a process; no more of its victims go for nothing."""
 HELD_SECONDS: Final = 280.0
-"""For so long at least, the domains of its node are held, while its victims go."""
+"""For so long at least after an extender first nominated a node for it, the domains of its node are
+held, while its victims go: all that was begun for it shares the time."""
 TAKEN_SECONDS: Final = 20.0
 """And for so long once they are gone."""
 _FOR: Final = "uid "
@@ -65,7 +66,7 @@ class VictimSet:
 
         One that began later knows it by the marks of victims that are still there.
         """
-        if self.begun >= since or now - self.begun >= HELD_SECONDS:
+        if self.begun >= since:
             return False
         return bool(self.leaving) or (by == self.by and now - self.emptied < TAKEN_SECONDS)
 
@@ -82,6 +83,8 @@ class Known:
     sets: list[VictimSet] = field(default_factory=list)
     nominated: tuple[str | None, float] = (None, -inf)
     """Its nomination, and since when."""
+    helped: float = inf
+    """When an extender first nominated a node for it."""
 
     @property
     def key(self) -> str:
@@ -159,6 +162,7 @@ class Preemptions:
                 is_extender(last.by)
                 and node == last.node
                 and nominated_since < since
+                and self._clock() - min(known.helped, known.sets[0].begun) < HELD_SECONDS
                 and last.holds(self._clock(), since, by)
                 and _priority(known.pod) > _priority(pod)
             ):
@@ -238,6 +242,8 @@ class Preemptions:
         nominated = new["status"].get("nominatedNodeName")
         if nominated != known.nominated[0]:
             known.nominated = nominated, now
+            if is_extender(change.by):
+                known.helped = min(known.helped, now)
         if "deletionTimestamp" in new["metadata"] and not was_going:
             self._take_deletion(change, new, uid)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import pytest
@@ -51,6 +52,24 @@ def test_a_clock_that_is_years_ahead_makes_no_scheduler_ask_for_ever() -> None:
     ahead.note("one")
     it.learn(ahead.written())
     assert not it.asks("one")
+
+
+@pytest.mark.parametrize("bogus", [1, 2 * MOST])
+def test_what_a_clock_that_is_right_by_now_has_written_is_replaced(bogus: int) -> None:
+    one, two = Replica(), Replica(2_000_000 * HOUR)
+    for number in range(bogus):
+        two.note(f"scheduler{number}")
+    two.now = one.now
+    one.learn(two.written())
+    one.note("scheduler0")
+    text = one.written()
+    for _ in range(3):
+        for each in (two, one):
+            each.learn(text)
+            text = each.written()
+    assert one.asks("scheduler0")
+    assert two.asks("scheduler0")
+    assert max(json.loads(text).values()) == 1_000_000
 
 
 @pytest.mark.parametrize("seed", range(20))

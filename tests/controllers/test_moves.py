@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from itertools import pairwise
+from random import Random
 
 import pytest
 
+from extender.controllers.eviction.failed_moves import REST_SECONDS, FailedMoves
+from extender.controllers.eviction.limits import LastHour
 from extender.controllers.eviction.moves import (
     DAY,
     KEPT_SECONDS,
@@ -21,6 +25,7 @@ from extender.verbs.evicting import Outcome
 from extender.warm_up import WarmUp
 from extender.wire.moves import WrittenController, WrittenMoves
 from tests.builders import HOST, selector, term
+from tests.clock import Clock
 from tests.controllers.moving import GRACE, SETTLE, App, Cluster
 
 HOUR = 3600.0
@@ -142,21 +147,75 @@ async def test_after_three_moves_in_a_row_that_failed_a_namespace_is_left_alone(
     assert "no pod is moved in namespace default" in note
 
 
-async def test_of_controllers_that_come_to_it_later_none_moves_while_all_stands_still() -> None:
-    it = cluster("required")
-    for number in range(3):
-        misplaced(it, "required", f"app{number}", 3, space=f"space{number}", makes=False)
+@pytest.mark.parametrize("tenants", [3, 12])
+@pytest.mark.parametrize("starts", [True, False])
+async def test_namespaces_whose_moves_always_fail_hold_up_no_other_for_long(
+    tenants: int, *, starts: bool
+) -> None:
+    """Whether no successor is made, or none is ever ready; though they have far more to move."""
+    it = cluster("required", hosts=4)
+    for number in range(3 * tenants):
+        space = f"tenant{number % tenants}"
+        never = {"starts": lambda _: None} if starts else {"makes": False}
+        misplaced(it, "required", f"bad{number}", 2, space=space, **never)
     await it.after(GRACE + REPLACED_SECONDS + 10)
-    assert len(it.moved) == 3
-    late = misplaced(it, "required", "late", 3, space="fine")
-    await it.after(600)
-    assert it.of(late) == 0
+    bad = len(it.moved)
+    assert bad >= 3
+    waited = []
+    for number in range(4):
+        late = misplaced(it, "required", f"late{number}", 3, space=f"fine{number}")
+        began = it.now
+        while not it.of(late):
+            await it.step()
+        waited.append(it.now - began)
+        await it.after(900)
+    assert max(waited) <= 4 * REST_SECONDS
+    assert sum(waited) <= 4 * REST_SECONDS + 10 * GRACE
+
+
+def test_a_trial_goes_to_any_namespace_without_a_failure_in_the_last_hour() -> None:
+    names = ["honest", *(f"tenant{number}" for number in range(4))]
+    first = Counter[str]()
+    for seed in range(500):
+        failed = FailedMoves(clock := Clock(1_000_000.0 + seed))
+        for name in ("a", "b", "c"):
+            failed.failed(name)
+        waits = {name: failed.stops(name, {}) or 0.0 for name in names}
+        assert REST_SECONDS <= min(waits.values()) <= max(waits.values()) < 2 * REST_SECONDS
+        assert 2 * REST_SECONDS <= (failed.stops("a", {}) or 0.0) < 3 * REST_SECONDS
+        chosen = min(waits, key=lambda name: waits[name])
+        first[chosen] += 1
+        clock.now += waits[chosen] + 0.001
+        assert failed.stops(chosen, {}) is None
+        failed.tried({})
+        assert min(failed.stops(name, {}) or 0.0 for name in names) >= 2 * REST_SECONDS
+        # Its successor is ready, and what has failed before fails again.
+        failed.succeeded(chosen)
+        for name in ("b", "c", "a"):
+            failed.failed(name)
+        assert [failed.stops(name, {}) for name in names] == [None] * 5, "they count once an hour"
+    assert 70 <= first["honest"] <= 130
+
+
+async def test_where_no_successor_is_made_anywhere_few_pods_are_lost() -> None:
+    it = cluster("required", hosts=4)
+    for number in range(24):
+        misplaced(it, "required", f"app{number}", 2, space=f"space{number}", makes=False)
+    it.settings = (3, *it.settings[1:])
+    it.start()
+    lost = []
+    for _ in range(2):
+        await it.after(HOUR)
+        lost.append(len(it.moved))
+    assert lost[0] <= 14, "some until the first is known to have failed, then trials"
+    assert all(after - before <= 6 for before, after in pairwise(lost))
     assert it.metric("evictions_stopped") == 1
+    assert len(it.mover.notes("EvictionsStopped")) == 1
     assert it.eviction is not None
     assert {each.outcome.value for each in it.eviction.broken.records.values()} >= {"stopped"}
-    assert len(it.mover.notes("EvictionsStopped")) == 1
+    for app in it.apps.values():
+        app.makes = True
     await it.after(HOUR)
-    assert it.of(late) >= 1
     assert it.metric("evictions_stopped") == 0
     assert len(it.mover.notes("EvictionsResumed")) == 1
 
@@ -230,6 +289,22 @@ async def test_restarts_do_not_begin_a_new_hour() -> None:
         await it.after(420)
         it.start()
     assert len(it.moved) <= 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_more_moves_are_believed_than_there_can_have_been(seed: int) -> None:
+    chance, clock = Random(seed), Clock(1_000_000.0)
+    names = [f"space{number}" for number in range(4)]
+    hour = LastHour(clock, per_minute=10)
+    for _ in range(chance.randrange(700)):
+        hour.take(chance.choice(names))
+    own = sum(hour.moves.values())
+    notes = {name: (chance.choice([0, 5, 10**9]), chance.uniform(-10, 9000)) for name in names}
+    hour.inherit({**notes, **{f"bogus{number}": (10**9, 30.0) for number in range(4_000)}})
+    assert own <= sum(hour.moves.values()) <= max(600, own)
+    assert len(hour.moves) <= 604
+    clock.now += HOUR
+    assert hour.moves == {}
 
 
 async def test_restarts_do_not_end_a_rest() -> None:

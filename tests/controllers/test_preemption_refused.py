@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
 from extender.controllers.refused_pods.evictions import DENIED_SECONDS
 from extender.controllers.refused_pods.preemption import FIRST_PAUSE_SECONDS
 from extender.controllers.refused_pods.victim_sets import (
@@ -11,6 +12,7 @@ from extender.controllers.refused_pods.victim_sets import (
 )
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
+from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.controllers.preempting import (
     ON_A,
     ON_B,
@@ -75,6 +77,25 @@ async def test_who_cannot_be_evicted_at_all_is_given_up() -> None:
         await rig.pass_time(1)
     assert rig.done("nominate") == ["nominate important None->a", "nominate important a->None"]
     assert rig.counts() == {"started": 1, "failed": 1}
+
+
+@pytest.mark.parametrize("words", [("mark",), ("delete",), ("nominate",)])
+@pytest.mark.parametrize("status", [403, 500])
+async def test_victims_that_can_never_be_had_hold_domains_for_so_long_in_all(
+    words: tuple[str, ...], status: int
+) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.api.fails = refuses(*words, status=status)  # type: ignore[assignment]
+    held = 0
+    for _ in range(1800):
+        rig.refuse()
+        await rig.pass_time(1.0)
+        held += bool(rig.state.nominated.preempting)
+    assert rig.evicted() == []
+    assert held <= MOST_HELD_SECONDS + 1
+    rig.api.fails = lambda _: None
+    await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    assert rig.evicted() == ["on-a"], "that it failed is nothing against it"
 
 
 async def test_a_lost_answer_to_a_deletion_harms_nobody() -> None:

@@ -54,7 +54,9 @@ class Server:
         if self.away:
             return web.json_response({"message": "away"}, status=503)
         found = await request.json()
-        if self.lease is None or found["metadata"]["resourceVersion"] != str(self.version):
+        if self.lease is None:
+            return web.json_response({"message": "none"}, status=404)
+        if found["metadata"]["resourceVersion"] != str(self.version):
             return web.json_response({"message": "it has changed"}, status=409)
         return self.keep(found)
 
@@ -186,7 +188,6 @@ async def test_the_next_leader_hears_what_the_last_one_knew(
 async def test_a_replica_that_does_not_lead_writes_what_it_knows_once(
     client: ApiClient, server: Server, clock: Clock
 ) -> None:
-    """Each write puts off when a lead that is not renewed may be taken."""
     one, two = replica(client, "one", clock), replica(client, "two", clock)
     one.keep(Told("one"))
     two.keep(notes := Told("two"))
@@ -204,6 +205,46 @@ async def test_a_replica_that_does_not_lead_writes_what_it_knows_once(
     assert server.lease["metadata"]["annotations"]["by-two"] == "asked"
     assert await one.confirm()
     assert notes.seen >= {"moves", "by-two"}
+
+
+async def test_who_annotates_a_lease_without_end_keeps_nobody_from_the_lead(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one, two = replica(client, "one", clock), replica(client, "two", clock)
+    assert await step(one)
+    for number in range(int(LEASE.duration)):
+        assert not await step(two)
+        server.annotate(number=str(number))
+        clock.now += 1
+    assert await step(two)
+
+
+async def test_a_lease_that_is_deleted_is_made_again_by_who_held_it(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one = replica(client, "one", clock)
+    assert await step(one)
+    server.lease = None
+    assert await step(one)
+    assert server.lease is not None
+
+
+async def test_a_lead_is_given_back_over_an_annotation_but_not_over_another_leader(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one, two = replica(client, "one", clock), replica(client, "two", Clock(100.0))
+    assert await step(one)
+    server.annotate(somebody="was here")
+    await one.close()
+    assert server.lease is not None
+    assert server.lease["spec"]["holderIdentity"] == ""
+    assert server.lease["spec"]["leaseDurationSeconds"] == 1
+    assert await step(one)
+    server.lease["spec"]["holderIdentity"] = ""
+    server.annotate()
+    assert await step(two)
+    await one.close()
+    assert server.lease["spec"]["holderIdentity"] == "two"
 
 
 @pytest.mark.parametrize(

@@ -770,18 +770,12 @@ BUGS = (
         "verbs/test_held_domains.py::test_marks_begin_it_in_every_replica_and_after_a_restart",
     ),
     Bug(
-        "a preemptor's domain is held again by the next event",
+        "a preemptor's time to hold domains begins anew on another node",
         "cluster.ledgers.nominated_pods",
-        "            if hold.over and uid not in self._nominated:",
-        "            if hold.over:",
-        "verbs/test_held_domains.py::test_its_time_does_not_begin_anew_with_the_next_event",
-    ),
-    Bug(
-        "a preemptor's domain is held for as long as its victims take",
-        "controllers.refused_pods.victim_sets",
-        "if now - preemption.began < MOST_HELD_SECONDS:",
-        "if now >= preemption.began:",
-        "controllers/test_preemption_successors.py::test_victims_that_take_their_time_hold_no_domain_for_long",
+        "            hold.since = now if uid in self._preempting else None\n",
+        "            hold.seconds = 0.0 if hold.node is None else hold.seconds\n"
+        "            hold.since = now if uid in self._preempting else None\n",
+        "verbs/test_held_domains.py::test_one_pod_holds_domains_for_so_long_in_all",
     ),
     Bug(
         "a preemption that is given up holds its domain on",

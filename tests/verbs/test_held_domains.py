@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+
 import pytest
 
 from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
@@ -31,6 +34,7 @@ WEB = selector(app="web")
 APART = term(ZONE, WEB)
 PREEMPTOR = pod("preemptor").labels(app="web").priority(HIGH).anti_affinity(APART)
 UID = "default-preemptor"
+UID_OF_VICTIM = "default-victim"
 OWN, THEIRS = Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY
 
 
@@ -224,6 +228,38 @@ def test_its_time_does_not_begin_anew_with_the_next_event() -> None:
     state.upsert_pod(model_pod(victim().labels(edited="yes")))
     state.upsert_pod(model_pod(PREEMPTOR.nominated("a1").labels(edited="yes")))
     assert not state.nominated.preempting
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_pod_holds_domains_for_so_long_in_all(seed: int) -> None:
+    """Whatever becomes of its nominations, of its victims and of what we begin and give up."""
+    chance = Random(seed)
+    state = state_of(NODES, [], [PREEMPTOR])
+    now = 0.0
+    shown = [PREEMPTOR, *(PREEMPTOR.nominated(name) for name in ("a1", "a1", "b1"))]
+    acts: list[Callable[[], None]] = [
+        lambda: state.upsert_pod(model_pod(chance.choice(shown))),
+        lambda: state.upsert_pod(model_pod(victim(on=chance.choice(["a1", "b1"])))),
+        lambda: state.remove_pod("default/victim", UID_OF_VICTIM),
+        lambda: state.expect_nomination(
+            model_pod(PREEMPTOR), chance.choice(["a1", "b1"]), now + 3.0, held=True
+        ),
+        lambda: state.give_up_nomination(UID),
+    ]
+    holds = 0
+    for second in range(int(4 * MOST_HELD_SECONDS)):
+        now = float(second)
+        for _ in range(chance.randrange(3)):
+            chance.choice(acts)()
+        state.expire(now)
+        holds += bool(state.nominated.preempting)
+    assert holds <= MOST_HELD_SECONDS + 1
+    assert holds > MOST_HELD_SECONDS / 2
+    # One of the same name is another pod.
+    state.remove_pod("default/preemptor", UID)
+    state.upsert_pod(model_pod(PREEMPTOR.uid("again")))
+    state.expect_nomination(model_pod(PREEMPTOR.uid("again")), "a1", now + 3.0, held=True)
+    assert state.nominated.preempting
 
 
 def test_a_place_that_is_taken_is_held_no_more() -> None:

@@ -17,8 +17,8 @@ It only holds its node for as long as the watch takes."""
 PER_POD: Final = 512
 """Bytes of one, beside the pod's rules and labels."""
 MOST_HELD_SECONDS: Final = 300.0
-"""How long an extender's preemption may hold the topology domains of its node. Most victims end
-within a few minutes; longer, a pod that can never be bound would keep a zone from others."""
+"""How long a pod may hold topology domains in all, while an extender evicts for it. Most victims
+end within a few minutes; longer, a pod that can never be bound would keep a zone from others."""
 
 K = TypeVar("K")
 
@@ -40,14 +40,24 @@ class Expected:
 
 @dataclass(slots=True)
 class _Hold:
-    """A node whose topology domains are held for a pod that an extender evicts others for."""
+    """What is remembered of a pod that an extender evicts others for, for as long as it waits.
 
-    node: str
-    since: float | None = None
-    """When that was looked at first; None before."""
+    All its sets of victims, on whatever nodes and with whatever end, share the time.
+    """
+
+    node: str | None
+    """Whose topology domains are held, if the pod is nominated to it."""
     over: bool = False
-    """Whether it holds no more. It is remembered while the pod is nominated: else its time would
-    begin anew with the next event about a victim."""
+    """Given up on this node: the next event about a victim there begins nothing."""
+    seconds: float = 0.0
+    """For how long it has held domains."""
+    since: float | None = None
+    """When it was last looked at, if it held some then."""
+
+    @property
+    def holds(self) -> bool:
+        """Return whether it does, once the pod is nominated to the node."""
+        return self.node is not None and not self.over and self.seconds < MOST_HELD_SECONDS
 
 
 class NominatedPods:
@@ -108,7 +118,7 @@ class NominationLedger(NominatedPods):
         self._dropped: list[str] = []
         """The uids of those that had to make room and have not been settled."""
         self._holds: dict[str, _Hold] = {}
-        """By uid, until the pod is placed, gone or nominated to another node."""
+        """By uid, until the pod is placed or gone."""
 
     @property
     def is_empty(self) -> bool:
@@ -139,25 +149,28 @@ class NominationLedger(NominatedPods):
         """Note that a pod on a node is marked as an extender's victim for another, by its uid.
 
         By this all replicas know for whom domains are held, and one that has just started. It is
-        nothing about a pod that is not nominated to this node.
+        nothing about a pod that is not known to wait, or not nominated to this node.
         """
         nominated = self._nominated.get(preemptor)
-        if nominated is None or nominated.status.nominated != node or preemptor in self._holds:
+        known = preemptor in self._shown or preemptor in self._holds
+        if nominated is None or nominated.status.nominated != node or not known:
             return False
-        self._holds[preemptor] = _Hold(node)
+        hold = self._holds.setdefault(preemptor, _Hold(None))
+        if hold.node is None:
+            hold.node, hold.over = node, False
         return self._settle_hold(preemptor)
 
     def expect(self, pod: Pod, node: str, deadline: float, *, held: bool = False) -> bool:
         """Count a nomination before the watch shows it; one that is `held`, until it is given up.
 
         So long, the domains of its node are held as well. Another node that the watch shows ends
-        all of that.
+        all of that. The watch has to have shown a pod whose nomination is held.
         """
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.status.nominated
-        hold = self._holds.get(pod.uid)
-        if held and (hold is None or hold.over or hold.node != node):
-            self._holds[pod.uid] = _Hold(node)
+        if held:
+            hold = self._holds.setdefault(pod.uid, _Hold(node))
+            hold.node, hold.over = node, False
         self._remember(Expected(pod.with_status(nominated=node), before, deadline, held))
         touched, self._dropped = [pod.uid, *self._dropped], []
         return sum(map(self._settle, touched)) > 0
@@ -173,12 +186,10 @@ class NominationLedger(NominatedPods):
         """Give up what no watch has shown in time, and what holds domains for too long."""
         over = [each.pod.uid for each in self._expected.values() if each.deadline <= now]
         changed = sum(map(self.give_up, over))
-        for uid, hold in [*self._holds.items()]:
-            if hold.since is None:
-                hold.since = now
-            hold.over |= now - hold.since >= MOST_HELD_SECONDS
-            if hold.over and uid not in self._nominated:
-                del self._holds[uid]
+        for uid, hold in self._holds.items():
+            if hold.since is not None:
+                hold.seconds += now - hold.since
+            hold.since = now if uid in self._preempting else None
             changed += self._settle_hold(uid)
         return changed > 0
 
@@ -215,12 +226,10 @@ class NominationLedger(NominatedPods):
             return False
         hold, nominated = self._holds.get(uid), self._nominated.get(uid)
         if hold is not None and nominated is not None and nominated.status.nominated != hold.node:
-            del self._holds[uid]
-            hold = None
+            hold.node = None
         was_held = self._preempting.pop(uid, None) is not None
-        holds = hold is not None and not hold.over
         # One that is being deleted is never bound; finalizers may make that last.
-        if nominated is None or nominated.status.deleting or not holds:
+        if nominated is None or nominated.status.deleting or hold is None or not hold.holds:
             return was_held
         self._preempting[uid] = nominated
         return not was_held

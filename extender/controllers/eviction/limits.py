@@ -10,8 +10,6 @@ from typing import Final
 from extender.controllers.history import HOUR
 
 WINDOW_SECONDS: Final = 60.0
-MOST_IN_HOUR: Final = 100_000
-"""Moves in a namespace that are believed to be in the last hour when another replica says so."""
 EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
@@ -60,13 +58,16 @@ class RateLimiter:
 class LastHour:
     """The moves of the last hour, by namespace."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], per_minute: int) -> None:
+        """With so many `per_minute` at most; no more are believed when another replica says so."""
         self._clock = clock
-        self._moves: deque[tuple[float, str]] = deque()
+        self._most = int(per_minute * HOUR / WINDOW_SECONDS)
+        self._moves: deque[tuple[float, str, int]] = deque()
+        """How many, where and when; several at once are another replica's."""
 
     def take(self, namespace: str) -> None:
         """Note one."""
-        self._moves.append((self._clock(), namespace))
+        self._moves.append((self._clock(), namespace, 1))
 
     def give_back(self) -> None:
         """Note that the last one has come to nothing."""
@@ -78,12 +79,15 @@ class LastHour:
         """Return how many there were in each namespace."""
         while self._moves and self._moves[0][0] <= self._clock() - HOUR:
             self._moves.popleft()
-        return Counter(name for _, name in self._moves)
+        found = Counter[str]()
+        for _, name, number in self._moves:
+            found[name] += number
+        return found
 
     @property
     def latest(self) -> Mapping[str, float]:
         """Return when each namespace had its last one."""
-        return {name: at for at, name in self._moves}
+        return {name: at for at, name, _ in self._moves}
 
     def written(self) -> dict[str, tuple[int, float]]:
         """Return what the next leader has to know: how many, and how long ago the last was."""
@@ -91,11 +95,17 @@ class LastHour:
         return {name: (number, now - latest[name]) for name, number in moves.items()}
 
     def inherit(self, written: Mapping[str, tuple[int, float]]) -> None:
-        """Take over what another leader has noted, beside what is known here."""
+        """Take over what another leader has noted, beside what is known here.
+
+        The latest first, until there are as many in all as there can have been.
+        """
         now, own = self._clock(), self.moves
-        for name, (number, age) in written.items():
-            more = min(number, MOST_IN_HOUR) - own.get(name, 0)
-            self._moves.extend([(now - min(max(age, 0.0), HOUR), name)] * more)
+        room = self._most - sum(own.values())
+        for name, (number, age) in sorted(written.items(), key=lambda each: each[1][1]):
+            more = min(number - own.get(name, 0), room)
+            if more > 0:
+                self._moves.append((now - min(max(age, 0.0), HOUR), name, more))
+                room -= more
         self._moves = deque(sorted(self._moves))
 
 

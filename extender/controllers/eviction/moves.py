@@ -146,7 +146,12 @@ class Moves:
     """The moves of all controllers, those that are open and what came of others; O(1) to ask."""
 
     def __init__(
-        self, state: ClusterState, clock: Callable[[], float], *, dry_run: bool = False
+        self,
+        state: ClusterState,
+        clock: Callable[[], float],
+        per_minute: int,
+        *,
+        dry_run: bool = False,
     ) -> None:
         """In a `dry_run` no successor is expected."""
         self._state = state
@@ -155,7 +160,7 @@ class Moves:
         self._open: dict[Controller, Move] = {}
         self._past: dict[Controller, _Past] = {}
         self._pauses: dict[Controller, Pause] = {}
-        self.hour: Final = LastHour(clock)
+        self.hour: Final = LastHour(clock, per_minute)
         """The moves for preferred rules."""
         self.failed: Final = FailedMoves(clock)
         self._late: Counter[str] = Counter()
@@ -254,6 +259,7 @@ class Moves:
             self._drop(owner)
         elif move is not None:
             move.asked_at = self._clock()
+            self.failed.tried(self._late)
 
     def _drop(self, owner: Controller) -> None:
         if self._open.pop(owner, None) is not None and not self._dry_run:
@@ -408,6 +414,7 @@ class Moves:
             self.hour.written(),
             list(self.failed.written()),
             [self._written_of(owner, now) for owner in newest],
+            self.failed.trials,
         )
 
     def _touched(self, owner: Controller) -> float:
@@ -438,7 +445,7 @@ class Moves:
         """
         now = self._clock()
         self.hour.inherit(written.hour)
-        self.failed.inherit(written.failed)
+        self.failed.inherit(written.failed, written.trials)
         for each in written.controllers:
             owner = Controller(each.namespace, each.uid)
             past = self._past.setdefault(owner, _Past())

@@ -16,10 +16,9 @@ from extender.timing import LogThrottle
 
 MOST_TOLD: Final = 10
 """Namespaces that are told of at a time."""
-WHY: Final = (
-    f"the last {MOST} pods that were moved have no successor that is ready; moves are tried again "
-    "an hour after the first of them failed"
-)
+WHY: Final = f"the last {MOST} pods that were moved have no successor that is ready"
+ALONE: Final = f"{WHY}; moves are tried again an hour after the first of them failed"
+ALL: Final = f"{WHY}; one pod is moved from time to time, until a successor is ready"
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class Stopping:
 
     async def _tell(self, where: str, *, stopped: bool) -> None:
         if stopped:
-            note = f"no pod is moved{where}: {WHY}"
+            note = f"no pod is moved{where}: {ALONE if where else ALL}"
             _log.warning("%s", note)
             occurrence = Occurrence("EvictionsStopped", "Stopping", note, warns=True)
         else:
@@ -71,5 +70,5 @@ class Stopping:
         """Pass, and remark that nothing moves."""
         everything, names = self._turns.moves.failed.stopped
         if everything:
-            return Remark(f"no pod is moved: {WHY}")
-        return Remark(f"no pod is moved in {len(names)} namespaces: {WHY}") if names else None
+            return Remark(f"no pod is moved: {ALL}")
+        return Remark(f"no pod is moved in {len(names)} namespaces: {ALONE}") if names else None

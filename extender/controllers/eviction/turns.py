@@ -38,7 +38,7 @@ class EvictionTurns:
         dry_run: bool = False,
     ) -> Self:
         """Let nothing have happened yet. What is a dry run takes no turns from what is none."""
-        moves = Moves(state, clock, dry_run=dry_run)
+        moves = Moves(state, clock, per_minute, dry_run=dry_run)
         return cls(leadership, moves, RateLimiter(per_minute, clock))
 
 

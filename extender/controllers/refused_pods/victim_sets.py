@@ -14,7 +14,6 @@ import logging
 from collections.abc import Sequence
 from math import inf
 
-from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
 from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refused_pods.evictions import Evictions
@@ -152,10 +151,8 @@ class VictimSets:
         Else another preemptor could take the place, or a victim's successor another one of the
         topology domain, and the victims would be gone for nothing.
         """
-        now = self._clock()
-        if now - preemption.began < MOST_HELD_SECONDS:
-            until = now + HELD_SECONDS
-            self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
+        until = self._clock() + HELD_SECONDS
+        self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
 
     async def _nominate(self, record: Record[Preemption], preemption: Preemption) -> bool:
         """Have the API server nominate the node; False unless it certainly has."""
