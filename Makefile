@@ -101,7 +101,7 @@ thorough: $(STAMP) ## those of these tests that take long: random clusters and s
 	@$(PYTEST) --dist worksteal -m thorough
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py leaderelection_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
 
 # What goes by the version of Python.
 BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) cli config wire test_cli.py test_files.py test_tokens.py)

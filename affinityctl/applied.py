@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import structs
 
 from affinityctl.rollouts import ONE_POD, Rollout, share
 from affinityctl.volumes.pod_volumes import WholePodReader, read_pod_volumes
+from affinityctl.whatif.deletion_order import PHASES, Life
 from affinityctl.whatif.nodes import kept_to
 from affinityctl.whatif.successors import KnownWorkload, as_made
 from affinityctl.workloads import MOST_PODS, wanted
@@ -29,6 +31,11 @@ from extender.wire.workloads import Workload, read_workload
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
 """Kinds that replace their pods when their template changes."""
+SCALABLE: Final = frozenset(("Deployment", "ReplicaSet", "ReplicationController", STATEFUL_SET))
+"""Kinds whose number of pods `kubectl scale` sets."""
+
+PARALLEL: Final = "Parallel"
+"""The podManagementPolicy of a StatefulSet whose pods do not wait for each other."""
 
 UNKNOWN_COUNT = 100
 """Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
@@ -42,6 +49,8 @@ class Applied:
     pod: Pod
     """What its template makes."""
     wanted: int
+    start: int = 0
+    """Of a StatefulSet: the ordinal of its first pod."""
 
     def make(self, number: int) -> Pod:
         """Make one of its pods, by its number from 0 on.
@@ -51,7 +60,7 @@ class Applied:
         """
         namespace, kind, name = self.identity
         if kind == STATEFUL_SET:
-            key = key_of(namespace, f"{name}-{number}")
+            key = key_of(namespace, f"{name}-{self.start + number}")
         elif kind == POD and not number:
             key = self.pod.key
         else:
@@ -66,33 +75,73 @@ def known_of(workload: Workload) -> KnownWorkload:
     return KnownWorkload(
         workload.template_labels.keys(),
         wanted(workload, 0) if counted else None,
-        spec.ordinals.start if spec.ordinals else 0,
-        in_order=spec.podManagementPolicy != "Parallel",
+        workload.start,
+        in_order=spec.podManagementPolicy != PARALLEL,
     )
 
 
-class _Volumes(msgspec.Struct):
-    volumes: list[dict[str, msgspec.Raw]] | None = None
-
-
-class _Condition(msgspec.Struct):
+class _Condition(msgspec.Struct, rename="camel"):
     type: str = ""
     status: str = ""
+    last_transition_time: datetime | None = None
 
 
-class _Health(msgspec.Struct):
+class _Container(msgspec.Struct, rename="camel"):
+    name: str = ""
+    restart_policy: str | None = None
+    restart_count: int = 0
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.restart_policy == "Always"
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    volumes: list[dict[str, msgspec.Raw]] | None = None
+    init_containers: list[_Container] | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
     phase: str | None = None
     conditions: list[_Condition] | None = None
+    container_statuses: list[_Container] | None = None
+    init_container_statuses: list[_Container] | None = None
+
+    @property
+    def ready(self) -> _Condition | None:
+        """Return the condition Ready, if it has one."""
+        return next((each for each in self.conditions or () if each.type == "Ready"), None)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    creation_timestamp: datetime | None = None
 
 
 class _Further(msgspec.Struct):
     """What only a simulation reads of a pod."""
 
-    spec: _Volumes | None = None
-    status: _Health | None = None
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+    @property
+    def life(self) -> Life:
+        """Return what a pod with a node has come to."""
+        status = self.status or _Status()
+        spec, ready = self.spec or _Spec(), status.ready
+        sidecars = {each.name for each in spec.init_containers or () if each.is_sidecar}
+        started = (each for each in status.init_container_statuses or () if each.name in sidecars)
+        return Life(
+            PHASES.get(status.phase or _RUNNING, 0),
+            _seconds(None if ready is None else ready.last_transition_time),
+            (_most_restarts(status.container_statuses or ()), _most_restarts(started)),
+            _seconds(None if self.metadata is None else self.metadata.creation_timestamp),
+        )
 
 
 _FURTHER = msgspec.json.Decoder(_Further)
+_RUNNING: Final = "Running"
+_PENDING: Final = "Pending"
 _EMPTY_DIR: Final = "emptyDir"
 
 
@@ -113,26 +162,44 @@ class _AsOfTheDefault(RequirementsReader):
 class SimulationReader(WholePodReader):
     """Reads pods with all that a simulation looks at."""
 
-    def __init__(self, gates: Gates = EVERY_GATE_ON, schedulers: Collection[str] = ()) -> None:
-        """`schedulers` are other ones that go by the same rules."""
+    def __init__(
+        self, gates: Gates = EVERY_GATE_ON, schedulers: Collection[str] = (), *, lives: bool = True
+    ) -> None:
+        """`schedulers` are other ones that go by the same rules.
+
+        Without `lives`, pods are deleted by chance.
+        """
         super().__init__(gates)
+        self._reads_lives = lives
         self._requirements = _AsOfTheDefault(schedulers)
         self.scratch: set[Key] = set()
         """The pods with an emptyDir."""
+        self.lives: dict[str, Life] = {}
+        """What pods with a node and an owner have come to, by uid."""
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = super().read(raw, generate)
         further = decode(_FURTHER, raw)
-        spec, status = further.spec or _Volumes(), further.status or _Health()
+        spec, status = further.spec or _Spec(), further.status or _Status()
         if any(_EMPTY_DIR in each for each in spec.volumes or ()):
             self.scratch.add(pod.key)
         if pod.node is None:
             return pod
-        starting = status.phase == "Pending"
-        said = (each.status == "True" for each in status.conditions or () if each.type == "Ready")
+        if self._reads_lives and pod.spec.owner is not None:
+            self.lives[pod.uid] = further.life
+        starting, condition = status.phase == _PENDING, status.ready
         # Each pod that a kubelet runs has the condition; manifests, and older dumps, have none.
-        return pod.with_status(ready=next(said, not starting), starting=starting)
+        ready = not starting if condition is None else condition.status == "True"
+        return pod.with_status(ready=ready, starting=starting)
+
+
+def _seconds(moment: datetime | None) -> float:
+    return 0.0 if moment is None else moment.timestamp()
+
+
+def _most_restarts(containers: Iterable[_Container]) -> int:
+    return max((each.restart_count for each in containers), default=0)
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:
@@ -158,12 +225,12 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
     pods_wanted = max(0, wanted(workload, nodes))
     if pods_wanted > MOST_PODS:
         raise ObjectError(str(workload), f"its {pods_wanted} pods are more than {MOST_PODS}")
-    return Applied(workload.identity, pod, pods_wanted)
+    return Applied(workload.identity, pod, pods_wanted, workload.start)
 
 
-def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
-    """Return a workload that nothing is known of but one of its pods."""
-    return Applied(identity, as_made(pod), wanted)
+def as_applied(identity: Identity, pod: Pod, wanted: int, start: int = 0) -> Applied:
+    """Return a workload of which one of its pods tells what it makes."""
+    return Applied(identity, as_made(pod), wanted, start)
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):
@@ -205,7 +272,11 @@ def rollout(workload: Workload, pods: int) -> Rollout:
         decode(_STRATEGY, spec.strategy, "spec.strategy"),
         decode(_STRATEGY, spec.updateStrategy, "spec.updateStrategy"),
     )
-    return rollout_of(workload.identity.kind, read, pods)
+    return replace(
+        rollout_of(workload.identity.kind, read, pods),
+        start=workload.start,
+        in_order=spec.podManagementPolicy != PARALLEL,
+    )
 
 
 def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Rollout:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from extender.command_line import Parser
@@ -24,6 +24,10 @@ class ChangeKind(Enum):
     DRAIN_EACH = "--drain-each"
     LOSE_EACH = "--lose-each"
     ADD = "--add-nodes"
+
+
+BY_CONTROLLERS: Final = frozenset((ChangeKind.SCALE, ChangeKind.RESTART, ChangeKind.ROLL))
+"""Changes that controllers carry out by what has become of their pods."""
 
 
 @dataclass(slots=True)

@@ -21,10 +21,16 @@ class Rollout:
     """Old pods that may be gone before new ones are ready."""
     rolling: bool = False
     partition: int = 0
-    """Of a StatefulSet: pods of lower ordinals keep their version."""
+    """Of a StatefulSet: its first pods keep their version, so many of them."""
+    start: int = 0
+    """Of a StatefulSet: the ordinal of its first pod."""
+    in_order: bool = True
+    """Of a StatefulSet: no pod comes or goes before those of lower ordinals are ready."""
 
 
 ONE_POD: Final = Rollout(replicas=1)
+AS_BY_DEFAULT: Final = Rollout()
+"""What nothing is known of."""
 
 
 def share(given: int | str | None, of: int, default: str, *, up: bool) -> int:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import random
+import time
 from collections.abc import Mapping
 from typing import Final
 
 from affinityctl.api_server import namespace_of
 from affinityctl.applied import SimulationReader, known_of
-from affinityctl.changes import ChangeKind
+from affinityctl.changes import BY_CONTROLLERS, ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.progress import Progress
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_report import write
+from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.scheduling import Scheduler
@@ -38,11 +40,13 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace, by.selectors)
-    pods = SimulationReader(by.gates, flags.scheduler_name)
+    controlled = any(each.kind in BY_CONTROLLERS for each in flags.changes)
+    pods = SimulationReader(by.gates, flags.scheduler_name, lives=controlled)
     state, workloads = _cluster(flags, pods, by)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     known = {each.identity: known_of(each) for each in workloads.values()}
-    scheduler = Scheduler(state, chance, by.profile, known)
+    lives = Lives(pods.lives, time.time())
+    scheduler = Scheduler(state, chance, by.profile, known, lives)
     carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
     note_ignored_annotations(state, carrier.templates(flags.changes))
     progress = Progress()

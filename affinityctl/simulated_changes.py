@@ -11,6 +11,7 @@ from typing import Final
 
 from affinityctl.applied import (
     ROLLING,
+    SCALABLE,
     Applied,
     SimulationReader,
     apply,
@@ -24,6 +25,7 @@ from affinityctl.chosen_pods import is_of, require_namespace, similar
 from affinityctl.default_spread.selectors import Selectors
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
+from affinityctl.rollouts import AS_BY_DEFAULT
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
@@ -37,7 +39,7 @@ from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.labels import ZONE
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, Identity
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.offline import ClusterFileError
 from extender.wire.explanation import KINDS
 from extender.wire.workloads import WORKLOADS, Workload, read_workload
@@ -124,9 +126,9 @@ class Carrier:
                     yield self._place(each, change)
             case ChangeKind.ROLL:
                 for each in self._files[change.value]:
-                    yield 0, self._roll(read_workload(each.kind, each.raw))
+                    yield from self._roll(read_workload(each.kind, each.raw))
             case ChangeKind.RESTART:
-                yield 0, self._roll(self._workload(self._identity(change)))
+                yield from self._roll(self._workload(self._identity(change)))
             case ChangeKind.SCALE:
                 yield self._scale(change)
             case _:
@@ -176,7 +178,8 @@ class Carrier:
             new = list(islice(replicas(self._scheduler, applied.make), wanted))
         return len(new), place(self._scheduler, what, new)
 
-    def _roll(self, workload: Workload) -> Looks:
+    def _roll(self, workload: Workload) -> Iterator[tuple[int, Looks]]:
+        """Yield the update; before it, a Deployment brings its old pods to their new number."""
         kind = workload.identity.kind
         applied = self._applied(workload)
         if kind not in ROLLING:
@@ -189,27 +192,41 @@ class Carrier:
                 "update", f"no pod of {applied.identity} is in the cluster; place it with -f"
             )
         replacing = rollout(workload, len(old))
+        if workload.spec.paused:
+            raise ConfigError("update", f"{applied.identity} is paused: nothing rolls")
         if kind != "Deployment" and not replacing.rolling:
             raise ConfigError(
                 "update", f"{applied.identity} has updateStrategy OnDelete: nothing rolls"
             )
+        self._scheduler.workloads[applied.identity] = known_of(workload)
+        wanted = replacing.replicas
+        if kind == "Deployment" and wanted is not None and wanted != len(old):
+            yield max(0, wanted - len(old)), self._scaled(applied.identity, old, wanted)
+            old = self._members(applied.identity)
         version = Version(str(applied.identity), kind, applied.make, replacing)
-        return roll(self._scheduler, version, old)
+        yield 0, roll(self._scheduler, version, old)
 
     def _scale(self, change: Change) -> tuple[int, Looks]:
         name, _, number = change.value.rpartition("=")
         if not number.isdecimal() or len(number) > len("200000"):
             raise ConfigError("--scale", f"{change.value!r} is not like deployment/web=12")
         identity = self._identity(replace(change, value=name))
+        if identity.kind not in SCALABLE:
+            raise ConfigError("--scale", f"a {identity.kind} has no number of replicas")
         old = self._members(identity)
+        return max(0, int(number) - len(old)), self._scaled(identity, old, int(number))
+
+    def _scaled(self, identity: Identity, old: Sequence[Pod], wanted: int) -> Looks:
+        known = self._workloads.get(identity)
+        by = AS_BY_DEFAULT if known is None else rollout(known, len(old))
         if old:
             # As most of its pods are: those of another version go in an update, not here.
             likely = max(old, key=lambda pod: sum(pod.pod_class == each.pod_class for each in old))
-            make = as_applied(identity, likely, len(old)).make
+            make = as_applied(identity, likely, len(old), by.start).make
         else:
             make = self._applied(self._workload(identity)).make
-        looks = scale(self._scheduler, str(identity), old, int(number), make, givers=cost_givers())
-        return max(0, int(number) - len(old)), looks
+        giving = cost_givers()
+        return scale(self._scheduler, str(identity), old, wanted, make, rollout=by, givers=giving)
 
     def _applied(self, workload: Workload) -> Applied:
         return apply(workload, self._pods, len(self._state.nodes), self._new_revision())
@@ -219,8 +236,13 @@ class Carrier:
         return f"new-{self._revision}"
 
     def _members(self, identity: Identity) -> list[Pod]:
-        """Return the pods of a workload, by the controllers that they name; in order of name."""
-        members = (pod for pod in self._state.pods.values() if is_of(pod, identity))
+        """Return the pods of a workload, by the controllers that they name; in order of name.
+
+        Pods that are being deleted count for a StatefulSet alone, which waits for their names.
+        """
+        in_order = identity.kind == STATEFUL_SET
+        pods = (pod for pod in self._state.pods.values() if in_order or not pod.status.deleting)
+        members = (pod for pod in pods if is_of(pod, identity))
         return sorted(members, key=lambda pod: pod.key)
 
     def _identity(self, change: Change) -> Identity:

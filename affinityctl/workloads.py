@@ -164,7 +164,10 @@ def _of_run(job: WorkloadSpec, succeeded: int) -> int:
     if job.suspend:
         return 0
     parallel = 1 if job.parallelism is None else job.parallelism
-    return parallel if job.completions is None else min(parallel, job.completions - succeeded)
+    if job.completions is None:
+        # With a first success it starts no more, and waits for those that there are.
+        return 0 if succeeded else parallel
+    return min(parallel, job.completions - succeeded)
 
 
 def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:

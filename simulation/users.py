@@ -111,6 +111,7 @@ class Users(Acting):
                 scheduler=self._setup.any_scheduler(chance),
                 milli=chance.choice((100, 100, 500, 1000)),
                 ordered=kind < 0.2,
+                in_order=kind < 0.1,
                 lasts=chance.uniform(1.0, 20.0) if kind > 0.8 else None,
             )
         )

@@ -11,9 +11,18 @@ from typing import Any, Final
 
 from simulation import templates
 from simulation.apiserver.server import OWNER
-from simulation.apiserver.store import Change, Json, Refused, Store, is_live, patched_status
+from simulation.apiserver.store import (
+    Change,
+    Json,
+    Refused,
+    Store,
+    is_live,
+    key_of,
+    patched_status,
+)
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
+from simulation.controlling import first_to_go, is_ready, next_of_set
 from simulation.loop import spawn
 
 SETTLE_SECONDS: Final = 0.1
@@ -33,6 +42,8 @@ class Workload:
     scheduler: str
     milli: int
     ordered: bool = False
+    in_order: bool = False
+    """Of a StatefulSet: OrderedReady, not Parallel."""
     lasts: float | None = None
     completions: int | None = None
     """How many pods of a job there are to be, `replicas` of them at a time; else as many."""
@@ -128,8 +139,15 @@ class Controllers:
         if change.new is None:
             self.workloads[name].pods.pop(change.key, None)
             self.wake(name)
-        elif not is_live(change.new):
+        elif not is_live(change.new) or self._has_come_up(name, change):
             self.wake(name)
+
+    def _has_come_up(self, name: str, change: Change) -> bool:
+        """Return whether a pod is ready by now for which others of its StatefulSet wait."""
+        old, new = change.old, change.new
+        if not self.workloads[name].ordered or old is None or new is None:
+            return False
+        return is_ready(new) and not is_ready(old)
 
     async def _reconcile(self, workload: Workload) -> None:
         if workload.left <= 0:
@@ -139,23 +157,36 @@ class Controllers:
         going = [key for key in workload.pods if self._is_going(key)]
         settled = True
         if workload.ordered:
-            settled = not going
-            if old and not going:
-                settled = await self._delete(max(old))
-            elif workload.lacks > 0:
-                settled = await self._create(workload)
-                if settled and workload.lacks > 0:
-                    self.wake(workload.name)
+            settled = await self._go_on(workload, set(old))
         elif (missing := workload.lacks + bool(old) + len(going)) > 0:
             # One that is rolled out goes on with the next.
             settled = await self._create_many(workload, missing) and not old
         elif old and (first := next((key for key in old if key not in going), None)):
             settled = await self._delete(first)
-        if len(workload.pods) - len(going) > wanted + bool(old):
-            spare = [key for key in workload.pods if key not in going]
-            settled = await self._delete(self._chance.choice(spare))
+        more = len(workload.pods) - len(going) - wanted - bool(old)
+        if more > 0 and not workload.ordered:
+            pods = self._store.all("pods")
+            spare = first_to_go(
+                [pods[key] for key in workload.pods if key not in going], self._chance
+            )
+            for pod in spare[:more]:
+                settled = await self._delete(key_of(pod))
             self.wake(workload.name)
         self._look_again(workload, settled=settled)
+
+    async def _go_on(self, workload: Workload, old: set[str]) -> bool:
+        """Do what the controller of a StatefulSet does next; return whether that succeeded."""
+        pods = self._store.all("pods")
+        there = {_ordinal(key): pods[key] for key in workload.pods if key in pods}
+        outdated = {_ordinal(key) for key in old}
+        gone, made = next_of_set(there, outdated, workload.replicas, in_order=workload.in_order)
+        settled = True
+        for each in gone:
+            settled &= await self._delete(f"{workload.space}/{workload.name}-{each}")
+        beyond = sum(_ordinal(key) >= workload.replicas for key in workload.pods)
+        for _ in range(min(len(made), workload.lacks + beyond)):
+            settled &= await self._create(workload)
+        return settled
 
     def _look_again(self, workload: Workload, *, settled: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -206,6 +237,10 @@ class Controllers:
         return await self._caller.try_to(
             lambda: delete(self._store, key, "controllers", grace=grace)
         )
+
+
+def _ordinal(key: str) -> int:
+    return int(key.rpartition("-")[2])
 
 
 class Kubelets:

@@ -134,6 +134,12 @@ class Pod(dict[str, Any]):
         status["startTime"] = when
         return changed
 
+    def created(self, when: str) -> Pod:
+        """Let it have been created at a time, as RFC 3339 has it."""
+        changed, metadata = self._changed("metadata")
+        metadata["creationTimestamp"] = when
+        return changed
+
     def in_group(self, name: str) -> Pod:
         """Make it part of a pod group."""
         changed, spec = self._changed("spec")

@@ -103,6 +103,20 @@ def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulat
     assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
 
 
+def test_another_number_of_replicas_is_scaled_to_before_the_update(simulate: Simulate) -> None:
+    fewer = workload("Deployment", "web", APART, replicas=2, strategy=SURGE)
+    code, said = simulate("--roll FILE", *RUNNING, manifest=fewer)
+    assert code == 0
+    assert "Scale deployment default/web from 3 to 2 pods: 1 pod deleted" in said
+    assert "Update deployment default/web, 2 pods: 2 old deleted, 2 new placed, done" in said
+
+
+def test_a_paused_deployment_does_not_roll(simulate: Simulate) -> None:
+    paused = workload("Deployment", "web", APART, replicas=3, paused=True)
+    code, said = simulate("--restart deploy/web", paused, *RUNNING)
+    assert (code, "deployment default/web is paused: nothing rolls" in said) == (2, True)
+
+
 def test_the_nodes_that_an_update_needs(simulate: Simulate) -> None:
     code, said = simulate(
         "--add-nodes 1 --like b1 --roll FILE -o wide", *RUNNING, manifest=DEPLOYMENT
@@ -533,6 +547,7 @@ def test_yaml_and_json_are_the_same(simulate: Simulate) -> None:
         pytest.param("--restart web", "is not like deployment/web", id="no kind"),
         pytest.param("--restart deploy/web", "is not in the cluster", id="no such workload"),
         pytest.param("--scale deploy/web=many", "is not like deployment/web=12", id="no number"),
+        pytest.param("--scale job/web=2", "has no number of replicas", id="nothing to scale"),
         pytest.param("--roll FILE", "no pod of deployment", id="nothing to update"),
     ],
 )

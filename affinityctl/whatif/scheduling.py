@@ -17,6 +17,7 @@ from affinityctl.volumes.claims import VolumeClaims
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
 from affinityctl.volumes.objects import claims_in
+from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.disruptions import Disruptions
 from affinityctl.whatif.rooms import Rooms
 from affinityctl.whatif.successors import (
@@ -195,12 +196,14 @@ class Scheduler:
         chance: Callable[[], float],
         profile: Profile = BY_DEFAULT,
         workloads: KnownWorkloads = MappingProxyType({}),
+        lives: Lives | None = None,
     ) -> None:
         """`chance` draws from [0, 1): which of the best nodes is taken."""
         self.state = state
         self.profile = profile
         self.workloads = dict(workloads)
         self.disruptions = Disruptions(state, self.wanted)
+        self.lives = Lives() if lives is None else lives
         self.placements: list[Placement] = []
         """In order."""
         self.beyond: dict[str, dict[Key, None]] = {}

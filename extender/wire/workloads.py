@@ -92,6 +92,7 @@ class WorkloadSpec(msgspec.Struct):
     parallelism: _Number | None = None
     completions: _Number | None = None
     suspend: bool | None = None
+    paused: bool | None = None
     strategy: msgspec.Raw = NULL
     updateStrategy: msgspec.Raw = NULL
     jobTemplate: _JobTemplate | None = None
@@ -135,6 +136,11 @@ class Workload:
     def run(self) -> WorkloadSpec | None:
         """Return what a CronJob starts."""
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
+
+    @property
+    def start(self) -> int:
+        """Return the ordinal of the first pod of a StatefulSet."""
+        return 0 if self.spec.ordinals is None else self.spec.ordinals.start
 
     @property
     def template_labels(self) -> Mapping[str, str]:

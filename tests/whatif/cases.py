@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
 
 from affinityctl.applied import SimulationReader
+from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Selector
@@ -17,6 +19,8 @@ from extender.model.objects import Pod as ModelPod
 from tests import strategies
 from tests.builders import Pod, model_namespace, model_node
 
+NOW = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
+"""When controllers look at pods."""
 Json = Mapping[str, Any]
 
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "6"}
@@ -41,9 +45,10 @@ def scheduler_of(
         state.upsert_node(model_node(raw))
     for raw in namespaces:
         state.upsert_namespace(model_namespace(raw))
+    reader = SimulationReader()
     for raw in pods:
-        state.upsert_pod(read(raw))
-    return Scheduler(state, random.Random(seed).random)
+        state.upsert_pod(reader.read(json.dumps(raw).encode()))
+    return Scheduler(state, random.Random(seed).random, lives=Lives(reader.lives, NOW))
 
 
 @st.composite

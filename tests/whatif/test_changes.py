@@ -9,16 +9,18 @@ import pytest
 
 from affinityctl.applied import SimulationReader, as_applied, read_applied
 from affinityctl.deletion_cost import COST_ANNOTATION
+from affinityctl.rollouts import Rollout
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
 from affinityctl.whatif.rolling import scale
 from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.whatif.successors import KnownWorkload
 from extender.model.keys import Key
 from extender.model.node_resources import CORDONED
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
-from extender.model.workload import MARKS
+from extender.model.workload import MARKS, Identity
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of
@@ -217,12 +219,26 @@ def members(scheduler: Scheduler) -> list[ModelPod]:
         ),
         pytest.param(
             [
-                web("w0").on("a1").started("2026-01-01T00:00:00Z"),
-                web("w1").on("a2").started("2026-01-03T00:00:00Z"),
-                web("w2").on("b1").started("2026-01-02T00:00:00Z"),
+                web("w0").on("a1").created("2026-01-01T00:00:00Z"),
+                web("w1").on("a2").created("2026-01-03T00:00:00Z"),
+                web("w2").on("b1").created("2026-01-02T00:00:00Z"),
             ],
             {"w1"},
             id="else the youngest",
+        ),
+        pytest.param(
+            [web("w0").on("a1").ready(), web("w1").on("a2").ready(yes=False), web("w2").on("b1")],
+            {"w1"},
+            id="one that is not ready, before all the others that have a node",
+        ),
+        pytest.param(
+            [
+                web("w0").on("a1").created("2026-01-04T23:00:00Z").uid("2"),
+                web("w1").on("a2").created("2026-01-04T22:50:00Z").uid("1"),
+                web("w2").on("b1").created("2026-01-01T00:00:00Z").uid("0"),
+            ],
+            {"w1"},
+            id="of two that are about as old, the lower uid",
         ),
         pytest.param(
             [
@@ -234,7 +250,7 @@ def members(scheduler: Scheduler) -> list[ModelPod]:
             id="the lowest cost before all that",
         ),
         pytest.param(
-            [web(f"w-{number}", "StatefulSet/w").on("a1") for number in (2, 10, 1)],
+            [web(f"w-{number}", "StatefulSet/w").on("a1") for number in (0, 10, 1)],
             {"w-10"},
             id="of a StatefulSet the highest ordinal",
         ),
@@ -246,6 +262,30 @@ def test_fewer_pods(there: list[Pod], gone: set[str]) -> None:
     old = members(scheduler)
     at_once(scale(scheduler, "it", old, 2, as_applied(_identity(), old[0], 3).make))
     assert before - {*where(scheduler)} == gone
+
+
+@pytest.mark.parametrize(
+    ("policy", "made"),
+    [
+        pytest.param("OrderedReady", ["w-1"], id="no second pod before the first runs"),
+        pytest.param("Parallel", ["w-1", "w-2", "w-3"], id="all at once"),
+    ],
+)
+def test_more_pods_of_a_stateful_set(policy: str, made: list[str]) -> None:
+    big = web("w-0", "StatefulSet/w").requests(cpu="2")
+    scheduler = scheduler_of(NODES[:1], [], [big.on("a1")])
+    old = members(scheduler)
+    by = Rollout(in_order=policy == "OrderedReady")
+    what = as_applied(Identity("default", "StatefulSet", "w"), old[0], 1)
+    scheduler.workloads[what.identity] = KnownWorkload(in_order=by.in_order)
+    step = at_once(scale(scheduler, "it", old, 4, what.make, rollout=by))
+    assert [key.partition("/")[2] for key in step.waiting] == made
+    assert (
+        step.notes
+        == ["stopped there: the StatefulSet controller waits for default/w-1, which has no node"][
+            : len(made) == 1
+        ]
+    )
 
 
 def _identity() -> Any:

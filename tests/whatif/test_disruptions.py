@@ -245,7 +245,10 @@ def test_an_update_of_a_stateful_set_stops_at_a_pod_that_is_not_ready() -> None:
     version = Version("it", "StatefulSet", made.make, Rollout(2, rolling=True))
     step = at_once(roll(scheduler, version, old))
     assert step.update is not None
-    assert step.update.stuck == "after 1 step: default/db-1 is created once default/db-0 is ready"
+    assert step.update.stuck == (
+        "after 0 steps: the StatefulSet controller waits for default/db-0, which is not ready; "
+        "delete that pod"
+    )
 
 
 def test_a_pod_that_waits_already_is_not_held() -> None:

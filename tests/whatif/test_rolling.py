@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, apply, rollout
+from affinityctl.applied import SimulationReader, apply, known_of, rollout
 from affinityctl.whatif.outcome import Update
 from affinityctl.whatif.rolling import Version, roll
 from affinityctl.whatif.scheduling import Scheduler
@@ -49,6 +49,7 @@ def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
     old = [*scheduler.state.pods.values()]
     asked = read_workload(kind, raw)
     make = apply(asked, SimulationReader(), 3, "new").make
+    scheduler.workloads[asked.identity] = known_of(asked)
     looks = roll(scheduler, Version("web", kind, make, rollout(asked, len(old))), old)
     update = at_once(looks).update
     assert isinstance(update, Update)
@@ -176,6 +177,64 @@ def test_a_stateful_set_keeps_what_is_below_its_partition() -> None:
     update = updated(scheduler, "StatefulSet", template(), replicas=3, updateStrategy=strategy)
     assert [each.removed[0].pod for each in update.steps] == ["default/web-2"]
     assert update.stuck is None
+
+
+def in_order(on: Sequence[str], size: str = "100m") -> list[Pod]:
+    return replicas(template(apart=False).requests(cpu=size), on, "StatefulSet/web")
+
+
+def test_with_two_unavailable_a_stateful_set_creates_the_lower_ordinal_first() -> None:
+    scheduler = scheduler_of(nodes(3), [], in_order(["n0", "n1", "n2"]))
+    strategy = {"rollingUpdate": {"maxUnavailable": 2}}
+    made = template(apart=False)
+    update = updated(scheduler, "StatefulSet", made, replicas=3, updateStrategy=strategy)
+    turns = [
+        ([each.pod[-1] for each in t.removed], [k[-1] for k in t.created]) for t in update.steps
+    ]
+    assert turns == [(["2", "1"], ["1"]), ([], ["2"]), (["0"], ["0"])]
+
+
+@pytest.mark.parametrize(
+    ("policy", "stuck"),
+    [
+        pytest.param(
+            {},
+            "after 0 steps: the StatefulSet controller waits for default/web-1, which has no node; "
+            "delete that pod",
+            id="in order, a pod that waits has to be deleted by hand",
+        ),
+        pytest.param({"podManagementPolicy": "Parallel"}, None, id="in parallel it goes first"),
+    ],
+)
+def test_a_stateful_set_is_updated_past_a_pod_that_waits(
+    policy: dict[str, str], stuck: str | None
+) -> None:
+    old = in_order(["n0", "", "n1"], size="1500m")
+    scheduler = scheduler_of(nodes(2), [], old)
+    made = template(apart=False).requests(cpu="200m")
+    update = updated(scheduler, "StatefulSet", made, replicas=3, **policy)
+    assert update.stuck == stuck
+
+
+def test_an_old_pod_that_a_new_one_preempts_leaves_no_trace() -> None:
+    (old,) = replicas(template(apart=False).requests(cpu="1500m"), ["n0"])
+    scheduler = scheduler_of(nodes(1), [], [old])
+    made = template(apart=False).requests(cpu="1500m").priority(10)
+    update = updated(scheduler, "Deployment", made, replicas=1, strategy=SURGE)
+    assert update.stuck is None
+    assert [*scheduler.state.pods] == ["default/web-new-1"]
+
+
+def test_of_old_replica_sets_the_oldest_goes_first() -> None:
+    old = [
+        each.created(f"2026-01-0{4 - number}T00:00:00Z")
+        for number, each in enumerate(replicas(template(apart=False), ["n0", "n1"]))
+    ]
+    old[0] = old[0].owned_by("ReplicaSet/web-later")
+    scheduler = scheduler_of(nodes(3), [], old)
+    update = updated(scheduler, "Deployment", template(apart=False), replicas=2, strategy=SURGE)
+    gone = [each.pod for step in update.steps for each in step.removed]
+    assert gone == ["default/web-1", "default/web-0"]
 
 
 def test_a_daemon_set_goes_node_by_node_and_surges_where_it_may() -> None:

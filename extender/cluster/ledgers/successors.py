@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extender.model.objects import Controller, Pod
+from extender.model.workload import STATEFUL_SET
 
 
 @dataclass(slots=True, eq=False)
@@ -19,6 +20,15 @@ class Succession:
     """The first pod that its controller has made since, as the watch showed it last."""
     turned_away: bool = False
     """Whether the successor was kept from a node that is no better once; it is not kept again."""
+
+    def may_be(self, pod: Pod) -> bool:
+        """Return whether another pod of the controller may be made in place of the one that goes.
+
+        The pods of a StatefulSet keep their names, and one of a lower ordinal may come first.
+        """
+        owner = self.pod.spec.owner
+        in_place = owner is None or owner.kind != STATEFUL_SET or pod.key == self.pod.key
+        return in_place and pod.uid != self.pod.uid
 
 
 class Successors:
@@ -41,7 +51,7 @@ class Successors:
     def of(self, pod: Pod) -> Succession | None:
         """Return what a pod that waits is, or may be, the successor in, as far as is known here."""
         found = self._expected.get(pod.controller) if pod.controller is not None else None
-        if found is None or not found.steered or pod.uid == found.pod.uid:
+        if found is None or not found.steered or not found.may_be(pod):
             return None
         is_other = found.successor is not None and found.successor.uid != pod.uid
         return None if is_other else found
@@ -74,6 +84,6 @@ class SuccessorLedger(Successors):
         if found is None:
             return
         known = found.successor
-        is_new = old is None or old.uid != pod.uid
+        is_new = (old is None or old.uid != pod.uid) and found.may_be(pod)
         if (known is None and is_new) or (known is not None and known.uid == pod.uid):
             found.successor = pod
