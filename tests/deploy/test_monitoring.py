@@ -12,7 +12,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from extender.config.features import features
 from extender.metrics import Metrics
+from extender.parts import part_of
 from tests.deploy.kustomize import render
 from tests.deploy.places import KUBEADM, MONITORING, ROOT, SERVICEMONITOR, SIDECAR, named, read_yaml
 
@@ -36,6 +38,8 @@ def samples() -> set[str]:
     registry = CollectorRegistry()
     metrics = Metrics(registry, "0")
     metrics.track_quotas(lambda: 0, lambda: 0)
+    for each in features():
+        part_of(each).metrics(metrics.make)
     suffixes = ("", "_total", "_bucket", "_sum", "_count", "_info")
     return {f"{one.name}{suffix}" for one in registry.collect() for suffix in suffixes}
 
