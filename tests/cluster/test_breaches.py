@@ -173,6 +173,19 @@ def test_an_event_is_compared_with_the_rules_of_many_pods_later_in_steps(
     assert steps > 1
 
 
+def test_terms_that_are_one_set_are_compared_with_a_namespace_once() -> None:
+    cluster = Cluster()
+    cluster.place(pod("ruled").affinity(*unlike(0, 300)), "a1")
+    cluster.settle()
+    cluster.state.upsert_namespace(model_namespace(namespace("x", {"new": "y"})))
+
+    def look() -> None:
+        while cluster.state.rule_watch.pending:
+            list(suspects(cluster.state, 10))
+
+    assert calls_during(look)[1] < 300 * 20, "not each of them with each"
+
+
 def test_with_too_many_events_at_a_time_all_rules_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -373,9 +373,17 @@ class RuleWatch:
             self._suspects.update(self._chosen_in.get(name, {}))
 
     def _choosing(self, name: str, before: Labels, after: Labels) -> Iterator[None]:
-        """Mark the terms that choose a namespace or leave it out by now; a term at a step."""
+        """Mark the terms that choose a namespace or leave it out by now; a term at a step.
+
+        Terms of one pod may stand for one set of all their selectors, which is looked at once.
+        """
+        met: dict[int, tuple[PodSet, bool]] = {}
         for watched in list(self._terms.values()):
-            if watched.pods[0].depends_on(name, before, after):
+            pods = watched.pods[0]
+            if id(pods) not in met:
+                yield from repeat(None, len(pods.weights) // CONDITIONS_A_STEP)
+                met[id(pods)] = pods, pods.depends_on(name, before, after)
+            if met[id(pods)][1]:
                 for domain in watched.owners:
                     self._mark(watched, domain)
             yield
