@@ -19,7 +19,7 @@ from extender.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
-from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable
 from extender.cluster.ledgers.annotations import (
     BrokenAnnotationLedger,
     BrokenAnnotations,
@@ -316,18 +316,22 @@ class ClusterView:
     def matching_pods(self, named: KeyedSet, domain: str) -> Iterator[Pod]:
         """Yield the bound pods of a set in a domain of its key; nothing for one that is not kept.
 
-        O(nodes with such pods, and pods on those in the domain).
+        O(nodes, and classes and pods on those in the domain).
         """
         counted = self.matching_sets.find(*named)
-        if counted is None:
+        number = NO_DOMAIN if counted is None else counted.table.topology.number_of(domain)
+        if counted is None or number == NO_DOMAIN:
             return
-        topology, names = counted.table.topology, self._nodes.names
-        number = topology.number_of(domain)
-        for placed in list(counted.members):
-            for node in list(placed.on_nodes):
-                if topology.domain_of[node] == number:
-                    on_node = self.pods_on(names[node])
-                    yield from (pod for pod in on_node if pod.pod_class is placed.pod_class)
+        names, members = self._nodes.names, counted.members
+        for node, there in enumerate(counted.table.topology.domain_of):
+            if there != number:
+                continue
+            on_node = self._counters.placed_on(node)
+            if len(members) < len(on_node):
+                classes = {id(each.pod_class) for each in members if node in each.on_nodes}
+            else:
+                classes = {id(each.pod_class) for each in on_node if each in members}
+            yield from (pod for pod in self.pods_on(names[node]) if id(pod.pod_class) in classes)
 
     def _too_many(self, named: KeyedSet) -> bool:
         return len(named[0].weights) > MOST_AFFINITY_TERMS

@@ -139,12 +139,16 @@ class Counters:
 
     # Nodes and namespaces
 
+    def placed_on(self, node: int) -> Collection[PlacedClass]:
+        """Return the classes that have pods on a node, by its number."""
+        return self._placed_on.get(node, ())
+
     def classes_on(self, name: str) -> dict[PodClass, int]:
         """Return the classes that have pods on a node, with how many."""
         number = self._nodes.number(name)
         if number is None:
             return {}
-        return {each.pod_class: each.on_nodes[number] for each in self._placed_on.get(number, ())}
+        return {each.pod_class: each.on_nodes[number] for each in self.placed_on(number)}
 
     @contextmanager
     def moving(self, name: str, labels: Labels) -> Iterator[None]:
@@ -158,7 +162,7 @@ class Counters:
             return
         shares = [
             (table, amount * placed.on_nodes[number])
-            for placed in self._placed_on.get(number, ())
+            for placed in self.placed_on(number)
             for table, amount in placed.tables()
             if table.topology.key in keys
         ]

@@ -11,6 +11,7 @@ import logging
 from itertools import islice
 from typing import Final, NoReturn
 
+from extender.collecting import pass_over_new
 from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.event_recorder import EventRecorder
 from extender.controllers.eviction.limits import CircuitBreaker
@@ -105,6 +106,7 @@ class EvictionController(Reconciler):
             return
         for uid in self.broken.news():
             if uid is None:
+                pass_over_new()
                 await self._sleep(0)
             else:
                 self._queue.add(uid)
