@@ -62,17 +62,6 @@ NOT_MOVED: Final = (
         ),
         "expla(in|nation)",
     ),
-    Optional(
-        "violations",
-        (
-            "cluster/audits/violations.py",
-            "controllers/violations.py",
-            "web/violations.py",
-            "wire/violations.py",
-            "web/page/violations.py",
-        ),
-        "violat",
-    ),
     Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
         "refused_pods",

@@ -19,7 +19,6 @@ from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.metrics import Metrics
@@ -62,7 +61,6 @@ ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
     ("a rule", "/page/domains", {"term": "1", "sort": "matched"}),
     ("hostnames, the last part", "/page/domains", {"key": HOST, "page": "50"}),
     ("a zone", "/page/domains", {"key": ZONE, "value": "zone-1"}),
-    ("violations", "/page/violations", {}),
     ("quotas", "/page/quotas", {}),
     ("activity", "/page/activity", {}),
 )
@@ -80,7 +78,6 @@ async def _measure(state: ClusterState, reader: PodReader) -> Sequence[Sequence[
     explain = Explain(state, question, reader, lambda: None)
     shown = Shown(
         state,
-        Watch(state),
         RecentCalls(Metrics()),
         explain,
         History(),

@@ -174,10 +174,10 @@ async def test_the_end_of_a_task_that_should_not_end_is_told(
     async def defective(*_: object, **__: object) -> NoReturn:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("extender.runtime.keep_patrolling", defective)
+    monkeypatch.setattr("extender.runtime.keep_expiring", defective)
     async with running(configuration()):
         pass
-    assert "patrol has ended" in caplog.text
+    assert "expiry has ended" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 

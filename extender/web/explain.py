@@ -37,6 +37,7 @@ class Explain:
         question: Callable[[Pod, Sequence[str]], Question],
         pods: PodReader,
         unready: Check,
+        turns: Turns | None = None,
     ) -> None:
         """`question` says by which plugins a pod and nodes are judged; `pods` reads manifests."""
         self._state = state
@@ -44,7 +45,7 @@ class Explain:
         self._pods = pods_apart(pods)
         self._unready = unready
         self._arriving = Turns()
-        self.turns: Final = Turns()
+        self.turns: Final = turns or Turns()
         """Of this and of all else that takes long or much to put together, whoever asks."""
 
     async def get(self, request: web.Request) -> web.Response:

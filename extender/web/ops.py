@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -18,6 +18,7 @@ from extender.web.callers import Callers
 from extender.web.domains import Domains
 from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
+from extender.web.offered import Route
 from extender.web.page.layout import CONTENT_SECURITY_POLICY
 from extender.web.turns import QueryError, Turns
 
@@ -37,12 +38,13 @@ def ops_app(
     domains: Domains,
     explain: Explain,
     hosts: Collection[str] = (),
+    routes: Iterable[Route] = (),
 ) -> web.Application:
     """Build the application.
 
     `configuration` is the effective one, spelled as in the file. `readiness` is asked at each
     probe, in its order. The caller may add routes of its own before it starts the application.
-    `hosts` are names of this server beside the usual ones.
+    `hosts` are names of this server beside the usual ones, `routes` what features answer.
     """
     lag = LoopLag(metrics.loop_lag.observe)
     alive = {"ping": ping, "event-loop": lag.check}
@@ -60,6 +62,10 @@ def ops_app(
     app.router.add_get("/domains", domains.get)
     app.router.add_get("/explain", explain.get)
     app.router.add_post("/explain", explain.post)
+    for path, get, post in routes:
+        app.router.add_get(path, get)
+        if post is not None:
+            app.router.add_post(path, post)
 
     async def measure_lag(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(lag.run(), name="event-loop-lag")

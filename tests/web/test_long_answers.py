@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.audits.violations import patrol
 from extender.metrics import Metrics
 from extender.verbs.explaining.sitting import MOST_TERMS
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
-from extender.web.violations import Violations
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
-from tests.web.clusters import moves
+from tests.features.every import routes_of_features, shown_over
 from tests.web.showing import app_of, shown
 
 APPS = 600
@@ -72,11 +70,7 @@ def seen() -> Any:
         placed.append(apart.prefers(3, term(ZONE, labels)).on(f"n{number % NODES}"))
         placed.append(pod(f"q{number}").labels(app=f"a{number}").on(f"n{number % NODES}"))
     state = state_of(nodes, [], placed)
-    found = shown(state, explain=explaining(state, knows_owners=True), repair=moves(state))
-    for step in patrol(found.state, 1000):
-        list(found.watch.take(step))
-    assert len(found.watch.known) == APPS
-    return found
+    return shown(state, explain=explaining(state, knows_owners=True))
 
 
 @dataclass
@@ -119,7 +113,7 @@ def measured() -> Iterator[Longest]:
         f"/domains?key={ZONE}&value=a&limit=1000",
         f"/domains?key={HOST}&value=n7",
         "/domains?term=1&limit=1000",
-        "/violations?limit=10000",
+        *routes_of_features(),
         "/configz",
         "/readyz?verbose",
         "/metrics/slis",
@@ -128,7 +122,6 @@ def measured() -> Iterator[Longest]:
         f"/page/domains?key={ZONE}&value=a&q=zzz",
         f"/page/domains?key={HOST}",
         "/page/domains?term=1",
-        "/page/violations",
         "/page/explain",
         "/page/quotas",
         "/page/activity",
@@ -146,11 +139,7 @@ async def test_no_step_of_an_answer_is_long(
 ) -> None:
     # Every step is a turn of the loop: what is measured then is the longest step.
     monkeypatch.setattr(turns, "WITHIN", Seconds(slice=0.0))
-    app = app_of(seen)
-    turn, repair = seen.explain.turns, seen.repair
-    listed = Violations(seen.state, seen.watch, None, lambda: None, turn, repair=repair)
-    app.router.add_get("/violations", listed.get)
-    client = await aiohttp_client(app)
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen.state)))
     with measured() as longest:
         answer = await client.get(path)
         await answer.read()

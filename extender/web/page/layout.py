@@ -5,22 +5,13 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from extender import __version__
 from extender.model.keys import name_of, namespace_of
 from extender.web.page.html import Html, element, joined, named
-
-PAGES: Final = (
-    ("/", "Overview"),
-    ("/page/explain", "Explain"),
-    ("/page/domains", "Rules and domains"),
-    ("/page/violations", "Violations"),
-    ("/page/quotas", "Quotas"),
-    ("/page/activity", "Activity"),
-)
 
 STYLE: Final = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
@@ -84,8 +75,8 @@ def clock_time(at: float) -> Html:
     )
 
 
-def opening(path: str, title: str) -> Html:
-    """Begin a page, up to its heading; `path` says which one of PAGES it is."""
+def opening(path: str, title: str, pages: Iterable[tuple[str, str]]) -> Html:
+    """Begin a page, up to its heading; `path` says which of all pages it is."""
     head = joined(
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -95,7 +86,7 @@ def opening(path: str, title: str) -> Html:
     )
     links = [
         element("a", name, href=each, aria_current="page" if each == path else None)
-        for each, name in PAGES
+        for each, name in pages
     ]
     return joined(
         Html('<!doctype html><html lang="en"><head>'),

@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
-from extender.controllers.violations import (
-    MOST_LINES,
-    keep_patrolling,
-)
+from extender.features.violations.part import Patrol
+from extender.features.violations.patrol import MOST_LINES, keep_patrolling
 from extender.metrics import Metrics
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
 from tests.ringing import AwaitedGauge
@@ -32,11 +31,12 @@ async def patrolling(
     state: ClusterState, unready: str | None = None
 ) -> AsyncIterator[AwaitedGauge]:
     """Patrol without pauses."""
-    metrics = Metrics()
-    gauge = AwaitedGauge(metrics.violations)
-    task = asyncio.create_task(
-        keep_patrolling(state, metrics, PLUGIN, lambda: unready, step_pause=0, round_pause=0)
+    row = Patrol.metrics(Metrics().make)
+    gauge, watch = AwaitedGauge(row), Watch(state)
+    patrol = keep_patrolling(
+        *(state, row, PLUGIN, lambda: unready), watch=watch, step_pause=0, round_pause=0
     )
+    task = asyncio.create_task(patrol)
     try:
         yield gauge
     finally:
@@ -53,7 +53,7 @@ async def logged(caplog: pytest.LogCaptureFixture, lines: int) -> None:
 async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "extender.controllers.violations")
+    caplog.set_level(logging.INFO, "extender.features.violations.patrol")
     state = state_of(NODES, [], [GUARD])
     async with patrolling(state) as gauge:
         await gauge.shows(0, PLUGIN, "antiAffinity")
