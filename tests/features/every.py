@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from extender.cluster.state import ClusterState
 from extender.config.features import features
-from extender.parts import Part
 from tests.planted.bugs import Bug
+
+if TYPE_CHECKING:
+    from extender.cluster.state import ClusterState
+    from extender.parts import Part
 
 
 def switched_on(name: str) -> dict[str, Any]:

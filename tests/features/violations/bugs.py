@@ -17,8 +17,8 @@ BUGS: Final = (
     Bug(
         "an answer of violations has no end",
         "features.violations.answer",
-        "shown = list(islice(known.items(), limit))",
-        "shown = list(known.items())",
+        "islice(findings(state, records), limit)",
+        "findings(state, records)",
         "features/violations/test_answer.py::test_an_answer_has_an_end",
     ),
 )
