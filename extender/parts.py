@@ -9,6 +9,7 @@ from time import monotonic, time
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.config import Config
@@ -50,6 +51,8 @@ class Context:
     """Of all answers that take long to put together, whoever asks."""
     eviction: EvictionController | None = None
     repair: RepairController | None = None
+    refused: RefusedPods | None = None
+    """None where filter refuses nothing."""
 
     @property
     def of_controllers(self) -> ControllerContext:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from time import time
 from typing import Any, Final, NoReturn
 
@@ -41,7 +42,6 @@ from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     build_callbacks,
     build_evicting,
-    build_explain,
     build_helpers,
     build_ops,
 )
@@ -103,6 +103,8 @@ class Running:
     lifecycle: Lifecycle
     callbacks_url: str
     ops_url: str
+    questions: str
+    """URL that takes the sample's question and says why nodes refuse its pod; "" for none."""
 
 
 @asynccontextmanager
@@ -149,7 +151,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         if helpers.preemption is not None:
             _keep_running("preemption", helpers.preemption.run(), parts)
         evicting = build_evicting(context)
-        context = replace(context, eviction=evicting.eviction, repair=evicting.repair)
+        context = replace(
+            context,
+            eviction=evicting.eviction,
+            repair=evicting.repair,
+            refused=helpers.refused,
+        )
         features = build_parts(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
@@ -171,7 +178,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         shown = Shown(
             state,
             RecentCalls(metrics),
-            build_explain(context),
+            context.turns,
             context.history,
             unsynced,
             status,
@@ -185,7 +192,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
         checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
         ops = build_ops(context, checks, shown, features)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
-        yield Running(state, lifecycle, listening.url, ops_url)
+        # Outside replace the scheduler has these rules, and filter lets the pod through.
+        answering = [f"{listening.url}/filter"] if config.mode is Mode.REPLACE else []
+        routes = chain.from_iterable(part.routes for part in features)
+        answering += [f"{ops_url}{each.path}" for each in routes if each.takes_questions]
+        yield Running(state, lifecycle, listening.url, ops_url, next(iter(answering), ""))
 
 
 def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics) -> None:
@@ -283,10 +294,7 @@ def announcement(config: Config, program: Running) -> Iterator[str]:
     yield f"callbacks  {program.callbacks_url}  (kube-scheduler's urlPrefix)"
     yield f"page       {program.ops_url}/"
     question = config.cluster_files[0].with_name("refused.json")
-    if question.is_file():
-        # Elsewhere the scheduler has these rules, and filter lets the pod through.
-        filters = config.mode is Mode.REPLACE
-        url = f"{program.callbacks_url}/filter" if filters else f"{program.ops_url}/explain"
+    if question.is_file() and program.questions:
         yield "try        which nodes refuse the pod that waits, and why:"
         json = "-H 'Content-Type: application/json'"
-        yield f"  curl -s {json} --data @{question} {url}"
+        yield f"  curl -s {json} --data @{question} {program.questions}"

@@ -32,17 +32,15 @@ from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.enabled import enforced, explained, filter_plugins, score_plugins
+from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.model.objects import PodClass
 from extender.parts import Context, Part
 from extender.ports import Check, Hook, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import pod_reader
-from extender.verbs.explaining.explanation import Question
 from extender.verbs.interaction import interact, prefer
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
-from extender.web.explain import Explain
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages
 from extender.web.page.status import Shown
@@ -157,21 +155,6 @@ def build_helpers(context: Context) -> Helpers:
 
 def _release_nomination(nomination: HintController | None) -> ReleaseNomination | None:
     return None if nomination is None else nomination.release_nomination
-
-
-def build_explain(context: Context) -> Explain:
-    """Build what explains the verdict of all filters, the scheduler's and ours, in every mode."""
-    config = context.config
-    question = partial(
-        Question,
-        plugins=explained(config),
-        scoring=score_plugins(config),
-        max_score=config.prioritize.max_score,
-        names_all=config.serving.name_pods_of_all_namespaces,
-        knows_owners=config.moves_pods,
-    )
-    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
-    return Explain(context.state, question, pods, context.unsynced, context.turns)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
@@ -291,7 +274,6 @@ def build_ops(
         readiness=readiness,
         metrics=context.metrics,
         domains=Domains(context.state, context.unsynced, context.turns),
-        explain=shown.explain,
         hosts=config.serving.allowed_hosts,
         routes=chain.from_iterable(each.routes for each in parts),
     )

@@ -8,16 +8,11 @@ from typing import Any
 from aiohttp import web
 
 from extender.cluster.state import ClusterState
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.parts import Context, Part
-from extender.source import Source, StillPicture
-from extender.warm_up import WarmUp
+from extender.parts import Part
 from extender.web.offered import Route
 from extender.wiring import build_ops
 from tests.web.showing import shown
+from tests.wired import context_over
 
 
 async def _said(request: web.Request) -> web.Response:
@@ -32,14 +27,8 @@ class Added(Part):
 
 
 async def test_routes_and_checks_of_a_part(aiohttp_client: Any) -> None:
-    state, metrics = ClusterState(), Metrics()
-    config, source = (
-        decode({"apiVersion": API_VERSION, "kind": KIND}),
-        Source("", StillPicture({}, {})),
-    )
-    context = Context(
-        config, source, state, metrics, lambda: None, WarmUp(state, metrics), History()
-    )
+    state = ClusterState()
+    context = context_over(state)
     ops = build_ops(context, {"own": lambda: None}, shown(state), [Added(context)])
     client = await aiohttp_client(ops)
     asked = [("GET", "/read"), ("POST", "/read"), ("GET", "/both"), ("POST", "/both")]

@@ -21,6 +21,8 @@ class Route(NamedTuple):
     path: str
     get: Handler
     post: Handler | None = None
+    takes_questions: bool = False
+    """POST takes the body of a filter call; the answer says why nodes refuse the pod."""
 
 
 class Tile(NamedTuple):

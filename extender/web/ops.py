@@ -16,7 +16,6 @@ from extender.metrics import Metrics
 from extender.ports import Check
 from extender.web.callers import Callers
 from extender.web.domains import Domains
-from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
 from extender.web.offered import Route
 from extender.web.page.layout import CONTENT_SECURITY_POLICY
@@ -36,7 +35,6 @@ def ops_app(
     readiness: Mapping[str, Check],
     metrics: Metrics,
     domains: Domains,
-    explain: Explain,
     hosts: Collection[str] = (),
     routes: Iterable[Route] = (),
 ) -> web.Application:
@@ -60,12 +58,10 @@ def ops_app(
     app.router.add_get("/metrics/slis", handlers.slis)
     app.router.add_get("/configz", handlers.configz)
     app.router.add_get("/domains", domains.get)
-    app.router.add_get("/explain", explain.get)
-    app.router.add_post("/explain", explain.post)
-    for path, get, post in routes:
-        app.router.add_get(path, get)
-        if post is not None:
-            app.router.add_post(path, post)
+    for each in routes:
+        app.router.add_get(each.path, each.get)
+        if each.post is not None:
+            app.router.add_post(each.path, each.post)
 
     async def measure_lag(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(lag.run(), name="event-loop-lag")

@@ -25,7 +25,10 @@ from extender.runtime import running
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "extender/samples"
 ANSWERS = {"filter": "FailedNodes", "preempt": "NodeNameToMetaVictims", "bind": "Error"}
-PAGES = ("", "metrics", "configz", "readyz?verbose", "domains", "violations", "page/violations")
+PAGES = (
+    *("", "metrics", "configz", "readyz?verbose", "domains", "violations", "page/violations"),
+    *("page/explain", "explain?pod=db-3&namespace=data"),
+)
 
 
 def _ask(url: str, body: bytes | None = None) -> str:

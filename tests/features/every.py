@@ -10,8 +10,8 @@ from extender.config.features import features
 from tests.planted.bugs import Bug
 
 if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
     from extender.parts import Part
+    from extender.web.page.status import Shown
 
 
 def switched_on(name: str) -> dict[str, Any]:
@@ -27,21 +27,16 @@ def routes(name: str) -> tuple[str, ...]:
     return found
 
 
-def routes_of_features() -> tuple[str, ...]:
-    """Return those of all features."""
-    return tuple(chain.from_iterable(routes(each.name) for each in features()))
-
-
 def pages() -> tuple[str, ...]:
     """Return addresses of pages that features show."""
     examples = (import_module(f"tests.features.{each.name}.example") for each in features())
     return tuple(chain.from_iterable(getattr(each, "PAGES", ()) for each in examples))
 
 
-def shown_over(state: ClusterState) -> list[Part]:
-    """Return the features with pages, with all that they may show of a state."""
+def shown_over(seen: Shown) -> list[Part]:
+    """Return the features with pages, with all that they may show of a cluster."""
     names = (f"tests.features.{each.name}.showing" for each in features() if routes(each.name))
-    return [import_module(name).shown(state) for name in names]
+    return [import_module(name).shown(seen) for name in names]
 
 
 def planted() -> tuple[Bug, ...]:

@@ -20,7 +20,7 @@ from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages
 from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
-from tests.answering import explaining
+from extender.web.turns import Turns
 
 
 def status(**changed: Any) -> Status:
@@ -44,7 +44,7 @@ def shown(
     known = Shown(
         state,
         RecentCalls(metrics or Metrics()),
-        explaining(state),
+        Turns(),
         History(),
         lambda: None,
         status,
@@ -65,8 +65,7 @@ def app_of(
         configuration=configuration or {},
         readiness=readiness or {},
         metrics=metrics or Metrics(),
-        domains=Domains(seen.state, seen.unready, seen.explain.turns),
-        explain=seen.explain,
+        domains=Domains(seen.state, seen.unready, seen.turns),
         routes=[route for each in parts for route in each.routes],
     )
     sections = [section for each in parts for section in each.sections]

@@ -157,7 +157,7 @@ async def browser() -> AsyncIterator[Browser]:
 async def sites() -> AsyncIterator[dict[str, str]]:
     """Serve both clusters."""
     servers = {
-        name: TestServer(app_of(seen, parts=shown_over(seen.state)))
+        name: TestServer(app_of(seen, parts=shown_over(seen)))
         for name, seen in (("hostile", of_hostile_names()), ("large", of_many_nodes()))
     }
     for server in servers.values():

@@ -15,7 +15,6 @@ from extender.controllers.history import History, Kind
 from extender.model.verdict import Reason
 from extender.web.page import pages
 from extender.web.page.status import MODES, ResourceStatus, Shown, Status
-from tests.answering import explaining
 from tests.builders import (
     HOST,
     ZONE,
@@ -119,26 +118,12 @@ def refused_state() -> tuple[ClusterState, RefusedPods]:
 WHY = "2 node(s) didn't match pod anti-affinity rules; 1 node(s) didn't match pod affinity rules"
 
 
-@pytest.mark.parametrize("path", ["/", "/page/explain"])
-async def test_who_is_refused_and_why(path: str, read: Read) -> None:
+async def test_who_is_refused_and_why(read: Read) -> None:
     state, refused = refused_state()
-    text = await read(shown(state, refused=refused), path)
+    text = await read(shown(state, refused=refused), "/")
     assert "default/db-1" in text
     assert WHY in text
-    assert ("default/other" in text) is (path != "/")
-
-
-async def test_an_explanation_in_the_words_of_the_command(read: Read) -> None:
-    state, refused = refused_state()
-    seen = shown(state, refused=refused)
-    text = await read(seen, "/page/explain?namespace=default&pod=db-1")
-    assert "default/db-1 fits on 1 of 3 nodes" in text
-    assert "2 of 3 nodes: your anti-affinity on zone, blocked by default/db-0 in zone a; 1 " in text
-    assert f"Your anti-affinity over {ZONE} refuses 2 nodes" in text
-    assert "zone a 2 nodes blocked by default/db-0" in text
-    assert "a1 no 2 zone a node(s) didn't match pod anti-affinity rules default/db-0" in text
-    assert "a1 no" not in await read(seen, "/page/explain?pod=db-1&q=b1")
-    assert "1 of 1 node fit" in await read(seen, "/page/explain?pod=db-1&node=b1")
+    assert "default/other" not in text
 
 
 async def test_rules_and_domains(read: Read) -> None:
@@ -182,7 +167,6 @@ async def test_activity(read: Read) -> None:
     ("path", "code", "said"),
     [
         ("/?x=1", 400, "no parameter x"),
-        ("/page/explain?pod=nobody", 404, "no pod default/nobody"),
         ("/page/domains?sort=wrong", 200, ""),
         ("/page/domains?term=7", 404, "no term 7"),
         ("/page/domains?term=x", 400, "term: not a whole number"),
@@ -190,7 +174,7 @@ async def test_activity(read: Read) -> None:
         (f"/page/domains?key={ZONE}&sort=wrong", 400, "sort: not one of name, nodes"),
         ("/page/activity?page=0", 400, "page: not a whole number from 1"),
         ("/page/activity?kind=wrong", 400, "kind: not one of"),
-        ("/page/explain?q=" + "x" * 318, 400, "q: longer than any name"),
+        ("/page/domains?q=" + "x" * 318, 400, "q: longer than any name"),
     ],
 )
 async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read) -> None:
@@ -199,8 +183,8 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
     why = "pods not synced yet"
-    seen = shown(unready=lambda: why, explain=explaining(ClusterState(), why))
-    for path in ("/page/domains", "/page/quotas", "/page/explain?pod=not-listed-yet"):
+    seen = shown(unready=lambda: why)
+    for path in ("/page/domains", "/page/quotas"):
         assert "pods not synced yet" in await read(seen, path, 503)
 
 
@@ -221,7 +205,8 @@ async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
         for i in range(1500)
     ]
     state = state_of(nodes, [], [each.on(f"n{i}") for i, each in enumerate(lone)])
-    client = await aiohttp_client(app_of(shown(state)))
+    seen = shown(state)
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     turns = 0
 
     async def churn() -> None:
@@ -243,18 +228,9 @@ async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
     churning.cancel()
 
 
-async def test_a_hundred_names_of_60_kib_are_cut(read: Read, aiohttp_client: Any) -> None:
-    turned = "\u202e" * 60_000
-    waits = [pod(f"{turned}{number}", "x" * 60_000) for number in range(100)]
-    seen = shown(state_of(NODES, [], waits))
-    text = await read(seen, "/page/explain")
-    assert text.count("(120,00") == 101  # That of the oldest as well.
-    response = await (await aiohttp_client(app_of(seen))).get("/page/explain")
-    assert len(await response.read()) < 500_000
-
-
 async def test_every_page_is_in_the_navigation(aiohttp_client: Any) -> None:
-    app = app_of(shown(), parts=shown_over(ClusterState()))
+    seen = shown()
+    app = app_of(seen, parts=shown_over(seen))
     routes = {route.resource.canonical for route in app.router.routes() if route.resource}
     found = Reader(await (await (await aiohttp_client(app)).get("/")).text())
     assert {path for path in routes if path == "/" or path.startswith("/page/")} <= {*found.links}

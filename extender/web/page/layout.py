@@ -13,6 +13,9 @@ from extender import __version__
 from extender.model.keys import name_of, namespace_of
 from extender.web.page.html import Html, element, joined, named
 
+POD_PAGE: Final = "/page/explain"
+"""About the pods that wait, or about one: names of pods lead there."""
+
 STYLE: Final = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -132,7 +135,7 @@ def links(*each: tuple[str, str]) -> Html:
 def explain_link(key: str) -> Html:
     """Link a pod to its explanation."""
     query = {"namespace": namespace_of(key), "pod": name_of(key)}
-    return named(key, "/page/explain", query)
+    return named(key, POD_PAGE, query)
 
 
 def definitions(facts: Sequence[tuple[str, str]]) -> Html:

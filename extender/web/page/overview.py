@@ -10,6 +10,7 @@ from extender.callbacks.refused_pods import RefusedPod
 from extender.web.offered import Tile
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import (
+    POD_PAGE,
     ago,
     clock_time,
     definitions,
@@ -26,7 +27,7 @@ from extender.web.page.status import MODES, Recent, ResourceStatus, Shown, Statu
 from extender.web.page.tables import Column, numbers, table, texts
 
 MOST_REFUSED: Final = 10
-"""Refused pods that are shown here; /page/explain has more."""
+"""Refused pods that are shown here; the page about them has more."""
 SLOW_SECONDS: Final = 0.1
 """A callback that takes longer holds up the scheduler, which asks for one pod after the other."""
 
@@ -116,13 +117,13 @@ def _tiles(page: Overview) -> Html:
     tiles = [
         *page.tiles,
         Tile(20, "/page/activity", acts, what),
-        Tile(30, "/page/explain", len(shown.state.waiting_pods), "pods wait for a node"),
+        Tile(30, POD_PAGE, len(shown.state.waiting_pods), "pods wait for a node"),
         Tile(40, None, len(shown.state.reservations), "pods assumed on a node"),
         Tile(50, None, errors, said, bad=errors > 0),
     ]
     if page.refused is not None:
         number = len(page.refused)
-        tiles.append(Tile(0, "/page/explain", number, "pods refused on every node", number > 0))
+        tiles.append(Tile(0, POD_PAGE, number, "pods refused on every node", number > 0))
     if number := len(shown.state.broken_annotations):
         tiles.append(Tile(70, "/page/domains", number, "pods with a broken annotation", bad=True))
     tiles.sort(key=lambda each: each.place)
@@ -142,14 +143,14 @@ def _refused(page: Overview) -> Iterator[Html]:
         if refused is not None:
             yield soft("No pod that waits was refused on every node.")
             return
-        why = element("a", "what pods wait for", href="/page/explain")
+        why = element("a", "what pods wait for", href=POD_PAGE)
         yield soft(f"In mode {mode} the scheduler refuses nodes. See ", why, ".")
         return
     rows = (_refused_row(each, page.now) for each in refused[:MOST_REFUSED])
     yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)
     if len(refused) > MOST_REFUSED:
         more = f"and {len(refused) - MOST_REFUSED:,} more"
-        yield element("p", element("a", more, href="/page/explain"))
+        yield element("p", element("a", more, href=POD_PAGE))
 
 
 def why_refused(each: RefusedPod) -> str:

@@ -27,7 +27,7 @@ from extender.ports import Check
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.health import failing
 from extender.web.offered import Section
-from extender.web.page import activity, domains, explanation, quotas
+from extender.web.page import activity, domains, quotas
 from extender.web.page.html import element
 from extender.web.page.layout import closing, links, notice, opening
 from extender.web.page.overview import LINKS, Overview, overview
@@ -57,7 +57,6 @@ class Pages:
         self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
         sections = [
             Section("/", "Overview", 0, self._overview),
-            self._own(explanation, "Explain", 10, explanation.explanation),
             self._own(domains, "Rules and domains", 20, domains.domains),
             self._own(quotas, "Quotas", 40, quotas.quotas),
             self._own(activity, "Activity", 50, activity.activity),
@@ -91,7 +90,7 @@ class Pages:
 
     async def answer(self, path: str, query: Mapping[str, str]) -> tuple[HTTPStatus, bytes]:
         """Return a page, or one that says why there is none."""
-        turns = self._shown.explain.turns
+        turns = self._shown.turns
         section = self._sections[path]
         try:
             async with turns.waiting(), turns.working:

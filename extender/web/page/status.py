@@ -15,8 +15,7 @@ from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.metrics.latencies import NO_CALLS, Calls
 from extender.ports import Check
-from extender.web.explain import Explain
-from extender.web.turns import check_known
+from extender.web.turns import Turns, check_known
 
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
@@ -111,7 +110,7 @@ class Shown:
 
     state: ClusterState
     recent: RecentCalls
-    explain: Explain
+    turns: Turns
     history: History
     unready: Check
     status: Callable[[], Status]

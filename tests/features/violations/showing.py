@@ -8,40 +8,31 @@ from typing import Any
 
 from extender.cluster.audits.violations import Violation, patrol
 from extender.cluster.state import ClusterState
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
 from extender.controllers.eviction.repair_mover import Prospect
-from extender.controllers.history import History
 from extender.features.violations.part import Patrol
-from extender.metrics import Metrics
-from extender.parts import Context
-from extender.source import Source, StillPicture
 from extender.verbs.evicting import Outcome
 from extender.verbs.repair import Improvement
-from extender.warm_up import WarmUp
+from extender.web.page.status import Shown
 from tests.web.clusters import SCRIPT
+from tests.wired import context_over
 
 
 def part_over(
     state: ClusterState,
     unready: str | None = None,
     found: Iterable[Violation] | None = None,
-    metrics: Metrics | None = None,
     **changed: Any,
 ) -> Patrol:
     """Return the part once it has looked at all pods, or found this."""
-    metrics, source = metrics or Metrics(), Source("a test", StillPicture({}, {}))
-    config = decode({"apiVersion": API_VERSION, "kind": KIND})
-    shared = config, source, state, metrics, lambda: unready, WarmUp(state, metrics), History()
-    part = Patrol(Context(*shared, **changed))
+    part = Patrol(context_over(state, unready, **changed))
     for step in patrol(state, 100_000) if found is None else [found]:
         list(part.found.watch.take(step))
     return part
 
 
-def shown(state: ClusterState, why: str = SCRIPT) -> Patrol:
+def shown(seen: Shown, why: str = SCRIPT) -> Patrol:
     """Return the part with all that its page may show."""
-    return part_over(state, repair=moves(state, (why, "")))
+    return part_over(seen.state, turns=seen.turns, repair=moves(seen.state, (why, "")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from extender.metrics import Metrics
 from extender.verbs.explaining.sitting import MOST_TERMS
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
-from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
-from tests.features.every import routes_of_features, shown_over
+from tests.features.every import pages, shown_over
 from tests.web.showing import app_of, shown
 
 APPS = 600
@@ -70,7 +69,7 @@ def seen() -> Any:
         placed.append(apart.prefers(3, term(ZONE, labels)).on(f"n{number % NODES}"))
         placed.append(pod(f"q{number}").labels(app=f"a{number}").on(f"n{number % NODES}"))
     state = state_of(nodes, [], placed)
-    return shown(state, explain=explaining(state, knows_owners=True))
+    return shown(state)
 
 
 @dataclass
@@ -113,7 +112,8 @@ def measured() -> Iterator[Longest]:
         f"/domains?key={ZONE}&value=a&limit=1000",
         f"/domains?key={HOST}&value=n7",
         "/domains?term=1&limit=1000",
-        *routes_of_features(),
+        *pages(),
+        "/violations?limit=10000",
         "/configz",
         "/readyz?verbose",
         "/metrics/slis",
@@ -122,7 +122,6 @@ def measured() -> Iterator[Longest]:
         f"/page/domains?key={ZONE}&value=a&q=zzz",
         f"/page/domains?key={HOST}",
         "/page/domains?term=1",
-        "/page/explain",
         "/page/quotas",
         "/page/activity",
         "/explain?pod=p0",
@@ -139,7 +138,7 @@ async def test_no_step_of_an_answer_is_long(
 ) -> None:
     # Every step is a turn of the loop: what is measured then is the longest step.
     monkeypatch.setattr(turns, "WITHIN", Seconds(slice=0.0))
-    client = await aiohttp_client(app_of(seen, parts=shown_over(seen.state)))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     with measured() as longest:
         answer = await client.get(path)
         await answer.read()
@@ -148,7 +147,7 @@ async def test_no_step_of_an_answer_is_long(
 
 
 async def test_a_page_of_json_equals_what_it_was_at_once(seen: Any, aiohttp_client: Any) -> None:
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     told = await (await client.get("/domains?limit=1000")).json()
     assert len(told["terms"]) == 1000
     assert [each["term"] for each in told["terms"]] == list(range(1, 1001))
@@ -161,7 +160,7 @@ async def test_a_page_of_json_equals_what_it_was_at_once(seen: Any, aiohttp_clie
 async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
     seen: Any, aiohttp_client: Any
 ) -> None:
-    client, gate = await aiohttp_client(app_of(seen)), seen.explain.turns
+    client, gate = await aiohttp_client(app_of(seen, parts=shown_over(seen))), seen.turns
     asked = ["/domains?limit=1000", "/explain?pod=p0", "/page/domains", "/"]
     for _ in range(MOST.answers):
         await gate.working.acquire()
@@ -184,7 +183,7 @@ async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
 async def test_bodies_that_do_not_come_keep_nobody_from_asking(
     seen: Any, aiohttp_client: Any
 ) -> None:
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     begun = asyncio.Semaphore(0)
 
     async def never() -> AsyncIterator[bytes]:
@@ -223,7 +222,7 @@ async def test_metrics_are_written_for_two_at_a_time(
             now -= 1
 
     monkeypatch.setattr(Metrics, "exposition", slow)
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     answers = await asyncio.gather(*(client.get("/metrics") for _ in range(MOST.waiting)))
     assert {each.status for each in answers} == {200}
     assert most <= MOST.answers
