@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -22,11 +22,13 @@ from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
 from extender.verbs.explaining.explanation import Question
+from extender.verbs.explaining.notes import noting
+from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.web.explain import Explain
-from extender.wire.explanation import Explained, read_manifest
+from extender.web.turns import in_slices
+from extender.wire.explanation import read_manifest, write_explanation
 from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
@@ -115,12 +117,28 @@ def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:
     }
 
 
+async def _document(state: ClusterState, question: Question) -> list[bytes]:
+    """Explain as the program does."""
+    found = await in_slices(explaining(state, question))
+    remarks = await in_slices(noting(state, found))
+    pieces = await in_slices(_collected(write_explanation(found, remarks)))
+    await in_slices(taking_apart(found))
+    return pieces
+
+
+def _collected(pieces: Iterable[bytes]) -> Generator[None, None, list[bytes]]:
+    found = []
+    for each in pieces:
+        found.append(each)
+        yield
+    return found
+
+
 async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:
     affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
     plugins = (node_affinity, affinity, CrossNamespacePodAffinity())
     scoring = (affinity, node_affinity)
     question = partial(Question, plugins=plugins, scoring=scoring, max_score=20, names_all=False)
-    explain = Explain(state, question, reader, lambda: None)
     turns = Turns()
     # As in the program.
     collecting = asyncio.create_task(keep_collecting())
@@ -129,10 +147,10 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
     size: dict[str, int] = {}
     for number in range(_TIMES):
         for name, manifest in _asked(number).items():
-            asked = Explained(read_manifest("Pod", json.dumps(manifest).encode(), reader))
+            asked = read_manifest("Pod", json.dumps(manifest).encode(), reader)
             await asyncio.sleep(0.02)
             start = thread_time()
-            longest, pieces = await turns.longest(explain.document(asked))
+            longest, pieces = await turns.longest(_document(state, question(asked, [*state.nodes])))
             spent.setdefault(name, []).append(1000 * (thread_time() - start))
             held[name] = max(held.get(name, 0.0), longest)
             size[name] = sum(map(len, pieces)) // 1000

@@ -49,30 +49,6 @@ class Optional:
 
 NOT_MOVED: Final = (
     Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
-    Optional(
-        "explain",
-        (
-            "verbs/explaining/*",
-            "web/explain.py",
-            "wire/explanation.py",
-            "web/page/explanation.py",
-            "verbs/topology_spread.py",
-            "verbs/node_room.py",
-            "verbs/filters.py",
-        ),
-        "expla(in|nation)",
-    ),
-    Optional(
-        "violations",
-        (
-            "cluster/audits/violations.py",
-            "controllers/violations.py",
-            "web/violations.py",
-            "wire/violations.py",
-            "web/page/violations.py",
-        ),
-        "violat",
-    ),
     Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
         "refused_pods",

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from itertools import chain
 from statistics import median
 from time import thread_time
 from typing import Final
@@ -19,14 +19,14 @@ from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
+from extender.config.document import decode
+from extender.config.schema import API_VERSION, KIND
 from extender.controllers.history import History
 from extender.metrics import Metrics
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.web.explain import Explain
+from extender.parts import Context, build_parts
+from extender.source import Source, StillPicture
+from extender.warm_up import WarmUp
 from extender.web.page.pages import Pages
 from extender.web.page.status import RecentCalls, Shown, Status
 from extender.wire.objects import PodReader
@@ -43,7 +43,7 @@ def main() -> None:
     args = parser.parse_args()
     reader = PodReader(node_affinity=True, charges=True)
     state = mixed_cluster(NODES, PODS, reader)
-    lines = uvloop.run(_measure(state, reader))
+    lines = uvloop.run(_measure(state))
     head = ("page", "median, ms", "slowest, ms", "held at most, ms", "KB")
     size = (
         f"{NODES:,} nodes, {PODS:,} pods; each page {_TIMES} times. Processor time, which a busy "
@@ -68,28 +68,24 @@ ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
 )
 
 
-async def _measure(state: ClusterState, reader: PodReader) -> Sequence[Sequence[str]]:
-    affinity, nodes = InterPodAffinity(), NodeAffinityPlugin()
-    question = partial(
-        Question,
-        plugins=(nodes, affinity),
-        scoring=(affinity, nodes),
-        max_score=20,
-        names_all=False,
-    )
-    explain = Explain(state, question, reader, lambda: None)
+async def _measure(state: ClusterState) -> Sequence[Sequence[str]]:
+    config, metrics = decode({"apiVersion": API_VERSION, "kind": KIND}), Metrics()
+    source, refused = Source("bench", StillPicture({}, {})), RefusedPods(state)
+    warm_up, history = WarmUp(state, metrics), History()
+    shared = config, source, state, metrics, lambda: None, warm_up, history
+    context = Context(*shared, refused=refused)
     shown = Shown(
         state,
-        Watch(state),
-        RecentCalls(Metrics()),
-        explain,
-        History(),
+        RecentCalls(metrics),
+        context.turns,
+        history,
         lambda: None,
         lambda: Status("replace", "bench", "-", time.time(), ()),
-        refused=RefusedPods(state),
+        refused=refused,
         quotas_limited=False,
     )
-    pages, turns = Pages(shown, {}), Turns()
+    sections = chain.from_iterable(each.sections for each in build_parts(context))
+    pages, turns = Pages(shown, {}, sections), Turns()
     some = next(key for key, each in state.pods.items() if each.pod_class.affinity)
     lines = []
     for name, path, query in ASKED:

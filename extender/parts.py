@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import random
 from time import monotonic, time
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.config.features import Feature, enabled
 from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks, ControllerContext
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.repair import RepairController
 from extender.controllers.history import History
 from extender.enabled import filter_plugins
 from extender.metrics import Metrics
@@ -21,6 +25,8 @@ from extender.metrics.series import Collectors
 from extender.ports import Check, Hook
 from extender.source import Source
 from extender.warm_up import WarmUp
+from extender.web.offered import Route, Section
+from extender.web.turns import Turns
 
 __all__ = ["Context", "Hook", "Part", "Task", "build_parts", "part_of"]
 
@@ -41,6 +47,12 @@ class Context:
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
     askers: Askers = field(default_factory=Askers)
+    turns: Turns = field(default_factory=Turns)
+    """Of all answers that take long to put together, whoever asks."""
+    eviction: EvictionController | None = None
+    repair: RepairController | None = None
+    refused: RefusedPods | None = None
+    """None where filter refuses nothing."""
 
     @property
     def of_controllers(self) -> ControllerContext:
@@ -61,6 +73,12 @@ class Part:
     ledgers: Sequence[Ledger] = ()
     """Book the pods that have a place by then, and hear of all changes after that."""
     hooks: Sequence[Hook] = ()
+    routes: Sequence[Route] = ()
+    """What the operations port answers; a handler imports what it needs at the first request."""
+    sections: Sequence[Section] = ()
+    """Pages for people."""
+    checks: Mapping[str, Check] = MappingProxyType({})
+    """What readiness waits for, or what it remarks, by name."""
 
     def __init__(self, context: Context) -> None:
         """Build it from what all parts share."""

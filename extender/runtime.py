@@ -8,15 +8,15 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from time import time
 from typing import Any, Final, NoReturn
 
 import uvloop
 
 from extender import __version__
-from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
 from extender.config import Config, Mode, to_yaml
@@ -25,9 +25,7 @@ from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to_date
-from extender.controllers.violations import keep_patrolling
 from extender.metrics import Metrics
-from extender.model.verdict import INTER_POD_AFFINITY
 from extender.parts import Context, build_parts
 from extender.ports import Check, Remark
 from extender.resources import VITAL, object_counts
@@ -44,7 +42,6 @@ from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     build_callbacks,
     build_evicting,
-    build_explain,
     build_helpers,
     build_ops,
 )
@@ -106,6 +103,8 @@ class Running:
     lifecycle: Lifecycle
     callbacks_url: str
     ops_url: str
+    questions: str
+    """URL that takes the sample's question and says why nodes refuse its pod; "" for none."""
 
 
 @asynccontextmanager
@@ -143,8 +142,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
-        features = build_parts(context)
-        found = _look_after_state(context, parts)
+        _look_after_state(context, parts)
         _look_after_annotations(context, parts)
         helpers = build_helpers(context)
         if helpers.nomination is not None:
@@ -153,6 +151,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
         if helpers.preemption is not None:
             _keep_running("preemption", helpers.preemption.run(), parts)
         evicting = build_evicting(context)
+        context = replace(
+            context,
+            eviction=evicting.eviction,
+            repair=evicting.repair,
+            refused=helpers.refused,
+        )
+        features = build_parts(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
         for name, each in (
@@ -172,14 +177,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
         status = partial(_status, context, calls, callbacks_url=listening.url, started=time())
         shown = Shown(
             state,
-            found,
             RecentCalls(metrics),
-            build_explain(context),
+            context.turns,
             context.history,
             unsynced,
             status,
-            eviction=evicting.eviction,
-            repair=evicting.repair,
             refused=helpers.refused,
             quotas_limited=(
                 config.cross_namespace_pod_affinity.limited_by_default
@@ -188,9 +190,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
             ),
         )
         checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
-        ops = build_ops(config, metrics, checks, shown)
+        ops = build_ops(context, checks, shown, features)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
-        yield Running(state, lifecycle, listening.url, ops_url)
+        # Outside replace the scheduler has these rules, and filter lets the pod through.
+        answering = [f"{listening.url}/filter"] if config.mode is Mode.REPLACE else []
+        routes = chain.from_iterable(part.routes for part in features)
+        answering += [f"{ops_url}{each.path}" for each in routes if each.takes_questions]
+        yield Running(state, lifecycle, listening.url, ops_url, next(iter(answering), ""))
 
 
 def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics) -> None:
@@ -203,16 +209,12 @@ def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics
         metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
 
 
-def _look_after_state(context: Context, parts: AsyncExitStack) -> Watch:
-    """Run what keeps the state true and tidy; return what finds broken rules."""
-    state, metrics, unsynced = context.state, context.metrics, context.unsynced
-    found = Watch(state)
+def _look_after_state(context: Context, parts: AsyncExitStack) -> None:
+    """Run what keeps the state true and tidy."""
+    state, metrics = context.state, context.metrics
     _keep_running("audit", keep_auditing(state, metrics), parts)
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
-    patrol = keep_patrolling(state, metrics, INTER_POD_AFFINITY, unsynced, watch=found)
-    _keep_running("patrol", patrol, parts)
-    return found
 
 
 def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
@@ -292,10 +294,7 @@ def announcement(config: Config, program: Running) -> Iterator[str]:
     yield f"callbacks  {program.callbacks_url}  (kube-scheduler's urlPrefix)"
     yield f"page       {program.ops_url}/"
     question = config.cluster_files[0].with_name("refused.json")
-    if question.is_file():
-        # Elsewhere the scheduler has these rules, and filter lets the pod through.
-        filters = config.mode is Mode.REPLACE
-        url = f"{program.callbacks_url}/filter" if filters else f"{program.ops_url}/explain"
+    if question.is_file() and program.questions:
         yield "try        which nodes refuse the pod that waits, and why:"
         json = "-H 'Content-Type: application/json'"
-        yield f"  curl -s {json} --data @{question} {url}"
+        yield f"  curl -s {json} --data @{question} {program.questions}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Helper, Listeners
@@ -31,22 +32,18 @@ from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
 from extender.controllers.refused_pods.hints import HintController, HintLimits
 from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.enabled import enforced, explained, filter_plugins, score_plugins
-from extender.metrics import Metrics
+from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.model.objects import PodClass
-from extender.parts import Context
+from extender.parts import Context, Part
 from extender.ports import Check, Hook, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import pod_reader
-from extender.verbs.explaining.explanation import Question
 from extender.verbs.interaction import interact, prefer
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
-from extender.web.explain import Explain
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages
 from extender.web.page.status import Shown
-from extender.web.violations import Violations
 from extender.wire.limits import OF_REQUESTS
 
 
@@ -160,21 +157,6 @@ def _release_nomination(nomination: HintController | None) -> ReleaseNomination 
     return None if nomination is None else nomination.release_nomination
 
 
-def build_explain(context: Context) -> Explain:
-    """Build what explains the verdict of all filters, the scheduler's and ours, in every mode."""
-    config = context.config
-    question = partial(
-        Question,
-        plugins=explained(config),
-        scoring=score_plugins(config),
-        max_score=config.prioritize.max_score,
-        names_all=config.serving.name_pods_of_all_namespaces,
-        knows_owners=config.moves_pods,
-    )
-    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
-    return Explain(context.state, question, pods, context.unsynced)
-
-
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
     """Return what tells whether pods get in each other's way, by the rules that are ours."""
     if PluginName.INTER_POD_AFFINITY in config.plugins:
@@ -282,19 +264,19 @@ def build_evicting(context: Context) -> Evicting:
 
 
 def build_ops(
-    config: Config, metrics: Metrics, readiness: Mapping[str, Check], shown: Shown
+    context: Context, readiness: Mapping[str, Check], shown: Shown, parts: Sequence[Part] = ()
 ) -> Application:
     """Build the operations port's application, with the page for people."""
-    state, unready, turns = shown.state, shown.unready, shown.explain.turns
+    config = context.config
+    readiness = {**readiness, **dict(chain.from_iterable(each.checks.items() for each in parts))}
     ops = ops_app(
         configuration=effective(config),
         readiness=readiness,
-        metrics=metrics,
-        domains=Domains(state, unready, turns),
-        explain=shown.explain,
+        metrics=context.metrics,
+        domains=Domains(context.state, context.unsynced, context.turns),
         hosts=config.serving.allowed_hosts,
+        routes=chain.from_iterable(each.routes for each in parts),
     )
-    broken = Violations(state, shown.watch, shown.eviction, unready, turns, repair=shown.repair)
-    ops.router.add_get("/violations", broken.get)
-    Pages(shown, readiness).add_to(ops)
+    sections = chain.from_iterable(each.sections for each in parts)
+    Pages(shown, readiness, sections).add_to(ops)
     return ops

@@ -18,7 +18,6 @@ from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
-from extender.controllers.violations import keep_patrolling
 from extender.errors import RequestError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
@@ -26,7 +25,6 @@ from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
-from extender.model.verdict import INTER_POD_AFFINITY
 from extender.parts import Context, build_parts
 from extender.resources import VITAL
 from extender.source import Source, mirror
@@ -184,7 +182,6 @@ class Incarnation:
             freshness.run(),
             keep_auditing(self.state, metrics),
             keep_expiring(self.state, now),
-            keep_patrolling(self.state, metrics, INTER_POD_AFFINITY, self._unsynced),
         ]
 
 

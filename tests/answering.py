@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
@@ -16,41 +14,16 @@ from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check, Hook
 from extender.reading import pods_apart
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.warm_up import WarmUp
 from extender.web.app import Callback
-from extender.web.explain import Explain
 from extender.wire.objects import PodReader
 
 AFFINITY = (InterPodAffinity(),)
 ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_annotations=True))
 """What refuses nodes in mode assist."""
-
-
-def explaining(
-    state: ClusterState,
-    unready: str | None = None,
-    max_score: int = 20,
-    pods: PodReader | None = None,
-    *,
-    names_all: bool = False,
-    knows_owners: bool = False,
-) -> Explain:
-    """Build what answers /explain as the program does without arguments of plugins."""
-    pods = pods or PodReader(node_affinity=True, requirements=True)
-    question = partial(
-        Question,
-        plugins=filters(NodeAffinityPlugin(), InterPodAffinity()),
-        scoring=AFFINITY,
-        max_score=max_score,
-        names_all=names_all,
-        knows_owners=knows_owners,
-    )
-    return Explain(state, question, pods, lambda: unready)
 
 
 def requests_of(

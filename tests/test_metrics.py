@@ -38,7 +38,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.reservations.ask(lambda: 3)
     metrics.track_quotas(lambda: 5, lambda: 2)
     metrics.quota_refusals.count("Filter")
-    metrics.violations.set(2, "InterPodAffinity", "antiAffinity")
     metrics.cache_objects.ask(lambda: 42, "pods")
     metrics.mismatches.count(by=0)
     metrics.loop_lag.observe(0.002)
@@ -87,7 +86,6 @@ CONTRACT = {
     "affinity_extender_quota_refusals": {"extension_point"},
     "affinity_extender_quota_pods_in_scope": set(),
     "affinity_extender_quota_namespaces_in_scope": set(),
-    "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_broken_annotations": set(),
     "affinity_extender_ignored_annotations": set(),
     "affinity_extender_bind": {"result"},
@@ -175,10 +173,6 @@ def test_names_and_labels(metrics: Metrics) -> None:
             'affinity_extender_tls_certificate_expiration_timestamp_seconds{port="api-server"}'
             " 1900000000.0",
             id="our certificate for the API server",
-        ),
-        pytest.param(
-            'affinity_extender_violations{plugin="InterPodAffinity",rule="antiAffinity"} 2.0',
-            id="broken rules",
         ),
         pytest.param('affinity_extender_cache_objects{resource="pods"} 42.0', id="objects"),
         pytest.param('affinity_extender_cache_synced{resource="pods"} 1.0', id="synced"),

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import aiohttp
 import pytest
 
-from extender.config import Mode, load
+from extender.config import load
 from extender.errors import ExtenderError
 from extender.offline import ClusterFileError
 from extender.runtime import announcement, running
@@ -63,8 +63,8 @@ async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
         assert set(answer["FailedAndUnresolvableNodes"]) == set(json.loads(question)["NodeNames"])
 
 
-@pytest.mark.parametrize("mode", [mode.value for mode in Mode])
-async def test_what_is_proposed_to_be_tried_shows_it_in_every_mode(mode: str) -> None:
+async def proposes_what_shows_it(mode: str) -> None:
+    """Run the line that a program prints; its answer says why nodes refuse the sample's pod."""
     settings = configuration(mode=mode)
     async with running(settings) as program:
         *_, line = announcement(settings, program)
@@ -72,6 +72,10 @@ async def test_what_is_proposed_to_be_tried_shows_it_in_every_mode(mode: str) ->
         assert data == f"@{SAMPLES / 'refused.json'}"
         answer = await post(url, (SAMPLES / "refused.json").read_bytes())
         assert "node(s) didn't match pod anti-affinity rules" in str(answer)
+
+
+async def test_what_is_proposed_to_be_tried_shows_it() -> None:
+    await proposes_what_shows_it("replace")
 
 
 async def test_the_operations_port_does_not_follow_the_callbacks_to_another_address() -> None:
@@ -174,10 +178,10 @@ async def test_the_end_of_a_task_that_should_not_end_is_told(
     async def defective(*_: object, **__: object) -> NoReturn:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("extender.runtime.keep_patrolling", defective)
+    monkeypatch.setattr("extender.runtime.keep_expiring", defective)
     async with running(configuration()):
         pass
-    assert "patrol has ended" in caplog.text
+    assert "expiry has ended" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 

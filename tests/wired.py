@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from extender.config.document import decode
+from extender.config.schema import API_VERSION, KIND
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
     from extender.config import Config
     from extender.ports import Check
     from extender.web.app import Callback
+
+
+def context_over(
+    state: ClusterState, unready: str | None = None, metrics: Metrics | None = None, **more: Any
+) -> Context:
+    """Return what parts share, by a configuration that says nothing."""
+    metrics, source = metrics or Metrics(), Source("a test", StillPicture({}, {}))
+    config = decode({"apiVersion": API_VERSION, "kind": KIND})
+    shared = config, source, state, metrics, lambda: unready, WarmUp(state, metrics), History()
+    return Context(*shared, **more)
 
 
 def wired(

@@ -9,13 +9,14 @@ from itertools import islice
 from typing import Final, NoReturn, TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.controllers.violations import MOST_LINES
 from extender.model.objects import Pod
 from extender.model.wording import plural
 
 PAUSE_SECONDS: Final = 5.0
 MOST_LOOKED_AT: Final = 10_000
 """Broken pods that are told apart; of more, those that come later are in the metric alone."""
+MOST_LINES: Final = 10
+"""At a time."""
 
 Told: TypeAlias = tuple[str, tuple[str, str] | None]
 """A pod's uid, and what was said of it."""

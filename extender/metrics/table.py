@@ -162,11 +162,6 @@ class Metrics(ObserverMetrics):
         )
 
     def _of_the_cache(self, make: Collectors) -> None:
-        self.violations = make.gauges(
-            "violations",
-            "Required terms that placed pods break now, each counted once a topology domain.",
-            *("plugin", "rule"),
-        )
         self.broken_annotations = make.gauges(
             "broken_annotations", "Pods with rules in annotations that cannot be read."
         )

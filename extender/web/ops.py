@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,8 +16,8 @@ from extender.metrics import Metrics
 from extender.ports import Check
 from extender.web.callers import Callers
 from extender.web.domains import Domains
-from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
+from extender.web.offered import Route
 from extender.web.page.layout import CONTENT_SECURITY_POLICY
 from extender.web.turns import QueryError, Turns
 
@@ -35,14 +35,14 @@ def ops_app(
     readiness: Mapping[str, Check],
     metrics: Metrics,
     domains: Domains,
-    explain: Explain,
     hosts: Collection[str] = (),
+    routes: Iterable[Route] = (),
 ) -> web.Application:
     """Build the application.
 
     `configuration` is the effective one, spelled as in the file. `readiness` is asked at each
     probe, in its order. The caller may add routes of its own before it starts the application.
-    `hosts` are names of this server beside the usual ones.
+    `hosts` are names of this server beside the usual ones, `routes` what features answer.
     """
     lag = LoopLag(metrics.loop_lag.observe)
     alive = {"ping": ping, "event-loop": lag.check}
@@ -58,8 +58,10 @@ def ops_app(
     app.router.add_get("/metrics/slis", handlers.slis)
     app.router.add_get("/configz", handlers.configz)
     app.router.add_get("/domains", domains.get)
-    app.router.add_get("/explain", explain.get)
-    app.router.add_post("/explain", explain.post)
+    for each in routes:
+        app.router.add_get(each.path, each.get)
+        if each.post is not None:
+            app.router.add_post(each.path, each.post)
 
     async def measure_lag(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(lag.run(), name="event-loop-lag")

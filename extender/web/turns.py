@@ -14,6 +14,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
 from extender.collecting import pass_over_new
+from extender.ports import Check
 from extender.web.limits import MOST, WITHIN
 from extender.wire.documents import Fields, write_document
 
@@ -26,6 +27,12 @@ class QueryError(Exception):
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def check_known(unready: Check) -> None:
+    """Raise QueryError while parts of the cluster are not known yet."""
+    if reason := unready():
+        raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
 
 
 class Turns:

@@ -18,13 +18,17 @@ from urllib.request import Request, urlopen
 
 from affinityctl.lint.rights import needed_rights
 from extender.config.document import decode, effective
+from extender.config.features import enabled
 from extender.config.schema import API_VERSION, KIND
 from extender.runtime import running
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "extender/samples"
 ANSWERS = {"filter": "FailedNodes", "preempt": "NodeNameToMetaVictims", "bind": "Error"}
-PAGES = ("", "metrics", "configz", "readyz?verbose", "domains", "violations")
+PAGES = (
+    *("", "metrics", "configz", "readyz?verbose", "domains", "violations", "page/violations"),
+    *("page/explain", "explain?pod=db-3&namespace=data"),
+)
 
 
 def _ask(url: str, body: bytes | None = None) -> str:
@@ -62,17 +66,21 @@ async def census(fields: dict[str, Any]) -> dict[str, Any]:
             url = f"{program.callbacks_url}/{verb}"
             with suppress(HTTPError):  # a mode may be without the verb
                 answers[verb] = json.loads(await asyncio.to_thread(_ask, url, body))
-        pages = {page: await asyncio.to_thread(_ask, f"{program.ops_url}/{page}") for page in PAGES}
+        pages = {}
+        for page in PAGES:
+            with suppress(HTTPError):  # its feature may not be there
+                pages[page] = await asyncio.to_thread(_ask, f"{program.ops_url}/{page}")
         tasks = sorted(each.get_name() for each in asyncio.all_tasks())
     return {
         "answers": {
             verb: verb in answers and ANSWERS.get(verb, "") in str(answers[verb])
             for verb in _questions()
         },
-        "pages": sorted(page for page, text in pages.items() if text),
+        "pages": sorted(f"/{page}" for page, text in pages.items() if text),
         "metrics": sorted(set(re.findall(r"^# HELP (\S+)", pages["metrics"], re.MULTILINE))),
         "fields": sorted(effective(config)),
         "rights": sorted(map(str, needed_rights(config))),
+        "features": [each.name for each in enabled(config)],
         "tasks": [name for name in tasks if not re.match(r"Task-|starlette", name)],
         "modules": sorted(name for name in sys.modules if name.startswith("extender.features.")),
     }

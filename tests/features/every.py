@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extender.config.features import features
 from tests.planted.bugs import Bug
+
+if TYPE_CHECKING:
+    from extender.parts import Part
+    from extender.web.page.status import Shown
 
 
 def switched_on(name: str) -> dict[str, Any]:
     """Return fields of the configuration with which a feature is on."""
     found: dict[str, Any] = import_module(f"tests.features.{name}.example").ON
     return found
+
+
+def routes(name: str) -> tuple[str, ...]:
+    """Return the paths that a feature answers on the operations port."""
+    example = import_module(f"tests.features.{name}.example")
+    found: tuple[str, ...] = getattr(example, "ROUTES", ())
+    return found
+
+
+def pages() -> tuple[str, ...]:
+    """Return addresses of pages that features show."""
+    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    return tuple(chain.from_iterable(getattr(each, "PAGES", ()) for each in examples))
+
+
+def shown_over(seen: Shown) -> list[Part]:
+    """Return the features with pages, with all that they may show of a cluster."""
+    names = (f"tests.features.{each.name}.showing" for each in features() if routes(each.name))
+    return [import_module(name).shown(seen) for name in names]
 
 
 def planted() -> tuple[Bug, ...]:

@@ -33,7 +33,6 @@ EVERYWHERE = {
     "quota_refusals_total": 2,
     "filter_hold_seconds_count": 1,
     "reservations": 1,
-    "violations": 2,
     "consistency_mismatches_total": 1,
     "tls_reloads_total": 2,
     "event_loop_lag_seconds_count": 1,

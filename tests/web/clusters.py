@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.repair_mover import Prospect
 from extender.controllers.history import History, Kind
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
 from extender.model.objects import Node
 from extender.model.verdict import Reason
-from extender.verbs.evicting import Outcome
-from extender.verbs.repair import Improvement
 from extender.web.page.activity import RESULTS
 from extender.web.page.status import ResourceStatus, Shown
 from tests.builders import (
@@ -82,34 +76,14 @@ def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
     return seen
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """What is to be moved, as a RepairController has it."""
-
-    prospects: Sequence[tuple[Improvement, Prospect]]
-
-
-def moves(state: ClusterState, whys: Sequence[str] = ("",)) -> Any:
-    """Return moves of all pods that have a node, each to the node of the next one."""
-    placed = [each for each in state.pods.values() if each.node is not None]
-    found = []
-    for number, (each, target) in enumerate(zip(placed, placed[1:] + placed[:1], strict=True)):
-        known = Prospect(0.0, outcome=Outcome.UNCONFIRMED, why=whys[number % len(whys)])
-        move = Improvement(each, target.node or "", number % 1000, number % 2000)
-        found.append((move, known))
-    return Moves(found)
-
-
 def _of(
     state: ClusterState, waiting: dict[str, list[str]], source: str = "https://10.0.0.1:6443"
 ) -> Shown:
-    now, metrics, refused, watch = time.time(), Metrics(), RefusedPods(state), Watch(state)
+    now, metrics, refused = time.time(), Metrics(), RefusedPods(state)
     for namespace, names in waiting.items():
         for name in names:
             found = state.pods[f"{namespace}/{name}"]
             refused.refused(found, ((Reason.ANTI_AFFINITY, ["a"] * 5_000),))
-    for step in patrol(state, 100_000):
-        list(watch.take(step))
     for verb in ("filter", "prioritize", "bind", "preempt"):
         metrics.requests.begin((verb,), USUAL_CODES)
         for place in range(200):
@@ -129,8 +103,6 @@ def _of(
         metrics,
         status=lambda: state_shown,
         refused=refused,
-        watch=watch,
         history=History(),
-        repair=moves(state, (source, "")),
         quotas_limited=True,
     )

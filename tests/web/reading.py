@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -47,3 +49,16 @@ class Reader(HTMLParser):
     def text(self) -> str:
         """What a person reads."""
         return " ".join(" ".join(self.words).split())
+
+
+async def read_page(client: Any, path: str, expected: int = 200) -> str:
+    """Return what a person reads on a page, and check the page."""
+    response = await client.get(path)
+    text = await response.text()
+    assert (response.status, response.content_type) == (expected, "text/html")
+    found = Reader(text)
+    assert len(set(found.ids)) == len(found.ids)
+    assert {"script", "img", "iframe"}.isdisjoint(found.tags)
+    assert not [name for name in found.attributes if name.startswith("on") or name == "style"]
+    assert [each for each in found.links if not re.match(r"/(?!/)|[?#]", each)] == []
+    return found.text

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.labels import EVERYTHING
+from extender.parts import Part
 from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages
 from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
-from tests.answering import explaining
+from extender.web.turns import Turns
 
 
 def status(**changed: Any) -> Status:
@@ -43,9 +43,8 @@ def shown(
     state = state or ClusterState(annotations=EVERYTHING)
     known = Shown(
         state,
-        Watch(state),
         RecentCalls(metrics or Metrics()),
-        explaining(state),
+        Turns(),
         History(),
         lambda: None,
         status,
@@ -59,14 +58,16 @@ def app_of(
     readiness: Mapping[str, Check] | None = None,
     configuration: Mapping[str, Any] | None = None,
     metrics: Metrics | None = None,
+    parts: Sequence[Part] = (),
 ) -> web.Application:
-    """Serve the operations port with it."""
+    """Serve the operations port with it, and with what features add."""
     app = ops_app(
         configuration=configuration or {},
         readiness=readiness or {},
         metrics=metrics or Metrics(),
-        domains=Domains(seen.state, seen.unready, seen.explain.turns),
-        explain=seen.explain,
+        domains=Domains(seen.state, seen.unready, seen.turns),
+        routes=[route for each in parts for route in each.routes],
     )
-    Pages(seen, readiness or {}).add_to(app)
+    sections = [section for each in parts for section in each.sections]
+    Pages(seen, readiness or {}, sections).add_to(app)
     return app

@@ -18,6 +18,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright
 
 from tests.builders import HOST, ZONE
+from tests.features.every import pages, shown_over
 from tests.missing import missing
 from tests.web.clusters import HOSTILE, of_hostile_names, of_many_nodes
 from tests.web.showing import app_of
@@ -73,7 +74,7 @@ HOSTILE_PAGES: Final = {
     "a rule": "/page/domains?term=1",
     "a topology": _query("/page/domains", key=ZONE),
     "a domain": _query("/page/domains", key=HOST, value=HOSTILE[0]),
-    "violations": "/page/violations",
+    **{f"{path} of hostile names": path for path in pages()},
     "quotas": "/page/quotas",
     "activity": _query("/page/activity", q="", kind=""),
     "an error": _query("/page/domains", key="<script>pwned=1</script>", value=HOSTILE[2]),
@@ -84,7 +85,7 @@ LARGE_PAGES: Final = {
     "an explanation": "/page/explain?namespace=team-1&pod=waits-7&page=3",
     "rules": "/page/domains?sort=carriers&page=2",
     "a topology": _query("/page/domains", key=HOST, page="25"),
-    "violations": "/page/violations?page=2",
+    **{f"{path} of many": path for path in pages()},
     "activity": "/page/activity?page=3",
 }
 
@@ -156,7 +157,7 @@ async def browser() -> AsyncIterator[Browser]:
 async def sites() -> AsyncIterator[dict[str, str]]:
     """Serve both clusters."""
     servers = {
-        name: TestServer(app_of(seen))
+        name: TestServer(app_of(seen, parts=shown_over(seen)))
         for name, seen in (("hostile", of_hostile_names()), ("large", of_many_nodes()))
     }
     for server in servers.values():

@@ -13,7 +13,6 @@ from extender.metrics import Metrics
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.turns import Turns
-from tests.answering import explaining
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 
 NODES = [
@@ -54,7 +53,6 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
             readiness={},
             metrics=Metrics(),
             domains=Domains(state, lambda: unready, Turns()),
-            explain=explaining(state),
         )
         client = await aiohttp_client(app)
 

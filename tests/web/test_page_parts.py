@@ -63,7 +63,7 @@ def test_no_text_turns_into_code(content: str, value: str) -> None:
 
 
 def test_the_policy_allows_this_style_and_nothing_else() -> None:
-    whole = opening("/", "affinity-extender") + closing(0.0)
+    whole = opening("/", "affinity-extender", [("/", "Overview")]) + closing(0.0)
     styles = re.findall(r"<style>(.*?)</style>", whole, re.DOTALL)
     assert styles == [STYLE]
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()

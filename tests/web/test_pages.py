@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
-from itertools import permutations
 from typing import Any
 
 import pytest
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
 from extender.model.verdict import Reason
 from extender.web.page import pages
-from extender.web.page.layout import PAGES
 from extender.web.page.status import MODES, ResourceStatus, Shown, Status
-from tests.answering import explaining
 from tests.builders import (
     HOST,
     ZONE,
@@ -32,8 +27,8 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.controllers.test_repair import fill, with_zones
-from tests.web.reading import Reader
+from tests.features.every import shown_over
+from tests.web.reading import Reader, read_page
 from tests.web.showing import app_of, shown, status
 
 Read = Callable[..., Awaitable[str]]
@@ -53,16 +48,7 @@ def read(aiohttp_client: Any) -> Read:
     """Return what a person reads on a page, and check the page."""
 
     async def reading(seen: Shown, path: str, expected: int = 200, **options: Any) -> str:
-        client = await aiohttp_client(app_of(seen, **options))
-        response = await client.get(path)
-        text = await response.text()
-        assert (response.status, response.content_type) == (expected, "text/html")
-        found = Reader(text)
-        assert len(set(found.ids)) == len(found.ids)
-        assert {"script", "img", "iframe"}.isdisjoint(found.tags)
-        assert not [name for name in found.attributes if name.startswith("on") or name == "style"]
-        assert [each for each in found.links if not re.match(r"/(?!/)|[?#]", each)] == []
-        return found.text
+        return await read_page(await aiohttp_client(app_of(seen, **options)), path, expected)
 
     return reading
 
@@ -132,26 +118,12 @@ def refused_state() -> tuple[ClusterState, RefusedPods]:
 WHY = "2 node(s) didn't match pod anti-affinity rules; 1 node(s) didn't match pod affinity rules"
 
 
-@pytest.mark.parametrize("path", ["/", "/page/explain"])
-async def test_who_is_refused_and_why(path: str, read: Read) -> None:
+async def test_who_is_refused_and_why(read: Read) -> None:
     state, refused = refused_state()
-    text = await read(shown(state, refused=refused), path)
+    text = await read(shown(state, refused=refused), "/")
     assert "default/db-1" in text
     assert WHY in text
-    assert ("default/other" in text) is (path != "/")
-
-
-async def test_an_explanation_in_the_words_of_the_command(read: Read) -> None:
-    state, refused = refused_state()
-    seen = shown(state, refused=refused)
-    text = await read(seen, "/page/explain?namespace=default&pod=db-1")
-    assert "default/db-1 fits on 1 of 3 nodes" in text
-    assert "2 of 3 nodes: your anti-affinity on zone, blocked by default/db-0 in zone a; 1 " in text
-    assert f"Your anti-affinity over {ZONE} refuses 2 nodes" in text
-    assert "zone a 2 nodes blocked by default/db-0" in text
-    assert "a1 no 2 zone a node(s) didn't match pod anti-affinity rules default/db-0" in text
-    assert "a1 no" not in await read(seen, "/page/explain?pod=db-1&q=b1")
-    assert "1 of 1 node fit" in await read(seen, "/page/explain?pod=db-1&node=b1")
+    assert "default/other" not in text
 
 
 async def test_rules_and_domains(read: Read) -> None:
@@ -165,71 +137,6 @@ async def test_rules_and_domains(read: Read) -> None:
     assert "a 2 a1, a2 b 1 b1" in await read(seen, f"/page/domains?key={ZONE}&sort=nodes")
     assert "a 1 1" in await read(seen, "/page/domains?term=1")
     assert "2 nodes: a1, a2" in await read(seen, f"/page/domains?key={ZONE}&value=a")
-
-
-async def test_violations(read: Read) -> None:
-    state = state_of(NODES, [], [DB_0, WAITS.on("a2")])
-    watch = Watch(state)
-    for step in patrol(state, 100):
-        list(watch.take(step))
-    text = await read(shown(state, watch=watch), "/page/violations")
-    assert "1 rule " in text
-    assert f"{ZONE}=a antiAffinity pods with app in (db) in namespace default default/db-" in text
-    assert "None." in await read(shown(state, watch=watch), "/page/violations?q=elsewhere")
-
-
-async def test_who_would_sit_better_elsewhere(read: Read) -> None:
-    rig = with_zones(hosts=1)
-    seen = shown(rig.state, repair=rig.controller)
-    title = "Pods that would sit better elsewhere"
-    assert f"{title} None, by preferred rules." in await read(seen, "/page/violations")
-    fill(rig, "shop", ["a0", "a0", "b0"])
-    fill(rig, "office", ["b0", "b0", "b0"])
-    await rig.after(2)
-    text = await read(seen, "/page/violations")
-    assert f"{title} 2 pods, one of each controller, that which gains most first" in text
-    assert " a0 c0 100 200 its grace period is not over" in text
-    assert text.index("office/") < text.index("shop/")
-    only = await read(seen, "/page/violations?q=shop/")
-    assert ("office/" in only, " 1 pod, " in only) == (False, True)
-    assert title not in await read(shown(rig.state), "/page/violations")
-
-
-async def test_a_rule_that_is_broken_in_many_domains_has_one_row(read: Read) -> None:
-    apart = term(HOST, selector(app="web"))
-    webs = [
-        pod(f"{host}-{i}").labels(app="web").anti_affinity(apart).on(host)
-        for host in ("a1", "a2", "b1")
-        for i in range(2)
-    ]
-    state = state_of(NODES, [], webs)
-    watch = Watch(state)
-    for step in patrol(state, 100):
-        list(watch.take(step))
-    seen = shown(state, watch=watch)
-    text = await read(seen, "/page/violations")
-    assert f"{HOST}=a1 and 2 more domains antiAffinity pods with app in (web)" in text
-    assert f"{HOST}=b1 antiAffinity" in await read(seen, "/page/violations?q=b1")
-    assert "3 broken rules, each once a domain" in await read(seen, "/")
-
-
-@pytest.mark.parametrize("sort", ["where", "rule"])
-async def test_what_is_broken_in_one_place_stands_in_the_order_of_the_pods(
-    read: Read, sort: str
-) -> None:
-    owners = [pod(tier).anti_affinity(term(HOST, selector(tier=tier))) for tier in "qp"]
-    both = [pod(f"{tier}-too").labels(tier=tier) for tier in "qp"]
-    state = state_of(NODES, [], [each.on("a1") for each in (*owners, *both)])
-    broken = set().union(*patrol(state, 100))
-    texts = []
-    for order in permutations(broken):
-        watch = Watch(state)
-        list(watch.take(order))
-        text = await read(shown(state, watch=watch), f"/page/violations?sort={sort}")
-        texts.append(text.partition("As of ")[0])
-    first, second = texts
-    assert first == second
-    assert first.index("default/p ") < first.index("default/q ")
 
 
 async def test_quotas(read: Read) -> None:
@@ -260,15 +167,14 @@ async def test_activity(read: Read) -> None:
     ("path", "code", "said"),
     [
         ("/?x=1", 400, "no parameter x"),
-        ("/page/explain?pod=nobody", 404, "no pod default/nobody"),
         ("/page/domains?sort=wrong", 200, ""),
         ("/page/domains?term=7", 404, "no term 7"),
         ("/page/domains?term=x", 400, "term: not a whole number"),
         (f"/page/domains?key={ZONE}&value=z", 404, "no node has the label"),
         (f"/page/domains?key={ZONE}&sort=wrong", 400, "sort: not one of name, nodes"),
-        ("/page/violations?page=0", 400, "page: not a whole number from 1"),
+        ("/page/activity?page=0", 400, "page: not a whole number from 1"),
         ("/page/activity?kind=wrong", 400, "kind: not one of"),
-        ("/page/explain?q=" + "x" * 318, 400, "q: longer than any name"),
+        ("/page/domains?q=" + "x" * 318, 400, "q: longer than any name"),
     ],
 )
 async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read) -> None:
@@ -277,8 +183,8 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
     why = "pods not synced yet"
-    seen = shown(unready=lambda: why, explain=explaining(ClusterState(), why))
-    for path in ("/page/domains", "/page/violations", "/page/explain?pod=not-listed-yet"):
+    seen = shown(unready=lambda: why)
+    for path in ("/page/domains", "/page/quotas"):
         assert "pods not synced yet" in await read(seen, path, 503)
 
 
@@ -299,7 +205,8 @@ async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
         for i in range(1500)
     ]
     state = state_of(nodes, [], [each.on(f"n{i}") for i, each in enumerate(lone)])
-    client = await aiohttp_client(app_of(shown(state)))
+    seen = shown(state)
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     turns = 0
 
     async def churn() -> None:
@@ -321,20 +228,9 @@ async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
     churning.cancel()
 
 
-async def test_a_hundred_names_of_60_kib_are_cut(read: Read, aiohttp_client: Any) -> None:
-    turned = "\u202e" * 60_000
-    waits = [pod(f"{turned}{number}", "x" * 60_000) for number in range(100)]
-    seen = shown(state_of(NODES, [], waits))
-    text = await read(seen, "/page/explain")
-    assert text.count("(120,00") == 101  # That of the oldest as well.
-    response = await (await aiohttp_client(app_of(seen))).get("/page/explain")
-    assert len(await response.read()) < 500_000
-
-
-def test_every_page_is_in_the_navigation() -> None:
-    paths = {
-        route.resource.canonical for route in app_of(shown()).router.routes() if route.resource
-    }
-    assert {path for path, _ in PAGES} == {
-        path for path in paths if path == "/" or path.startswith("/page/")
-    }
+async def test_every_page_is_in_the_navigation(aiohttp_client: Any) -> None:
+    seen = shown()
+    app = app_of(seen, parts=shown_over(seen))
+    routes = {route.resource.canonical for route in app.router.routes() if route.resource}
+    found = Reader(await (await (await aiohttp_client(app)).get("/")).text())
+    assert {path for path in routes if path == "/" or path.startswith("/page/")} <= {*found.links}

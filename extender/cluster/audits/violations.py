@@ -25,6 +25,11 @@ from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, Term
 
+STEP_ENTRIES = 100
+"""Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
+and carries two required rules, a tenth of that for replicas of the same few hundred apps."""
+STEP_LOOKS = 4
+"""Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
 MOST_KNOWN = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +13,8 @@ from extender import __version__
 from extender.model.keys import name_of, namespace_of
 from extender.web.page.html import Html, element, joined, named
 
-PAGES: Final = (
-    ("/", "Overview"),
-    ("/page/explain", "Explain"),
-    ("/page/domains", "Rules and domains"),
-    ("/page/violations", "Violations"),
-    ("/page/quotas", "Quotas"),
-    ("/page/activity", "Activity"),
-)
+POD_PAGE: Final = "/page/explain"
+"""About the pods that wait, or about one: names of pods lead there."""
 
 STYLE: Final = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
@@ -84,8 +78,8 @@ def clock_time(at: float) -> Html:
     )
 
 
-def opening(path: str, title: str) -> Html:
-    """Begin a page, up to its heading; `path` says which one of PAGES it is."""
+def opening(path: str, title: str, pages: Iterable[tuple[str, str]]) -> Html:
+    """Begin a page, up to its heading; `path` says which of all pages it is."""
     head = joined(
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -95,7 +89,7 @@ def opening(path: str, title: str) -> Html:
     )
     links = [
         element("a", name, href=each, aria_current="page" if each == path else None)
-        for each, name in PAGES
+        for each, name in pages
     ]
     return joined(
         Html('<!doctype html><html lang="en"><head>'),
@@ -141,7 +135,7 @@ def links(*each: tuple[str, str]) -> Html:
 def explain_link(key: str) -> Html:
     """Link a pod to its explanation."""
     query = {"namespace": namespace_of(key), "pod": name_of(key)}
-    return named(key, "/page/explain", query)
+    return named(key, POD_PAGE, query)
 
 
 def definitions(facts: Sequence[tuple[str, str]]) -> Html:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPod
+from extender.web.offered import Tile
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import (
+    POD_PAGE,
     ago,
     clock_time,
     definitions,
@@ -25,7 +27,7 @@ from extender.web.page.status import MODES, Recent, ResourceStatus, Shown, Statu
 from extender.web.page.tables import Column, numbers, table, texts
 
 MOST_REFUSED: Final = 10
-"""Refused pods that are shown here; /page/explain has more."""
+"""Refused pods that are shown here; the page about them has more."""
 SLOW_SECONDS: Final = 0.1
 """A callback that takes longer holds up the scheduler, which asks for one pod after the other."""
 
@@ -35,7 +37,6 @@ LINKS: Final = (
     ("/metrics", "Metrics"),
     ("/configz", "Configuration"),
     ("/domains", "Domains as JSON"),
-    ("/violations", "Violations as JSON"),
 )
 
 WATCHES: Final = (
@@ -62,6 +63,9 @@ class Overview:
     refused: Sequence[RefusedPod] | None
     """None in modes in which filter refuses nothing."""
     now: float
+    tiles: Sequence[Tile] = ()
+    """Those of features."""
+    links: Sequence[tuple[str, str]] = LINKS
 
 
 def overview(page: Overview) -> Iterator[Html]:
@@ -80,7 +84,7 @@ def overview(page: Overview) -> Iterator[Html]:
     yield Html("</div></div>")
     yield heading("Callbacks")
     yield from _callbacks(page)
-    yield joined(heading("For programs"), links(*LINKS))
+    yield joined(heading("For programs"), links(*page.links))
 
 
 def _state(page: Overview) -> Html:
@@ -106,33 +110,30 @@ def _last_calls(page: Overview) -> Html:
 
 def _tiles(page: Overview) -> Html:
     shown, recent = page.shown, page.recent
-    broken, errors = len(shown.watch.known), int(recent.latest.attempts.get("error", 0))
+    errors = int(recent.latest.attempts.get("error", 0))
+    acts = len(shown.history.latest())
+    what = "hints, preemptions and evictions in the last hour"
+    said = f"errors in the last {duration(recent.seconds)}"
     tiles = [
-        _tile("/page/violations", broken, "broken rules, each once a domain", bad=broken > 0),
-        _tile(
-            "/page/activity",
-            len(shown.history.latest()),
-            "hints, preemptions and evictions in the last hour",
-        ),
-        _tile("/page/explain", len(shown.state.waiting_pods), "pods wait for a node"),
-        _tile(None, len(shown.state.reservations), "pods assumed on a node"),
-        _tile(None, errors, f"errors in the last {duration(recent.seconds)}", bad=errors > 0),
+        *page.tiles,
+        Tile(20, "/page/activity", acts, what),
+        Tile(30, POD_PAGE, len(shown.state.waiting_pods), "pods wait for a node"),
+        Tile(40, None, len(shown.state.reservations), "pods assumed on a node"),
+        Tile(50, None, errors, said, bad=errors > 0),
     ]
     if page.refused is not None:
         number = len(page.refused)
-        what = "pods refused on every node"
-        tiles.insert(0, _tile("/page/explain", number, what, bad=number > 0))
-    if shown.eviction is not None:
-        breaking = len(shown.eviction.broken)
-        tiles.append(_tile("/page/violations", breaking, "pods break a rule as they run"))
+        tiles.append(Tile(0, POD_PAGE, number, "pods refused on every node", number > 0))
     if number := len(shown.state.broken_annotations):
-        tiles.append(_tile("/page/domains", number, "pods with a broken annotation", bad=True))
-    return element("ul", *tiles, class_="tiles", aria_label="In numbers")
+        tiles.append(Tile(70, "/page/domains", number, "pods with a broken annotation", bad=True))
+    tiles.sort(key=lambda each: each.place)
+    return element("ul", *map(_tile, tiles), class_="tiles", aria_label="In numbers")
 
 
-def _tile(href: str | None, number: int, what: str, *, bad: bool = False) -> Html:
-    said = what if href is None else element("a", what, href=href)
-    return element("li", element("b", f"{number:,}"), said, class_="bad" if bad else None)
+def _tile(tile: Tile) -> Html:
+    said = tile.what if tile.href is None else element("a", tile.what, href=tile.href)
+    number = element("b", f"{tile.number:,}")
+    return element("li", number, said, class_="bad" if tile.bad else None)
 
 
 def _refused(page: Overview) -> Iterator[Html]:
@@ -142,14 +143,14 @@ def _refused(page: Overview) -> Iterator[Html]:
         if refused is not None:
             yield soft("No pod that waits was refused on every node.")
             return
-        why = element("a", "what pods wait for", href="/page/explain")
+        why = element("a", "what pods wait for", href=POD_PAGE)
         yield soft(f"In mode {mode} the scheduler refuses nodes. See ", why, ".")
         return
     rows = (_refused_row(each, page.now) for each in refused[:MOST_REFUSED])
     yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)
     if len(refused) > MOST_REFUSED:
         more = f"and {len(refused) - MOST_REFUSED:,} more"
-        yield element("p", element("a", more, href="/page/explain"))
+        yield element("p", element("a", more, href=POD_PAGE))
 
 
 def why_refused(each: RefusedPod) -> str:

@@ -6,8 +6,19 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Mapping,
+)
+from functools import partial
 from http import HTTPStatus
+from itertools import chain
+from types import ModuleType
 from typing import Final, TypeAlias
 
 from aiohttp import web
@@ -15,9 +26,10 @@ from aiohttp import web
 from extender.ports import Check
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.health import failing
-from extender.web.page import activity, domains, explanation, quotas, violations
+from extender.web.offered import Section
+from extender.web.page import activity, domains, quotas
 from extender.web.page.html import element
-from extender.web.page.layout import PAGES, closing, links, notice, opening
+from extender.web.page.layout import closing, links, notice, opening
 from extender.web.page.overview import LINKS, Overview, overview
 from extender.web.page.status import Shown
 from extender.web.page.tables import Asked, Steps
@@ -26,7 +38,7 @@ from extender.wire.validation import LONGEST_KEY
 
 MOST_BYTES: Final = 2 << 20
 
-Build: TypeAlias = Callable[[Shown, Asked], Steps | Awaitable[Steps]]
+Shows: TypeAlias = Steps | Awaitable[Steps]
 
 _FAILED: Final = notice("This page failed", element("p", "The log says why."))
 
@@ -36,22 +48,32 @@ _log = logging.getLogger(__name__)
 class Pages:
     """Answers GET / and GET /page/..."""
 
-    def __init__(self, shown: Shown, readiness: Mapping[str, Check]) -> None:
+    def __init__(
+        self, shown: Shown, readiness: Mapping[str, Check], others: Iterable[Section] = ()
+    ) -> None:
+        """`others` are those of features."""
         self._shown = shown
         self._readiness = readiness
         self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
-        self._parts: Mapping[str, tuple[Collection[str], Build]] = {
-            "/": ((), self._overview),
-            explanation.PATH: (explanation.PARAMETERS, explanation.explanation),
-            domains.PATH: (domains.PARAMETERS, domains.domains),
-            violations.PATH: (violations.PARAMETERS, violations.violations),
-            quotas.PATH: (quotas.PARAMETERS, quotas.quotas),
-            activity.PATH: (activity.PARAMETERS, activity.activity),
-        }
+        sections = [
+            Section("/", "Overview", 0, self._overview),
+            self._own(domains, "Rules and domains", 20, domains.domains),
+            self._own(quotas, "Quotas", 40, quotas.quotas),
+            self._own(activity, "Activity", 50, activity.activity),
+            *others,
+        ]
+        sections.sort(key=lambda each: each.place)
+        self._sections = {each.path: each for each in sections}
+        self._links = (*LINKS, *chain.from_iterable(each.links for each in sections))
+
+    def _own(
+        self, of: ModuleType, title: str, place: int, show: Callable[[Shown, Asked], Shows]
+    ) -> Section:
+        return Section(of.PATH, title, place, partial(show, self._shown), of.PARAMETERS)
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes, and what runs beside them."""
-        for path in self._parts:
+        for path in self._sections:
             app.router.add_get(path, self._get)
         app.cleanup_ctx.append(self._reading)
 
@@ -68,11 +90,11 @@ class Pages:
 
     async def answer(self, path: str, query: Mapping[str, str]) -> tuple[HTTPStatus, bytes]:
         """Return a page, or one that says why there is none."""
-        turns = self._shown.explain.turns
-        parameters, build = self._parts[path]
+        turns = self._shown.turns
+        section = self._sections[path]
         try:
             async with turns.waiting(), turns.working:
-                steps = build(self._shown, _asked(path, query, parameters))
+                steps = section.show(_asked(path, query, section.parameters))
                 if isinstance(steps, Awaitable):
                     steps = await steps
                 body, status = await in_slices(_collected(steps)), HTTPStatus.OK
@@ -82,16 +104,20 @@ class Pages:
             kind = type(error).__name__
             self._log.log(logging.ERROR, kind, "a page cannot be shown", exc_info=error)
             status = HTTPStatus.INTERNAL_SERVER_ERROR
-            body = [_FAILED, links(*LINKS)]
-        title = dict(PAGES)[path] if path != "/" else "affinity-extender"
-        whole = "".join((opening(path, title), *body, closing(time.time())))
+            body = [_FAILED, links(*self._links)]
+        title = section.title if path != "/" else "affinity-extender"
+        pages = [(each.path, each.title) for each in self._sections.values()]
+        whole = "".join((opening(path, title, pages), *body, closing(time.time())))
         return status, whole.encode("utf-8", "replace")
 
-    async def _overview(self, shown: Shown, _: Asked) -> Steps:
+    async def _overview(self, _: Asked) -> Steps:
+        shown = self._shown
         recent, refused = await shown.recent.read(), shown.refused
         latest = None if refused is None else refused.latest()
         failures = failing(self._readiness)
-        return overview(Overview(shown, shown.status(), failures, recent, latest, time.time()))
+        tiles = [tile for each in self._sections.values() for tile in each.tiles()]
+        seen = (shown, shown.status(), failures, recent, latest, time.time())
+        return overview(Overview(*seen, tiles, self._links))
 
 
 def _asked(path: str, query: Mapping[str, str], parameters: Collection[str]) -> Asked:

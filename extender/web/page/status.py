@@ -6,21 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from time import monotonic
 from typing import Final, NoReturn
 
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.repair import RepairController
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.metrics.latencies import NO_CALLS, Calls
 from extender.ports import Check
-from extender.web.explain import Explain
-from extender.web.turns import QueryError
+from extender.web.turns import Turns, check_known
 
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
@@ -114,14 +109,11 @@ class Shown:
     """Whatever pages show parts of."""
 
     state: ClusterState
-    watch: Watch
     recent: RecentCalls
-    explain: Explain
+    turns: Turns
     history: History
     unready: Check
     status: Callable[[], Status]
-    eviction: EvictionController | None = None
-    repair: RepairController | None = None
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
     quotas_limited: bool | None = None
@@ -130,6 +122,5 @@ class Shown:
     @property
     def known(self) -> ClusterState:
         """Return the state; QueryError while parts of the cluster are not known yet."""
-        if reason := self.unready():
-            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+        check_known(self.unready)
         return self.state

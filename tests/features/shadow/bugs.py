@@ -10,8 +10,8 @@ BUGS: Final = (
     Bug(
         "a disagreement is a series only from the first one on",
         "features.shadow.differences",
-        "if reason.plugin in enabled:",
-        "if False:",
+        "if reason.plugin in enabled and",
+        "if False and",
         "features/shadow/test_differences.py::test_agreement_leaves_no_trace",
     ),
 )

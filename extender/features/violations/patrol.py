@@ -8,23 +8,26 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NoReturn, TypeAlias
 
-from extender.cluster.audits.violations import News, Violation, Watch, Witnesses, patrol
+from extender.cluster.audits.violations import (
+    STEP_ENTRIES,
+    STEP_LOOKS,
+    News,
+    Violation,
+    Watch,
+    Witnesses,
+    patrol,
+)
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
+from extender.metrics.series import GaugeRow
 from extender.model.pod_affinity import LimitedTerm, Term
 from extender.model.wording import plural, pods_of
 from extender.ports import Check
 
-STEP_ENTRIES = 100
-"""Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
-and carries two required rules, a tenth of that for replicas of the same few hundred apps."""
 STEP_PAUSE_SECONDS = 0.05
 """A round takes half a minute with 50,000 pods that are all different, at a thirtieth of a core,
 and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
-STEP_LOOKS = 4
-"""Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
 MOST_LINES = 10
 """Lines at a time: a changed label of a node can break a thousand rules at once."""
 
@@ -38,11 +41,11 @@ _log = logging.getLogger(__name__)
 
 async def keep_patrolling(
     state: ClusterState,
-    metrics: Metrics,
+    gauge: GaugeRow,
     plugin: str,
     unready: Check,
     *,
-    watch: Watch | None = None,
+    watch: Watch,
     step_pause: float = STEP_PAUSE_SECONDS,
     round_pause: float = ROUND_PAUSE_SECONDS,
 ) -> NoReturn:
@@ -53,7 +56,6 @@ async def keep_patrolling(
     While parts of the cluster are not known yet, pods lack matching pods that they do have: then
     nothing is looked at.
     """
-    watch = watch or Watch(state)
     while True:
         found: set[Violation] = set()
         begun: _ByRule = {}
@@ -61,19 +63,19 @@ async def keep_patrolling(
         for step in patrol(state, STEP_ENTRIES) if unready() is None else ():
             found |= step
             await _take(begun, watch.take(step), step_pause)
-            _publish(watch, metrics, plugin)
+            _publish(watch, gauge, plugin)
             await asyncio.sleep(step_pause)
         if unready() is None:
             await _take(ended, watch.drop_ended(found), step_pause)
         _say(logging.WARNING, _begun, begun)
         _say(logging.INFO, _ended, ended)
-        _publish(watch, metrics, plugin)
+        _publish(watch, gauge, plugin)
         await asyncio.sleep(round_pause)
 
 
-def _publish(watch: Watch, metrics: Metrics, plugin: str) -> None:
+def _publish(watch: Watch, gauge: GaugeRow, plugin: str) -> None:
     for role, rule in RULES.items():
-        metrics.violations.set(watch.count(role), plugin, rule)
+        gauge.set(watch.count(role), plugin, rule)
 
 
 async def _take(told: _ByRule, news: Iterator[News | None], pause: float) -> None:

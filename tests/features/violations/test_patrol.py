@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
-from extender.controllers.violations import (
-    MOST_LINES,
-    keep_patrolling,
-)
+from extender.features.violations.part import Patrol
+from extender.features.violations.patrol import MOST_LINES, keep_patrolling
 from extender.metrics import Metrics
+from extender.ports import Check
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
 from tests.ringing import AwaitedGauge
 
@@ -29,14 +29,15 @@ NEAR_DB = pod("api").affinity(term(ZONE, selector(app="db"))).on("a1")
 
 @asynccontextmanager
 async def patrolling(
-    state: ClusterState, unready: str | None = None
+    state: ClusterState, unready: Check = lambda: None
 ) -> AsyncIterator[AwaitedGauge]:
     """Patrol without pauses."""
-    metrics = Metrics()
-    gauge = AwaitedGauge(metrics.violations)
-    task = asyncio.create_task(
-        keep_patrolling(state, metrics, PLUGIN, lambda: unready, step_pause=0, round_pause=0)
+    row = Patrol.metrics(Metrics().make)
+    gauge, watch = AwaitedGauge(row), Watch(state)
+    patrol = keep_patrolling(
+        *(state, row, PLUGIN, unready), watch=watch, step_pause=0, round_pause=0
     )
+    task = asyncio.create_task(patrol)
     try:
         yield gauge
     finally:
@@ -53,7 +54,7 @@ async def logged(caplog: pytest.LogCaptureFixture, lines: int) -> None:
 async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "extender.controllers.violations")
+    caplog.set_level(logging.INFO, "extender.features.violations.patrol")
     state = state_of(NODES, [], [GUARD])
     async with patrolling(state) as gauge:
         await gauge.shows(0, PLUGIN, "antiAffinity")
@@ -84,7 +85,16 @@ async def test_a_pod_without_company_is_told_apart(caplog: pytest.LogCaptureFixt
 async def test_a_cluster_that_is_not_known_yet_is_not_judged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with patrolling(state_of(NODES, [], [NEAR_DB]), "pods not synced yet") as gauge:
+    asked = 0
+
+    def unready() -> str:
+        nonlocal asked
+        asked += 1
+        return "pods not synced yet"
+
+    async with asyncio.timeout(WAIT), patrolling(state_of(NODES, [], [NEAR_DB]), unready) as gauge:
+        while asked < 5:  # noqa: ASYNC110 - rounds, each of which asks
+            await asyncio.sleep(0)
         await gauge.shows(0, PLUGIN, "affinity")
     assert caplog.messages == []
 

@@ -7,19 +7,16 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
 
-from aiohttp import web
-
-from extender.cluster.audits.violations import Violation, Watch, Witnesses
+from extender.cluster.audits.violations import Violation, Witnesses
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import Prospect
-from extender.controllers.violations import RULES, place
+from extender.features.violations.found import Found
+from extender.features.violations.patrol import RULES, place
 from extender.model.wording import pods_of
-from extender.ports import Check
 from extender.verbs.evicting import Finding
 from extender.verbs.repair import Improvement
+from extender.web.offered import Request, Response
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
@@ -40,46 +37,31 @@ class Violations:
     where preferredDuringExecution is.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        watch: Watch,
-        eviction: EvictionController | None,
-        unready: Check,
-        turns: Turns,
-        *,
-        repair: RepairController | None = None,
-    ) -> None:
-        self._state = state
-        self._watch = watch
-        self._eviction = eviction
-        self._repair = repair
-        self._unready = unready
+    def __init__(self, found: Found, turns: Turns) -> None:
+        self._found = found
         self._turns = turns
 
-    async def get(self, request: web.Request) -> web.Response:
+    async def get(self, request: Request) -> Response:
         """Answer a request."""
         return await answer_in_turn(self._turns, lambda: self._fields(request))
 
-    def _fields(self, request: web.Request) -> Fields:
-        if reason := self._unready():
-            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+    def _fields(self, request: Request) -> Fields:
+        state, eviction, repair = self._found.known, self._found.eviction, self._found.repair
         limit = _limit(request.query.get("limit", str(LIMIT)))
         if limit is None:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"limit has to be in 1..{MOST}")
         # Whatever comes and goes meanwhile, these are all of one moment.
-        known = self._watch.known
+        known = self._found.watch.known
         shown = list(islice(known.items(), limit))
         yield "rules", (_rule(*each) for each in shown)
         yield "rulesCount", len(known)
-        if self._eviction is not None:
-            eviction = self._eviction
+        if eviction is not None:
             yield "evicting", {"leads": eviction.leads, "paused": eviction.paused}
             records = list(eviction.broken.records.values())
-            yield "pods", map(write_finding, islice(findings(self._state, records), limit))
+            yield "pods", map(write_finding, islice(findings(state, records), limit))
             yield "podsCount", len(eviction.broken)
-        if self._repair is not None:
-            prospects = self._repair.prospects
+        if repair is not None:
+            prospects = repair.prospects
             yield "improvable", (_improvable(*each) for each in islice(prospects, limit))
             yield "improvableCount", len(prospects)
 

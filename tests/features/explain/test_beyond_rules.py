@@ -11,9 +11,8 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import NO_REQUIREMENTS
 from extender.wire.objects import PodReader
-from tests.answering import explaining
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
-from tests.web.showing import app_of, shown
+from tests.features.explain.showing import app_over
 
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "10"}
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
@@ -113,7 +112,7 @@ async def test_one_verdict_of_all_filters(
 ) -> None:
     state = cluster(waits)
     reader = PodReader(node_affinity=True)
-    client = await aiohttp_client(app_of(shown(state, explain=explaining(state, pods=reader))))
+    client = await aiohttp_client(app_over(state, pods=reader))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()
     assert got["verdict"] == verdict
@@ -126,7 +125,7 @@ async def test_one_verdict_of_all_filters(
 async def test_a_gate_that_is_removed_is_told_of_no_more(aiohttp_client: Any) -> None:
     gated = with_spec(ROOMY, schedulingGates=[{"name": "later"}])
     state = cluster(gated)
-    client = await aiohttp_client(app_of(shown(state)))
+    client = await aiohttp_client(app_over(state))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["gated"]
     state.upsert_pod(AS_WATCHED.read(json.dumps(ROOMY).encode()))
@@ -143,7 +142,7 @@ async def test_of_a_placed_pod_not_all_is_kept(aiohttp_client: Any) -> None:
         NO_REQUIREMENTS,
         None,
     )
-    client = await aiohttp_client(app_of(shown(state)))
+    client = await aiohttp_client(app_over(state))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["placed"]
     assert (told["verdict"], told["fitting"]) == ("unknown", 3)
@@ -154,6 +153,6 @@ async def test_of_a_placed_pod_not_all_is_kept(aiohttp_client: Any) -> None:
 async def test_a_placed_pods_own_room_does_not_count_against_it(aiohttp_client: Any) -> None:
     state = cluster(ROOMY)
     manifest = pod("web").labels(app="web").requests(cpu="2").on("free").uid(None)
-    client = await aiohttp_client(app_of(shown(state)))
+    client = await aiohttp_client(app_over(state))
     told = await (await client.post("/explain", json=manifest)).json()
     assert [each["node"] for each in told["nodes"] if each["fits"]] == ["free"]

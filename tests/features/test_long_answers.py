@@ -12,15 +12,12 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.audits.violations import patrol
 from extender.metrics import Metrics
 from extender.verbs.explaining.sitting import MOST_TERMS
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
-from extender.web.violations import Violations
-from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
-from tests.web.clusters import moves
+from tests.features.every import pages, shown_over
 from tests.web.showing import app_of, shown
 
 APPS = 600
@@ -72,11 +69,7 @@ def seen() -> Any:
         placed.append(apart.prefers(3, term(ZONE, labels)).on(f"n{number % NODES}"))
         placed.append(pod(f"q{number}").labels(app=f"a{number}").on(f"n{number % NODES}"))
     state = state_of(nodes, [], placed)
-    found = shown(state, explain=explaining(state, knows_owners=True), repair=moves(state))
-    for step in patrol(found.state, 1000):
-        list(found.watch.take(step))
-    assert len(found.watch.known) == APPS
-    return found
+    return shown(state)
 
 
 @dataclass
@@ -119,6 +112,7 @@ def measured() -> Iterator[Longest]:
         f"/domains?key={ZONE}&value=a&limit=1000",
         f"/domains?key={HOST}&value=n7",
         "/domains?term=1&limit=1000",
+        *pages(),
         "/violations?limit=10000",
         "/configz",
         "/readyz?verbose",
@@ -128,8 +122,6 @@ def measured() -> Iterator[Longest]:
         f"/page/domains?key={ZONE}&value=a&q=zzz",
         f"/page/domains?key={HOST}",
         "/page/domains?term=1",
-        "/page/violations",
-        "/page/explain",
         "/page/quotas",
         "/page/activity",
         "/explain?pod=p0",
@@ -146,11 +138,7 @@ async def test_no_step_of_an_answer_is_long(
 ) -> None:
     # Every step is a turn of the loop: what is measured then is the longest step.
     monkeypatch.setattr(turns, "WITHIN", Seconds(slice=0.0))
-    app = app_of(seen)
-    turn, repair = seen.explain.turns, seen.repair
-    listed = Violations(seen.state, seen.watch, None, lambda: None, turn, repair=repair)
-    app.router.add_get("/violations", listed.get)
-    client = await aiohttp_client(app)
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     with measured() as longest:
         answer = await client.get(path)
         await answer.read()
@@ -159,7 +147,7 @@ async def test_no_step_of_an_answer_is_long(
 
 
 async def test_a_page_of_json_equals_what_it_was_at_once(seen: Any, aiohttp_client: Any) -> None:
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     told = await (await client.get("/domains?limit=1000")).json()
     assert len(told["terms"]) == 1000
     assert [each["term"] for each in told["terms"]] == list(range(1, 1001))
@@ -172,7 +160,7 @@ async def test_a_page_of_json_equals_what_it_was_at_once(seen: Any, aiohttp_clie
 async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
     seen: Any, aiohttp_client: Any
 ) -> None:
-    client, gate = await aiohttp_client(app_of(seen)), seen.explain.turns
+    client, gate = await aiohttp_client(app_of(seen, parts=shown_over(seen))), seen.turns
     asked = ["/domains?limit=1000", "/explain?pod=p0", "/page/domains", "/"]
     for _ in range(MOST.answers):
         await gate.working.acquire()
@@ -195,7 +183,7 @@ async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
 async def test_bodies_that_do_not_come_keep_nobody_from_asking(
     seen: Any, aiohttp_client: Any
 ) -> None:
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     begun = asyncio.Semaphore(0)
 
     async def never() -> AsyncIterator[bytes]:
@@ -234,7 +222,7 @@ async def test_metrics_are_written_for_two_at_a_time(
             now -= 1
 
     monkeypatch.setattr(Metrics, "exposition", slow)
-    client = await aiohttp_client(app_of(seen))
+    client = await aiohttp_client(app_of(seen, parts=shown_over(seen)))
     answers = await asyncio.gather(*(client.get("/metrics") for _ in range(MOST.waiting)))
     assert {each.status for each in answers} == {200}
     assert most <= MOST.answers

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from time import time
 from typing import Final
 
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
+from extender.features.explain.answer import Explain
+from extender.features.explain.waiting import waiting
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.explaining.notes import noting
@@ -32,8 +34,7 @@ from extender.verbs.explaining.telling import (
     term_title,
 )
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import definitions, heading, soft
-from extender.web.page.status import Shown
+from extender.web.page.layout import POD_PAGE, definitions, heading, soft
 from extender.web.page.tables import (
     Asked,
     Column,
@@ -46,11 +47,7 @@ from extender.web.page.tables import (
     table,
     texts,
 )
-from extender.web.page.waiting import waiting
 from extender.wire.explanation import Explained
-
-PATH: Final = "/page/explain"
-PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
 
 MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""
@@ -75,18 +72,20 @@ def _form(asked: Asked) -> Html:
         field("node", "Node (all, if empty)", asked.get("node")),
         element("button", "Explain", type="submit"),
         method="get",
-        action=PATH,
+        action=POD_PAGE,
     )
 
 
-async def explanation(shown: Shown, asked: Asked) -> Steps:
+async def explanation(
+    explain: Explain, refused: RefusedPods | None, asked: Asked, now: float
+) -> Steps:
     """Return the page: about a pod, or about those that wait."""
     if not asked.get("pod"):
-        return chain((_form(asked),), waiting(shown, asked, time()))
-    pod = shown.explain.known(asked.get("namespace") or "default", asked.get("pod"))
+        return chain((_form(asked),), waiting(explain, refused, asked, now))
+    pod = explain.known(asked.get("namespace") or "default", asked.get("pod"))
     names = [asked.get("node")] if asked.get("node") else None
-    found = await shown.explain.explanation(Explained(pod, names))
-    return chain(_explained(shown.state, found, asked), taking_apart(found))
+    found = await explain.explanation(Explained(pod, names))
+    return chain(_explained(explain.state, found, asked), taking_apart(found))
 
 
 def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:

@@ -12,14 +12,15 @@ from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import Prospect
-from extender.controllers.violations import RULES, place
+from extender.features.violations.answer import findings
+from extender.features.violations.found import Found
+from extender.features.violations.patrol import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
 from extender.verbs.evicting import Finding
 from extender.verbs.repair import Improvement
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
-from extender.web.page.status import Shown
 from extender.web.page.tables import (
     Asked,
     Column,
@@ -31,10 +32,6 @@ from extender.web.page.tables import (
     search,
     texts,
 )
-from extender.web.violations import findings
-
-PATH: Final = "/page/violations"
-PARAMETERS: Final = frozenset(("q", "sort", "page"))
 
 BROKEN: Final = (
     Column("Where", sort="where"),
@@ -53,23 +50,23 @@ _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
 """Where it is broken first, by name, as it is sorted and shown, and in how many domains."""
 
 
-def violations(shown: Shown, asked: Asked) -> Steps:
+def violations(found: Found, asked: Asked) -> Steps:
     """Yield the page."""
-    state, eviction = shown.known, shown.eviction
+    state, eviction = found.known, found.eviction
     if eviction is not None:
         yield from _pods(state, eviction, asked)
-    yield from _rules(shown, asked)
-    if shown.repair is not None:
-        yield from _improvable(shown.repair, asked)
+    yield from _rules(found, asked)
+    if found.repair is not None:
+        yield from _improvable(found.repair, asked)
 
 
-def _rules(shown: Shown, asked: Asked) -> Steps:
+def _rules(found: Found, asked: Asked) -> Steps:
     yield heading("Required rules that are broken")
     yield search(asked, "Pod, labels or domain")
     wanted = asked.get("q").lower()
 
     rules: dict[tuple[Role, Term], _Rule] = {}
-    for violation, pods in list(shown.watch.known.items()):
+    for violation, pods in list(found.watch.known.items()):
         broken = violation, pods
         if not wanted or any(wanted in text.lower() for text in _texts(broken)):
             rule, where = (violation.role, violation.term), _place(broken)

@@ -8,20 +8,24 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import web
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
+from extender.enabled import explained, score_plugins
 from extender.errors import InputError, RequestError
 from extender.model.objects import Pod
+from extender.parts import Context
 from extender.ports import Check
 from extender.reading import pods_apart
+from extender.source import pod_reader
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import noting
 from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.web.app import HungUpError, read_body
-from extender.web.turns import Pieces, QueryError, Turns, in_slices
+from extender.web.offered import Request, Response
+from extender.web.turns import Pieces, QueryError, Turns, check_known, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
+from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from extender.wire.validation import LONGEST_NAME
 
@@ -37,17 +41,17 @@ class Explain:
         question: Callable[[Pod, Sequence[str]], Question],
         pods: PodReader,
         unready: Check,
+        turns: Turns,
     ) -> None:
         """`question` says by which plugins a pod and nodes are judged; `pods` reads manifests."""
-        self._state = state
+        self.state: Final = state
         self._question = question
         self._pods = pods_apart(pods)
-        self._unready = unready
+        self.unready: Final = unready
         self._arriving = Turns()
-        self.turns: Final = Turns()
-        """Of this and of all else that takes long or much to put together, whoever asks."""
+        self._turns = turns
 
-    async def get(self, request: web.Request) -> web.Response:
+    async def get(self, request: Request) -> Response:
         """Explain a pod of the cluster."""
 
         async def asked() -> Explained:
@@ -57,7 +61,7 @@ class Explain:
 
         return await self._answer(asked)
 
-    async def post(self, request: web.Request) -> web.Response:
+    async def post(self, request: Request) -> Response:
         """Explain what a manifest would become."""
         try:
             # By themselves: bodies that do not come keep nobody from asking.
@@ -70,7 +74,7 @@ class Explain:
 
         async def asked() -> Explained:
             found = await self._pods.read(len(body), partial(read_asked, body))
-            known = self._state.pods.get(found.pod.key)
+            known = self.state.pods.get(found.pod.key)
             if known is None or found.pod.uid != found.pod.key:
                 return found
             # Without a uid it is the pod of that name, which is not its own neighbour.
@@ -78,51 +82,62 @@ class Explain:
 
         return await self._answer(asked)
 
-    async def _answer(self, asked: Callable[[], Awaitable[Explained]]) -> web.Response:
+    async def _answer(self, asked: Callable[[], Awaitable[Explained]]) -> Response:
         try:
-            async with self.turns.waiting():
+            async with self._turns.waiting():
                 explained = await asked()
-                async with self.turns.working:
+                async with self._turns.working:
                     pieces = await self.document(explained)
         except QueryError as error:
             return _said(error.status, str(error))
         except InputError as error:
             return _said(HTTPStatus.BAD_REQUEST, str(error))
-        return web.Response(body=Pieces(pieces, "application/json"))
+        return Response(body=Pieces(pieces, "application/json"))
 
     async def document(self, asked: Explained) -> list[bytes]:
         """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
         found = await self.explanation(asked)
-        remarks = await in_slices(noting(self._state, found))
+        remarks = await in_slices(noting(self.state, found))
         pieces = await in_slices(_collected(write_explanation(found, remarks)))
         await in_slices(taking_apart(found))
         return pieces
 
     async def explanation(self, asked: Explained) -> Explanation:
         """Explain a pod, in slices; QueryError while the cluster is not known."""
-        self._check_ready()
+        check_known(self.unready)
         return await in_slices(self.explaining(asked.pod, asked.node_names))
 
     def explaining(
         self, pod: Pod, names: Sequence[str] | None = None
     ) -> Generator[None, None, Explanation]:
         """Explain a pod, in steps; with all nodes where none are named."""
-        names = list(self._state.nodes) if names is None else names
-        return explaining(self._state, self._question(pod, names))
+        names = list(self.state.nodes) if names is None else names
+        return explaining(self.state, self._question(pod, names))
 
     def known(self, namespace: str, name: str) -> Pod:
         """Return a pod of the cluster; QueryError for one that is not there, or not listed yet."""
-        self._check_ready()
-        pod = self._state.pods.get(f"{namespace}/{name}")
+        check_known(self.unready)
+        pod = self.state.pods.get(f"{namespace}/{name}")
         if pod is None:
             which = f"{namespace[:LONGEST_NAME]}/{name[:LONGEST_NAME]}"
             why = f"no pod {which} that waits or runs; a manifest can be explained with POST"
             raise QueryError(HTTPStatus.NOT_FOUND, why)
         return pod
 
-    def _check_ready(self) -> None:
-        if reason := self._unready():
-            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+
+def build_explain(context: Context) -> Explain:
+    """Build what explains the verdict of all filters, the scheduler's and ours, in every mode."""
+    config = context.config
+    question = partial(
+        Question,
+        plugins=explained(config),
+        scoring=score_plugins(config),
+        max_score=config.prioritize.max_score,
+        names_all=config.serving.name_pods_of_all_namespaces,
+        knows_owners=config.moves_pods,
+    )
+    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
+    return Explain(context.state, question, pods, context.unsynced, context.turns)
 
 
 def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:
@@ -146,5 +161,5 @@ def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
     return query
 
 
-def _said(status: HTTPStatus, why: str) -> web.Response:
-    return web.Response(status=status, text=f"{why}\n")
+def _said(status: HTTPStatus, why: str) -> Response:
+    return Response(status=status, text=f"{why}\n")

@@ -12,19 +12,14 @@ from time import perf_counter, process_time
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
 from extender.reading import APART_BYTES
 from extender.web import turns
-from extender.web.domains import Domains
 from extender.web.limits import WITHIN, Allowed, Seconds
-from extender.web.ops import ops_app
-from extender.web.turns import Pieces, Turns
+from extender.web.turns import Pieces
 from extender.wire.explanation import read_asked
 from extender.wire.objects import PodReader
-from tests.answering import explaining
 from tests.builders import (
     HOST,
     ZONE,
@@ -37,9 +32,9 @@ from tests.builders import (
     term,
     workload,
 )
+from tests.features.explain.showing import app_over, explaining
 from tests.hostile import hostile
 from tests.reading import Reading
-from tests.web.showing import app_of, shown
 
 DB = selector(app="db")
 APART = term(ZONE, DB)
@@ -64,14 +59,7 @@ def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
         pods: PodReader | None = None,
     ) -> Client:
         state = state or state_of(NODES, [], [DB_0, WAITS])
-        app: web.Application = ops_app(
-            configuration={},
-            readiness={},
-            metrics=Metrics(),
-            domains=Domains(state, lambda: unready, Turns()),
-            explain=explaining(state, unready, pods=pods),
-        )
-        return await aiohttp_client(app)
+        return await aiohttp_client(app_over(state, unready, pods=pods))
 
     return serving
 
@@ -192,7 +180,7 @@ async def test_whether_a_placed_pod_sits_as_well_as_it_can(
     """Where the pods of the cluster are known well enough."""
     beside = pod("web-1").labels(app="web").on("a2")
     state = state_of(NODES, [], [SPREAD, beside])
-    app = app_of(shown(state, explain=explaining(state, knows_owners=knows_owners)))
+    app = app_over(state, knows_owners=knows_owners)
     client = await aiohttp_client(app)
     told = await (await client.get("/explain?pod=web-0")).json()
     better = {"node": "b1", "gain": 7, "totalGain": 7, "stays": None}

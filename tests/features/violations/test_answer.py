@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aiohttp import web
 
-from extender.cluster.audits.violations import Watch, patrol
 from extender.controllers.eviction.repair import RepairController
-from extender.web.turns import Turns
-from extender.web.violations import Violations
 from tests.builders import HOST, pod, selector, term
 from tests.controllers.evicting import GRACE, ON_SSD, Rig
 from tests.controllers.test_repair import fill, with_zones
+from tests.features.violations.showing import part_over
+from tests.web.showing import app_of, shown
 
 SOLO = pod("solo").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
 
@@ -27,14 +25,9 @@ async def served(
     repair: RepairController | None = None,
 ) -> Any:
     """Serve the page of a cluster."""
-    watch = Watch(rig.state)
-    for found in patrol(rig.state, 1000):
-        list(watch.take(found))
     eviction = rig.controller if evicts else None
-    app = web.Application()
-    broken = Violations(rig.state, watch, eviction, lambda: unready, Turns(), repair=repair)
-    app.router.add_get("/violations", broken.get)
-    return await aiohttp_client(app)
+    part = part_over(rig.state, unready, eviction=eviction, repair=repair)
+    return await aiohttp_client(app_of(shown(rig.state), parts=[part]))
 
 
 async def broken() -> Rig:

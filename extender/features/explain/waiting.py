@@ -9,7 +9,8 @@ from math import inf
 from time import perf_counter
 from typing import Final, TypeVar
 
-from extender.callbacks.refused_pods import RefusedPod
+from extender.callbacks.refused_pods import RefusedPod, RefusedPods
+from extender.features.explain.answer import Explain
 from extender.model.objects import Pod
 from extender.model.wording import plural
 from extender.verbs.explaining.steps import taking_apart
@@ -17,7 +18,6 @@ from extender.verbs.explaining.telling import summary
 from extender.verbs.explaining.waiting import kind_of, telling_cause
 from extender.web.page.layout import duration, explain_link, heading, soft
 from extender.web.page.overview import why_refused
-from extender.web.page.status import Shown
 from extender.web.page.tables import (
     Asked,
     Steps,
@@ -74,17 +74,17 @@ class _Told:
     summary: str
 
 
-def waiting(shown: Shown, asked: Asked, now: float) -> Steps:
+def waiting(explain: Explain, refused: RefusedPods | None, asked: Asked, now: float) -> Steps:
     """Yield the page where no pod is asked about."""
     yield heading("Pods that wait for a node")
     yield search(asked, "Part of namespace/name")
-    pods = list(shown.state.waiting_pods)
-    yield from _by_cause(shown, pods, asked.get("q"), now)
-    yield from _one_by_one(shown, pods, asked, now)
+    pods = list(explain.state.waiting_pods)
+    yield from _by_cause(explain, pods, asked.get("q"), now)
+    yield from _one_by_one(refused, pods, asked, now)
 
 
-def _by_cause(shown: Shown, pods: Collection[Pod], wanted: str, now: float) -> Steps:
-    if reason := shown.unready():
+def _by_cause(explain: Explain, pods: Collection[Pod], wanted: str, now: float) -> Steps:
+    if reason := explain.unready():
         yield soft(f"What they wait for is not known yet: {reason}.")
         return
     kinds: dict[Hashable, _Kind] = {}
@@ -101,7 +101,7 @@ def _by_cause(shown: Shown, pods: Collection[Pod], wanted: str, now: float) -> S
     chosen = yield from choosing(
         kinds.values(), lambda _: True, lambda each: (-each.count, each.oldest.key), 1
     )
-    told = yield from _telling(shown, chosen.rows[:MOST_KINDS])
+    told = yield from _telling(explain, chosen.rows[:MOST_KINDS])
     of_cause: Counter[str] = Counter()
     for each in told:
         of_cause[each.cause] += each.kind.count
@@ -116,20 +116,20 @@ def _by_cause(shown: Shown, pods: Collection[Pod], wanted: str, now: float) -> S
         )
 
 
-def _telling(shown: Shown, kinds: Sequence[_Kind]) -> Generator[None, None, list[_Told]]:
+def _telling(explain: Explain, kinds: Sequence[_Kind]) -> Generator[None, None, list[_Told]]:
     """Explain the oldest of each kind, as many as there is time for."""
     until = perf_counter() + SECONDS
     told = []
     for kind in kinds:
         seconds = min(EACH_SECONDS, until - perf_counter())
-        found = yield from _within(seconds, _told_of(shown, kind))
+        found = yield from _within(seconds, _told_of(explain, kind))
         if found is not None:
             told.append(found)
     return told
 
 
-def _told_of(shown: Shown, kind: _Kind) -> Generator[None, None, _Told]:
-    found = yield from shown.explain.explaining(kind.oldest)
+def _told_of(explain: Explain, kind: _Kind) -> Generator[None, None, _Told]:
+    found = yield from explain.explaining(kind.oldest)
     cause = yield from telling_cause(found)
     told = _Told(kind, cause, summary(found))
     yield from taking_apart(found)
@@ -162,8 +162,8 @@ def _told_row(told: _Told, now: float) -> Sequence[str]:
     )
 
 
-def _one_by_one(shown: Shown, pods: Collection[Pod], asked: Asked, now: float) -> Steps:
-    refused = {} if shown.refused is None else {each.uid: each for each in shown.refused.latest()}
+def _one_by_one(last: RefusedPods | None, pods: Collection[Pod], asked: Asked, now: float) -> Steps:
+    refused = {} if last is None else {each.uid: each for each in last.latest()}
     wanted = asked.get("q")
 
     def order(pod: Pod) -> tuple[float, float, str]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from aiohttp import web
 
 from extender.cluster.state import ClusterState
 from extender.offline import ClusterFiles
 from extender.wire.objects import PodReader
-from tests.answering import explaining
 from tests.builders import pod, workload
 from tests.deploy.places import ROOT
+from tests.features.explain.showing import app_over
 from tests.kube.live import made_current
 from tests.kube.rig import Rig
 from tests.pages import Page, assert_as_on_the_dump, assert_shown, run, write_dump
@@ -41,6 +41,13 @@ def test_what_is_shown_is_what_is_answered(
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert_shown(shown, 1, capsys)
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    """Return an API server that listens."""
+    async with Rig() as ready:
+        yield ready
 
 
 @pytest.fixture
@@ -84,11 +91,7 @@ async def test_questions_to_a_running_extender(
     state = ClusterState()
     files = ClusterFiles(state, PodReader())
     files.load(folder / "dump.json")
-    explain = explaining(state)
-    app = web.Application()
-    app.router.add_get("/explain", explain.get)
-    app.router.add_post("/explain", explain.post)
-    client = await aiohttp_client(app)
+    client = await aiohttp_client(app_over(state))
     *options, url = shlex.split(line)[1:]
     path = url.removeprefix("127.0.0.1:10281")
     if "--data" in options:

@@ -15,10 +15,9 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.steps import explaining as steps_of
 from extender.wire.explanation import write_explanation
-from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, selector, state_of, term
+from tests.features.explain.showing import app_over
 from tests.verbs.test_explaining import Case, cases
-from tests.web.showing import app_of, shown
 
 EVERYWHERE: dict[str, Any] = {"namespaceSelector": {}}
 NODES = [node(f"n{n}", {HOST: f"n{n}", ZONE: "ab"[n % 2]}) for n in range(4)]
@@ -52,7 +51,7 @@ CLUSTERS: Mapping[str, list[Any]] = {
 
 def served(placed: list[Any], *, names_all: bool = False) -> Any:
     state = state_of(NODES, [namespace("tenant"), namespace("victim")], [*placed, ASKED])
-    return app_of(shown(state, explain=explaining(state, names_all=names_all)))
+    return app_over(state, names_all=names_all)
 
 
 PATHS = (
@@ -97,7 +96,7 @@ async def test_the_own_ones_come_first_and_the_number_is_that_of_all(aiohttp_cli
 async def test_so_it_is_on_a_node_with_many(aiohttp_client: Any) -> None:
     by_host = ASKED.anti_affinity(term(HOST, WEB, **EVERYWHERE))
     state = state_of(NODES, [], [*(victim(n).on("n0") for n in range(30)), OWN.on("n0"), by_host])
-    client = await aiohttp_client(app_of(shown(state)))
+    client = await aiohttp_client(app_over(state))
     told = await (await client.get(f"{PATHS[0]}&node=n0")).json()
     (there,) = told["nodes"]
     assert (there["blockers"], there["blockerCount"]) == (["tenant/own"], 31)

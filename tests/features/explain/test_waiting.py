@@ -11,13 +11,14 @@ import pytest
 from aiohttp.test_utils import TestClient
 
 from extender.cluster.state import ClusterState
+from extender.features.explain import waiting
+from extender.features.explain.answer import Explain
 from extender.model.objects import Pod
 from extender.verbs.explaining.explanation import Explanation
-from extender.web.explain import Explain
-from extender.web.page import waiting
 from extender.web.page.status import Shown
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
+from tests.features.explain.showing import shown as part_over_shown
 from tests.web.reading import Reader
 from tests.web.showing import app_of, shown, status
 
@@ -50,7 +51,8 @@ def apart(name: str, app: str, key: str) -> Any:
 @pytest.fixture
 def read(aiohttp_client: Any) -> Callable[..., Any]:
     async def reading(seen: Shown, path: str = "/page/explain") -> str:
-        client: TestClient[Any, Any] = await aiohttp_client(app_of(seen))
+        app = app_of(seen, parts=[part_over_shown(seen)])
+        client: TestClient[Any, Any] = await aiohttp_client(app)
         return Reader(await (await client.get(path)).text()).text
 
     return reading

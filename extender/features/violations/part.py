@@ -1,0 +1,73 @@
+"""What the program gets: a patrol, its metric, GET /violations and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from extender.cluster.audits.violations import Watch
+from extender.features.violations.found import Found
+from extender.features.violations.patrol import keep_patrolling
+from extender.metrics.series import Collectors, GaugeRow
+from extender.model.verdict import INTER_POD_AFFINITY
+from extender.parts import Context, Part, Task
+from extender.web.offered import Asked, Handler, Request, Response, Route, Section, Steps, Tile
+
+_PATH: Final = "/violations"
+_PAGE: Final = "/page/violations"
+
+
+class Patrol(Part):
+    """Looks for broken rules all the time; answers from what it has found."""
+
+    def __init__(self, context: Context) -> None:
+        state, unready = context.state, context.unsynced
+        self.found = Found(state, Watch(state), unready, context.eviction, context.repair)
+        self._context = context
+        self.gauge = self.metrics(context.metrics.make)
+        self._answer: Handler | None = None
+        self.routes = (Route(_PATH, self._get),)
+        self.sections = (
+            Section(
+                *(_PAGE, "Violations", 30, self._show),
+                parameters=frozenset(("q", "sort", "page")),
+                tiles=self._tiles,
+                links=((_PATH, "Violations as JSON"),),
+            ),
+        )
+
+    @staticmethod
+    def metrics(make: Collectors) -> GaugeRow:
+        """Make the row of broken rules."""
+        return make.gauges(
+            "violations",
+            "Required terms that placed pods break now, each counted once a topology domain.",
+            *("plugin", "rule"),
+        )
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield the patrol."""
+        found, plugin = self.found, INTER_POD_AFFINITY
+        patrol = keep_patrolling(found.state, self.gauge, plugin, found.unready, watch=found.watch)
+        yield "patrol", patrol
+
+    async def _get(self, request: Request) -> Response:
+        if self._answer is None:
+            from extender.features.violations.answer import Violations  # noqa: PLC0415
+
+            self._answer = Violations(self.found, self._context.turns).get
+        return await self._answer(request)
+
+    def _show(self, asked: Asked) -> Steps:
+        from extender.features.violations.page import violations  # noqa: PLC0415
+
+        return violations(self.found, asked)
+
+    def _tiles(self) -> Iterator[Tile]:
+        broken, eviction = len(self.found.watch.known), self.found.eviction
+        yield Tile(10, _PAGE, broken, "broken rules, each once a domain", bad=broken > 0)
+        if eviction is not None:
+            yield Tile(60, _PAGE, len(eviction.broken), "pods break a rule as they run")
+
+
+PART = Patrol

@@ -1,0 +1,74 @@
+"""The feature over a state that a test has put together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from extender.callbacks.refused_pods import RefusedPods
+from extender.cluster.state import ClusterState
+from extender.features.explain.answer import Explain
+from extender.features.explain.part import Explaining
+from extender.verbs.explaining.explanation import Question
+from extender.verbs.filters import filters
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.web.page.status import Shown
+from extender.web.turns import Turns
+from extender.wire.objects import PodReader
+from tests.answering import AFFINITY
+from tests.web.showing import app_of
+from tests.web.showing import shown as seen_of
+from tests.wired import context_over
+
+
+def explaining(
+    state: ClusterState,
+    unready: str | None = None,
+    max_score: int = 20,
+    pods: PodReader | None = None,
+    *,
+    names_all: bool = False,
+    knows_owners: bool = False,
+    turns: Turns | None = None,
+) -> Explain:
+    """Build what answers /explain as the program does without arguments of plugins."""
+    pods = pods or PodReader(node_affinity=True, requirements=True)
+    question = partial(
+        Question,
+        plugins=filters(NodeAffinityPlugin(), InterPodAffinity()),
+        scoring=AFFINITY,
+        max_score=max_score,
+        names_all=names_all,
+        knows_owners=knows_owners,
+    )
+    return Explain(state, question, pods, lambda: unready, turns or Turns())
+
+
+def part_over(
+    state: ClusterState,
+    unready: str | None = None,
+    *,
+    turns: Turns | None = None,
+    refused: RefusedPods | None = None,
+    **options: Any,
+) -> Explaining:
+    """Return the part, which answers so."""
+    turns = turns or Turns()
+    part = Explaining(context_over(state, unready, turns=turns, refused=refused))
+    part.explain = explaining(state, unready, turns=turns, **options)
+    return part
+
+
+def shown(seen: Shown, **options: Any) -> Explaining:
+    """Return the part over what pages show."""
+    options = {"turns": seen.turns, "refused": seen.refused, **options}
+    return part_over(seen.state, seen.unready(), **options)
+
+
+def app_over(state: ClusterState, unready: str | None = None, **options: Any) -> web.Application:
+    """Serve the operations port with it."""
+    seen = seen_of(state, unready=lambda: unready)
+    return app_of(seen, parts=[shown(seen, **options)])

@@ -1,0 +1,9 @@
+"""How the feature is switched on, and the addresses of what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ON: dict[str, Any] = {}
+ROUTES = ("/violations", "/page/violations")
+PAGES = ("/page/violations", "/page/violations?page=2")

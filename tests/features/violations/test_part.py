@@ -1,0 +1,56 @@
+"""A metric, numbers on the first page, and nothing else until it is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+from extender.metrics import Metrics
+from tests.builders import HOST, pod, selector, state_of, term
+from tests.controllers.evicting import Rig
+from tests.features.violations.showing import part_over
+from tests.ringing import AwaitedGauge
+from tests.web.reading import Reader
+from tests.web.showing import app_of, shown
+
+SOLO = pod("solo").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+
+
+async def test_each_kind_of_rule_has_a_series_from_the_first_look_on() -> None:
+    metrics = Metrics()
+    part = part_over(state_of([], [], []), metrics=metrics)
+    gauge = AwaitedGauge(part.gauge)
+    ((_, patrol),) = part.tasks()
+    running = asyncio.create_task(patrol)
+    for rule in ("affinity", "antiAffinity"):
+        await gauge.shows(0, "InterPodAffinity", rule)
+    running.cancel()
+    (family,) = (each for each in metrics.families if each.name == "affinity_extender_violations")
+    assert family.labels == ("plugin", "rule")
+
+
+async def test_the_first_page_has_numbers_that_lead_there(aiohttp_client: Any) -> None:
+    rig = Rig()
+    rig.node("a")
+    rig.place(SOLO, "a", "one")
+    rig.place(SOLO, "a", "two")
+    await rig.after(0)
+    part = part_over(rig.state, eviction=rig.controller)
+    client = await aiohttp_client(app_of(shown(rig.state), parts=[part]))
+    found = Reader(await (await client.get("/")).text())
+    assert " 1 broken rules, each once a domain 0 hints" in found.text
+    assert "last 0 s 2 pods break a rule as they run" in found.text
+    assert found.links.count("/page/violations") == 3
+    assert found.links[-1] == "/violations"
+
+
+def test_what_answers_is_imported_by_the_first_request() -> None:
+    code = "import extender.features.violations.part as part, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {*done.stdout.split()}
+    assert "extender.features.violations.patrol" in loaded
+    assert loaded.isdisjoint(
+        {f"extender.features.violations.{each}" for each in ("answer", "page")}
+    )
