@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from affinityctl.commands import (
     advise,
-    completion,
     dump,
     explain,
     lint,
@@ -16,8 +15,9 @@ from affinityctl.commands import (
     version,
     violations,
 )
-from affinityctl.flags import whole_cluster_group
-from affinityctl.program import carried_out_by, program_parser, run_program
+from affinityctl.terminal import completion
+from affinityctl.terminal.flags import whole_cluster_group
+from affinityctl.terminal.program import carried_out_by, program_parser, run_program
 from extender import serve, tokens
 from extender.command_line import (
     MISUSED,

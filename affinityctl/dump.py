@@ -16,7 +16,7 @@ from affinityctl.api_server import api_server
 from affinityctl.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.dumped_fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.lint.objects import LISTED_WORKLOADS, POLICIES, ListedResource
-from affinityctl.progress import Progress
+from affinityctl.terminal.progress import Progress
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError

@@ -21,8 +21,8 @@ from affinityctl.chosen_pods import (
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
-from affinityctl.printing import INDENT, columns, printed, section, wrapped
-from affinityctl.progress import Progress
+from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.terminal.progress import Progress
 from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting

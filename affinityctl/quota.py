@@ -9,8 +9,8 @@ from typing import Any
 from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill
 from affinityctl.judging import Judging, judging, note_ignored_annotations
-from affinityctl.printing import columns, more, printed
 from affinityctl.quota_survey import NamespaceSurvey, survey
+from affinityctl.terminal.printing import columns, more, printed
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState

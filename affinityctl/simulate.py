@@ -13,9 +13,9 @@ from affinityctl.applied import SimulationReader, known_of
 from affinityctl.changes import BY_CONTROLLERS, ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
-from affinityctl.progress import Progress
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_report import write
+from affinityctl.terminal.progress import Progress
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.outcome import Simulation, pending
 from affinityctl.whatif.placing import begin

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import indent
 from typing import Final
 
-from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.simulation_fields import told
+from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
     DELETED,

@@ -11,7 +11,7 @@ from affinityctl.chosen_pods import note_empty_namespaces
 from affinityctl.cluster import fill, require_nodes
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.label_selectors import parse_selector
-from affinityctl.printing import columns, more, printed
+from affinityctl.terminal.printing import columns, more, printed
 from extender.cluster.audits.breaches import Breach, breaches, suspects, uncounted
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say

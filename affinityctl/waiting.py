@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
 
-from affinityctl.printing import INDENT, printed, section, wrapped
+from affinityctl.terminal.printing import INDENT, printed, section, wrapped
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.wording import plural, some

@@ -17,7 +17,7 @@ import yaml
 
 from affinityctl import cli
 from affinityctl.deletion_cost import COST_ANNOTATION
-from affinityctl.progress import Progress
+from affinityctl.terminal.progress import Progress
 from extender.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload

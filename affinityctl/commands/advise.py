@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import output_flag
+from affinityctl.terminal.flags import output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say whether the extender pays in a cluster, and which mode to take"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
+from affinityctl.terminal.flags import (
+    config_flag,
+    namespace_flag,
+    output_flag,
+    scheduler_config_flag,
+)
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"

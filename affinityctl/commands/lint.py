@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from affinityctl.flags import output_flag
+from affinityctl.terminal.flags import output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "find mistakes in configurations, rights and the affinity of workloads"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import config_flag, namespace_flags, output_flag
+from affinityctl.terminal.flags import config_flag, namespace_flags, output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "show which pods use affinity across namespaces, and what quotas allow"

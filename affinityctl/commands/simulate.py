@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from affinityctl.changes import add_changes
-from affinityctl.flags import config_flag, namespace_flag, output_flag, scheduler_config_flag
+from affinityctl.terminal.flags import (
+    config_flag,
+    namespace_flag,
+    output_flag,
+    scheduler_config_flag,
+)
 from extender.command_line import Parser, exit_codes
 
 SHORT = "say what would happen if pods came, nodes went or a workload was updated"

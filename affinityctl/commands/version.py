@@ -6,8 +6,8 @@ import json
 import platform
 from typing import TYPE_CHECKING
 
-from affinityctl.flags import output_flag
-from affinityctl.program import version_line
+from affinityctl.terminal.flags import output_flag
+from affinityctl.terminal.program import version_line
 from extender import __version__
 from extender.command_line import DONE, PROGRAM, Commands, command, exit_codes, say
 

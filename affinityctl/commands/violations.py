@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from affinityctl.flags import config_flag, namespace_flags, output_flag
+from affinityctl.terminal.flags import config_flag, namespace_flags, output_flag
 from extender.command_line import Parser, exit_codes
 
 SHORT = "show which placed pods break required rules, and which would be evicted"

@@ -11,7 +11,7 @@ import msgspec
 
 from affinityctl.lint.finding import Finding, Report
 from affinityctl.lint.template import Template
-from affinityctl.printing import wrapped
+from affinityctl.terminal.printing import wrapped
 from extender.errors import printable
 from extender.model.labels import TEMPLATE_HASH
 

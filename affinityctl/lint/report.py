@@ -10,7 +10,7 @@ from typing import Any, Final
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
 from affinityctl.lint.lines import line_of
 from affinityctl.lint.rulebook import BY_ID
-from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
+from affinityctl.terminal.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__
 from extender.errors import printable
 from extender.model.wording import plural

@@ -8,7 +8,7 @@ import pytest
 
 from affinityctl import cli
 from affinityctl.cli import affinity_extender, kubectl_affinity
-from affinityctl.commands.completion import SHELLS, script
+from affinityctl.terminal.completion import SHELLS, script
 
 ASK = """
 COMP_WORDS=({words}); COMP_CWORD={last}; COMP_LINE="{line}"; COMP_POINT={point}
