@@ -18,8 +18,8 @@ from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
 from affinityctl.lint.manifest_files import numbered
 from affinityctl.lint.objects import Objects, list_cluster
+from affinityctl.profiles import BY_DEFAULT
 from affinityctl.terminal.printing import columns, printed, wrapped
-from affinityctl.whatif.scheduling import BY_DEFAULT
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say

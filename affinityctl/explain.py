@@ -21,12 +21,12 @@ from affinityctl.chosen_pods import (
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
+from affinityctl.profiles import preemption
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.terminal.progress import Progress
 from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting
-from affinityctl.whatif.scheduling import preemption
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
 from extender.errors import ConfigError

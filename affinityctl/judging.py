@@ -10,8 +10,8 @@ from typing import Final
 
 from affinityctl.default_spread.plugin import ConfiguredTopologySpread
 from affinityctl.default_spread.selectors import Selectors
+from affinityctl.profiles import BY_DEFAULT, Profile
 from affinityctl.scheduler_profiles import SchedulerArguments, Taken, read_profiles
-from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.errors import ConfigError

@@ -8,16 +8,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from affinityctl.profiles import BY_DEFAULT, Profile
 from affinityctl.whatif.rooms import is_unmeasured
 from affinityctl.whatif.scaling import ScaledDown
-from affinityctl.whatif.scheduling import (
-    BY_DEFAULT,
-    Mark,
-    Placement,
-    PreemptedPod,
-    Profile,
-    Scheduler,
-)
+from affinityctl.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod

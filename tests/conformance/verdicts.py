@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from affinityctl.default_spread.selectors import VERSIONS
 from affinityctl.judging import Judging
+from affinityctl.profiles import BY_DEFAULT, Profile
 from affinityctl.scheduler_profiles import profiles_in
 from affinityctl.volumes.ledger import ledger_of
 from affinityctl.volumes.pod_volumes import read_pod_volumes
 from affinityctl.volumes.resources import VOLUME_RESOURCES
 from affinityctl.whatif.outcome import explain
-from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
 from extender.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason

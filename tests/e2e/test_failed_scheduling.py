@@ -35,7 +35,7 @@ from tests.events import messages
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from affinityctl.whatif.scheduling import Profile
+    from affinityctl.profiles import Profile
     from extender.cluster.state import ClusterState
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox
