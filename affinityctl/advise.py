@@ -13,14 +13,14 @@ from typing import Final
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import ENOUGH, Advice, Costs, a_second, busiest_minute, costs, model
 from affinityctl.advice.placements import Placements, placements
-from affinityctl.cluster import fill, require_nodes
 from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
 from affinityctl.lint.manifest_files import numbered
 from affinityctl.lint.objects import Objects, list_cluster
-from affinityctl.profiles import BY_DEFAULT
+from affinityctl.reading.cluster import fill, require_nodes
+from affinityctl.reading.workloads import WorkloadFiles
+from affinityctl.scheduler.profiles import BY_DEFAULT
 from affinityctl.terminal.printing import columns, printed, wrapped
-from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
 from extender.model.wording import plural

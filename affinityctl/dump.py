@@ -12,12 +12,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from affinityctl.api_server import api_server
-from affinityctl.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.dumped_fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.lint.objects import LISTED_WORKLOADS, POLICIES, ListedResource
+from affinityctl.reading.api_server import api_server
+from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from affinityctl.terminal.progress import Progress
-from affinityctl.volumes.resources import VOLUME_RESOURCES
 from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
 from extender.model.workload import STATEFUL_SET
@@ -155,7 +155,7 @@ async def _list(flags: argparse.Namespace, writer: _Writer) -> None:
 
 
 async def _list_one(client: ApiClient, each: Listed, writer: _Writer) -> None:
-    from affinityctl.listing import list_pages  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.reading.listing import list_pages  # noqa: PLC0415 - 40 MB of models come along
 
     place = writer.place()
     for last in (False,) * (TRIES - 1) + (True,):

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from affinityctl.default_spread.selectors import SelectingManifest
 from affinityctl.lint.budgets import LintedBudget
 from affinityctl.lint.objects import POLICIES, NamedManifest
 from affinityctl.lint.reading import IGNORE, Manifest
-from affinityctl.volumes import manifests as volumes
-from affinityctl.volumes.pod_volumes import ClaimTemplate
-from affinityctl.workloads import OwnedPod
+from affinityctl.reading.workloads import OwnedPod
+from affinityctl.scheduler.default_spread.selectors import SelectingManifest
+from affinityctl.scheduler.volumes import manifests as volumes
+from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
 from extender.offline import READS
 from extender.wire import manifests
 from extender.wire.decoding import Json, decode

@@ -10,21 +10,21 @@ from typing import Protocol
 
 import msgspec
 
-from affinityctl.api_server import namespace_of
-from affinityctl.chosen_pods import (
+from affinityctl.reading.api_server import namespace_of
+from affinityctl.reading.chosen_pods import (
     chosen,
     in_namespace,
     require_namespace,
     similar,
     where,
 )
-from affinityctl.cluster import cluster_with_nodes
-from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
-from affinityctl.manifests import read_manifests
-from affinityctl.profiles import preemption
+from affinityctl.reading.cluster import cluster_with_nodes
+from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.whole_pods import WholePodReader
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.profiles import preemption
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.terminal.progress import Progress
-from affinityctl.volumes.pod_volumes import WholePodReader
 from affinityctl.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.waiting import write as write_waiting
 from extender.cluster.state import ClusterState

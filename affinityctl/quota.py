@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from affinityctl.chosen_pods import note_empty_namespaces
-from affinityctl.cluster import fill
-from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.quota_survey import NamespaceSurvey, survey
+from affinityctl.reading.chosen_pods import note_empty_namespaces
+from affinityctl.reading.cluster import fill
+from affinityctl.reading.workloads import WorkloadFiles
+from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
-from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say

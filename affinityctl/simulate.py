@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from affinityctl.api_server import namespace_of
 from affinityctl.applied import SimulationReader, known_of
 from affinityctl.changes import BY_CONTROLLERS, ChangeKind
-from affinityctl.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
-from affinityctl.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.reading.api_server import namespace_of
+from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_report import write
 from affinityctl.terminal.progress import Progress

@@ -21,11 +21,12 @@ from affinityctl.applied import (
     rollout,
 )
 from affinityctl.changes import Change, ChangeKind
-from affinityctl.chosen_pods import is_of, require_namespace, similar
-from affinityctl.default_spread.selectors import Selectors
-from affinityctl.label_selectors import parse_selector
-from affinityctl.manifests import read_manifests
-from affinityctl.rollouts import AS_BY_DEFAULT
+from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
+from affinityctl.reading.label_selectors import parse_selector
+from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.rollouts import AS_BY_DEFAULT
+from affinityctl.reading.workloads import SHORT_NAMES
+from affinityctl.scheduler.default_spread.selectors import Selectors
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import Looks, Step
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
@@ -34,7 +35,6 @@ from affinityctl.whatif.rolling import Version, roll, scale
 from affinityctl.whatif.scaling import CostGiver
 from affinityctl.whatif.scheduling import Scheduler
 from affinityctl.whatif.trials import try_each
-from affinityctl.workloads import SHORT_NAMES
 from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.labels import ZONE

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import indent
 from typing import Final
 
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.simulation_fields import told
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
-from affinityctl.volumes.ledger import ledger_of
 from affinityctl.whatif.outcome import (
     DELETED,
     After,

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-from affinityctl.chosen_pods import note_empty_namespaces
-from affinityctl.cluster import fill, require_nodes
-from affinityctl.judging import Judging, judging, note_ignored_annotations
-from affinityctl.label_selectors import parse_selector
+from affinityctl.reading.chosen_pods import note_empty_namespaces
+from affinityctl.reading.cluster import fill, require_nodes
+from affinityctl.reading.label_selectors import parse_selector
+from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
 from extender.cluster.audits.breaches import Breach, breaches, suspects, uncounted
 from extender.cluster.state import ClusterState

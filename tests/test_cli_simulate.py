@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.deletion_cost import COST_ANNOTATION
+from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.terminal.progress import Progress
 from extender.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated

@@ -53,13 +53,13 @@ ARROWS = [
     pytest.param(
         "The commands for people stand on the program, never under it",
         "serve.py",
-        "affinityctl.cluster",
+        "affinityctl.reading.cluster",
         id="the program on the commands",
     ),
     pytest.param(
         "Layers of the commands",
         "../affinityctl/whatif/nodes.py",
-        "affinityctl.cluster",
+        "affinityctl.reading.cluster",
         id="what-if on where the cluster comes from",
     ),
     pytest.param(

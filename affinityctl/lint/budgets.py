@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from affinityctl.lint.reading import spared_by
-from affinityctl.rollouts import desired_healthy
+from affinityctl.reading.rollouts import desired_healthy
 from extender.model.labels import Labels, Selector
 from extender.wire.affinity import read_selector
 from extender.wire.decoding import Json, decode

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
+from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
 from extender.config import KIND as OUR_KIND
 from extender.errors import ObjectError
 from extender.offline import objects_of

@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from affinityctl.api_server import api_server
-from affinityctl.default_spread.selectors import is_selector_alone
 from affinityctl.lint.budgets import Budget, Made, WrittenBudget, budget_of, read_budget
 from affinityctl.lint.checking import Fault
 from affinityctl.lint.config_maps import KIND as CONFIG_MAP
@@ -26,8 +24,10 @@ from affinityctl.lint.reading import Manifest, owner_of, read_manifest
 from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
 from affinityctl.lint.template import NAME_LABEL, KnownPods, Surroundings, TemplateOwner
 from affinityctl.lint.written import Written, is_stored, look_at
-from affinityctl.scheduler_file import KIND as SCHEDULER_KIND
-from affinityctl.scheduler_file import SchedulerFile, read_scheduler_file
+from affinityctl.reading.api_server import api_server
+from affinityctl.scheduler.default_spread.selectors import is_selector_alone
+from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
+from affinityctl.scheduler.file import SchedulerFile, read_scheduler_file
 from extender.cluster.state import ClusterState
 from extender.config import KIND as OUR_KIND
 from extender.config import Config, Mode
@@ -341,7 +341,7 @@ async def list_cluster(
 
     Those that a state has are put into it as well: a cluster may be large, and is listed once.
     """
-    from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.reading.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     pods = pods or PodReader()
     async with api_server(flags) as client:

@@ -20,7 +20,7 @@ from affinityctl.lint.template import (
     TemplateOwner,
     TermAt,
 )
-from affinityctl.rollouts import ONE_POD
+from affinityctl.reading.rollouts import ONE_POD
 from extender.config import Mode, Option, once_set_by
 from extender.errors import ObjectError
 from extender.model.labels import Labels

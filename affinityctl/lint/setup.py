@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from affinityctl.scheduler_file import Ours, SchedulerFile
+from affinityctl.scheduler.file import Ours, SchedulerFile
 from extender.config import API_VERSION, KIND, Config, Mode, PluginName
 from extender.config.checks import is_loopback
 

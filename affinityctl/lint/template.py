@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import structs
 
 from affinityctl.lint.near import Names, Vocabulary, said
-from affinityctl.rollouts import ONE_POD, Rollout
+from affinityctl.reading.rollouts import ONE_POD, Rollout
 from extender.config import Option
 from extender.errors import ObjectError
 from extender.model.labels import Labels, Operator, Requirement, Selector

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from affinityctl.default_spread.selectors import VERSIONS
 from affinityctl.lint.checking import REPEATED, Fault, check
 from affinityctl.lint.lines import repeated
 from affinityctl.lint.reading import spared_by
+from affinityctl.scheduler.default_spread.selectors import VERSIONS
 from extender.errors import ObjectError
 from extender.wire.decoding import BROKEN_JSON, Json, decode, decoded
 

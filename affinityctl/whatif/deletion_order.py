@@ -9,7 +9,7 @@ from functools import cmp_to_key
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from affinityctl.deletion_cost import DELETION_COST
+from affinityctl.reading.deletion_cost import DELETION_COST
 from extender.model.keys import Key
 from extender.model.objects import Pod
 

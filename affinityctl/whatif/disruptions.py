@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from affinityctl.rollouts import desired_healthy
+from affinityctl.reading.rollouts import desired_healthy
 from extender.cluster.state import ClusterState
 from extender.model.disruption import Counted, PodDisruptionBudget
 from extender.model.keys import Key, name_of

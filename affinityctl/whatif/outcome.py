@@ -8,7 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from affinityctl.profiles import BY_DEFAULT, Profile
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from affinityctl.whatif.rooms import is_unmeasured
 from affinityctl.whatif.scaling import ScaledDown
 from affinityctl.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler

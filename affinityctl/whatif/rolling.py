@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from msgspec import structs
 
-from affinityctl.rollouts import AS_BY_DEFAULT, Rollout
+from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.nodes import only_on
 from affinityctl.whatif.outcome import (

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from affinityctl.profiles import BY_DEFAULT, Profile, preemption
-from affinityctl.volumes.binding import bindings
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.objects import claims_in
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
+from affinityctl.scheduler.volumes.binding import bindings
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import claims_in
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.disruptions import Disruptions
 from affinityctl.whatif.rooms import Rooms

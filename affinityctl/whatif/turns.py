@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from affinityctl.rollouts import Rollout
+from affinityctl.reading.rollouts import Rollout
 
 
 class Member(NamedTuple):

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.default_spread.selectors import Selectors
-from affinityctl.scheduler_file import API_VERSION, KIND
+from affinityctl.scheduler.default_spread.selectors import Selectors
+from affinityctl.scheduler.file import API_VERSION, KIND
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, workload
 
 ROOM = {"cpu": "9", "memory": "9Gi", "pods": "9"}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from affinityctl.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
 from affinityctl.whatif.deletion_order import PHASES
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, kept_from
 from tests.e2e.controlplane.gobuild import build, staging_replacements

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import strategies as st
 
 from affinityctl.applied import SimulationReader, rollout
-from affinityctl.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.workloads import wanted
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.turns import (
     Member,
@@ -23,7 +24,6 @@ from affinityctl.whatif.turns import (
     next_of_deployment,
     next_of_stateful_set,
 )
-from affinityctl.workloads import wanted
 from extender.cluster.ledgers.successors import Succession
 from extender.features.scale_down.rules import given_costs
 from extender.model.keys import Key

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from affinityctl.volumes.resources import VOLUME_RESOURCES
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from tests.kube.test_quota_command import pointing_to
 
 if TYPE_CHECKING:

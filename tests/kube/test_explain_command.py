@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.default_spread.selectors import Selectors, selecting_resources
-from affinityctl.volumes.resources import VOLUME_RESOURCES
+from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from tests.builders import HOST, node, pod, selector, workload
 from tests.cli.test_default_spread import OWN, file_of, profile
 from tests.kube.fake_api import answering, failure

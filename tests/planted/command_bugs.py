@@ -134,7 +134,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "the larger of two claims chooses first",
-        "volumes.binder",
+        "scheduler.volumes.binder",
         "key=lambda claim: claim.spec.request)",
         "key=lambda claim: -claim.spec.request)",
         "whatif/test_volume_plugins.py::test_volume_binding",
@@ -142,7 +142,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a volume of another attributes class will do",
-        "volumes.binder",
+        "scheduler.volumes.binder",
         "        and volume.attributes_class == spec.attributes_class\n",
         "",
         "whatif/test_volume_plugins.py::test_volume_binding",
@@ -150,7 +150,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a kind of another group selects pods by default",
-        "default_spread.selectors",
+        "scheduler.default_spread.selectors",
         'if owner.api_version not in {"", VERSIONS.get(owner.kind)}:',
         "if False:",
         "cli/test_default_spread.py::test_explain",
@@ -158,7 +158,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "default constraints leave tainted nodes out unless told",
-        "default_spread.arguments",
+        "scheduler.default_spread.arguments",
         "written.node_taints_policy == _HONOR",
         "written.node_taints_policy in {None, _HONOR}",
         "cli/test_default_spread.py::test_explain",

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import pytest
 
 from affinityctl.applied import SimulationReader, as_applied, read_applied
-from affinityctl.deletion_cost import COST_ANNOTATION
-from affinityctl.rollouts import Rollout
+from affinityctl.reading.deletion_cost import COST_ANNOTATION
+from affinityctl.reading.rollouts import Rollout
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place

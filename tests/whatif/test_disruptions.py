@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from affinityctl.applied import as_applied
-from affinityctl.rollouts import Rollout
+from affinityctl.reading.rollouts import Rollout
 from affinityctl.whatif.nodes import drain, lose
 from affinityctl.whatif.outcome import After, pending
 from affinityctl.whatif.rolling import Version, roll

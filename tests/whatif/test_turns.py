@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.rollouts import Rollout
+from affinityctl.reading.rollouts import Rollout
 from affinityctl.whatif.turns import (
     Member,
     Size,

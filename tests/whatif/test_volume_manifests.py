@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from affinityctl.volumes.manifests import (
+from affinityctl.scheduler.volumes.manifests import (
     read_attachment,
     read_claim,
     read_csi_node,
     read_storage_class,
     read_volume,
 )
-from affinityctl.volumes.objects import ClaimsAndDisks, ClaimUse, volumes_in
+from affinityctl.scheduler.volumes.objects import ClaimsAndDisks, ClaimUse, volumes_in
 from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.wire.objects import PodReader

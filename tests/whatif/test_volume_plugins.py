@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from affinityctl.profiles import OF_VOLUMES
-from affinityctl.volumes.claims import VolumeClaims, not_looked_at
+from affinityctl.scheduler.profiles import OF_VOLUMES
+from affinityctl.scheduler.volumes.claims import VolumeClaims, not_looked_at
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.filtering import judge

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from affinityctl.applied import SimulationReader, read_applied
-from affinityctl.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.whatif.nodes import drain, lose
 from affinityctl.whatif.outcome import Step, pending
 from affinityctl.whatif.scheduling import Scheduler

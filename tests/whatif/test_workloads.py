@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from affinityctl import workloads
-from affinityctl.workloads import Workloads
+from affinityctl.reading import workloads
+from affinityctl.reading.workloads import Workloads
 from extender.errors import ObjectError
 from extender.model.workload import REVISION, WORKLOAD
 from extender.wire.objects import PodReader

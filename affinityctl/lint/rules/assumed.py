@@ -9,7 +9,7 @@ import msgspec
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.setup import NODE, Setup
-from affinityctl.scheduler_profiles import Taken, read_profile
+from affinityctl.scheduler.arguments import Taken, read_profile
 from extender.config import Mode
 from extender.config.execution import NodeAffinityTerms, V1NodeSelector
 from extender.errors import ObjectError

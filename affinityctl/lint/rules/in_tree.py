@@ -7,7 +7,7 @@ from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.setup import INTER_POD, NODE, Setup
-from affinityctl.scheduler_file import SchedulerProfile
+from affinityctl.scheduler.file import SchedulerProfile
 from extender.config import Mode
 
 _PLUGINS: Final = (INTER_POD, NODE)

@@ -7,7 +7,7 @@ from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.setup import INTER_POD, Setup
-from affinityctl.scheduler_file import seconds
+from affinityctl.scheduler.file import seconds
 from extender.config import Mode
 
 _DEFAULT_TIMEOUT: Final = 5.0

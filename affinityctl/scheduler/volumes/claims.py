@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import (
     ClaimUse,
     PersistentVolumeClaim,
     claims_in,

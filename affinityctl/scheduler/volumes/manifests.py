@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.objects import (
     MIGRATED,
     ClaimRef,
     CSIDriver,
@@ -23,7 +23,7 @@ from affinityctl.volumes.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from affinityctl.volumes.pod_volumes import (
+from affinityctl.scheduler.volumes.pod_volumes import (
     BETA_CLASS,
     BLOCK,
     DISKS,

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from affinityctl.deletion_cost import DELETION_COST
-from affinityctl.volumes.objects import MIGRATED, ClaimsAndDisks, ClaimSpec, ClaimUse, Disk
-from extender.config.features import features
+from affinityctl.scheduler.volumes.objects import (
+    MIGRATED,
+    ClaimsAndDisks,
+    ClaimSpec,
+    ClaimUse,
+    Disk,
+)
 from extender.errors import ObjectError
-from extender.model.facets import Facet
-from extender.wire.affinity import EVERY_GATE_ON, Gates, read_selector
+from extender.wire.affinity import read_selector
 from extender.wire.decoding import decode
 from extender.wire.manifests import LabelSelector
-from extender.wire.objects import PodReader
 from extender.wire.placement import Fields
 from extender.wire.quantities import read_amounts
 
@@ -146,27 +148,6 @@ def _disks(volume: Fields, path: str) -> Iterator[Disk]:
                 alone=kind in _CONFLICTING,
                 driver=MIGRATED.get(DISKS.get(kind, "")),
             )
-
-
-def _of_costs() -> tuple[Facet[Any], ...]:
-    """Return what features look at that would give pods other costs."""
-    return tuple(facet for each in features() if each.costs for facet in each.facets)
-
-
-class WholePodReader(PodReader):
-    """Reads pods with all that their placing hangs on."""
-
-    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(
-            gates,
-            charges=True,
-            node_affinity=True,
-            waiting=True,
-            owners=True,
-            facets=(DELETION_COST, *_of_costs()),
-            requirements=True,
-            read_volumes=read_pod_volumes,
-        )
 
 
 def read_claim_spec(spec: ClaimSpecManifest, path: str) -> ClaimSpec:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.objects import (
     Attachable,
     ClaimRef,
     ClaimSpec,

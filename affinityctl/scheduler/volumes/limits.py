@@ -9,9 +9,9 @@ from functools import partial
 from itertools import chain
 from typing import ClassVar, Final
 
-from affinityctl.volumes.claims import VolumeRule, claim_of, may_go_somewhere, unless
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.claims import VolumeRule, claim_of, may_go_somewhere, unless
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import (
     READ_WRITE_ONCE_POD,
     Attachable,
     ClaimsAndDisks,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from affinityctl.volumes.ledger import CLAIM, KINDS, VOLUME, ledger_of
-from affinityctl.volumes.manifests import (
+from affinityctl.scheduler.volumes.ledger import CLAIM, KINDS, VOLUME, ledger_of
+from affinityctl.scheduler.volumes.manifests import (
     read_attachment,
     read_capacity,
     read_claim,
@@ -15,7 +15,7 @@ from affinityctl.volumes.manifests import (
     read_storage_class,
     read_volume,
 )
-from affinityctl.volumes.objects import VolumeObject
+from affinityctl.scheduler.volumes.objects import VolumeObject
 from extender.resources import WatchedResource
 from extender.wire.decoding import Json
 

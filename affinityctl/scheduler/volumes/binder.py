@@ -11,8 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from affinityctl.default_spread.selectors import Selectors
+from affinityctl.scheduler.default_spread.selectors import Selectors
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import SPREAD
 from extender.model.objects import Pod

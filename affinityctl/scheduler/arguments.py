@@ -9,8 +9,8 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from affinityctl.default_spread.arguments import constraints_of
-from affinityctl.scheduler_file import (
+from affinityctl.scheduler.default_spread.arguments import constraints_of
+from affinityctl.scheduler.file import (
     API_VERSION,
     KIND,
     SchedulerFile,

@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from affinityctl.default_spread.selectors import Selectors, is_selector_alone
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.resources import VOLUME_RESOURCES
+from affinityctl.scheduler.default_spread.selectors import Selectors, is_selector_alone
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.keys import Key

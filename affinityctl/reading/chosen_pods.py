@@ -7,8 +7,8 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from affinityctl.label_selectors import parse_selector
-from affinityctl.workloads import SHORT_NAMES
+from affinityctl.reading.label_selectors import parse_selector
+from affinityctl.reading.workloads import SHORT_NAMES
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
 from extender.errors import ConfigError

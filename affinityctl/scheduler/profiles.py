@@ -8,9 +8,9 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
-from affinityctl.volumes.binding import VolumeBinding, VolumeZone
-from affinityctl.volumes.claims import VolumeClaims
-from affinityctl.volumes.limits import NodeVolumeLimits, VolumeRestrictions
+from affinityctl.scheduler.volumes.binding import VolumeBinding, VolumeZone
+from affinityctl.scheduler.volumes.claims import VolumeClaims
+from affinityctl.scheduler.volumes.limits import NodeVolumeLimits, VolumeRestrictions
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.objects import Pod

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from affinityctl.default_spread.plugin import ConfiguredTopologySpread
-from affinityctl.default_spread.selectors import Selectors
-from affinityctl.profiles import BY_DEFAULT, Profile
-from affinityctl.scheduler_profiles import SchedulerArguments, Taken, read_profiles
+from affinityctl.scheduler.arguments import SchedulerArguments, Taken, read_profiles
+from affinityctl.scheduler.default_spread.plugin import ConfiguredTopologySpread
+from affinityctl.scheduler.default_spread.selectors import Selectors
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.errors import ConfigError

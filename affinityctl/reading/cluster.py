@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from affinityctl.api_server import api_server
-from affinityctl.default_spread.selectors import Selectors, selecting_resources
-from affinityctl.judging import Judging
-from affinityctl.volumes.ledger import KINDS, ledger_of
-from affinityctl.volumes.resources import VOLUME_RESOURCES
-from affinityctl.workloads import WorkloadFiles
+from affinityctl.reading.api_server import api_server
+from affinityctl.reading.workloads import WorkloadFiles
+from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
+from affinityctl.scheduler.judging import Judging
+from affinityctl.scheduler.volumes.ledger import KINDS, ledger_of
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
@@ -109,7 +109,7 @@ async def _list(
     resources: Sequence[WatchedResource[Any]],
     dispensable: Mapping[str, str],
 ) -> set[str]:
-    from affinityctl.listing import list_resource  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.reading.listing import list_resource  # noqa: PLC0415 - 40 MB of models come along
 
     known: set[str] = set()
     lacking: dict[str, list[str]] = {}
@@ -155,7 +155,7 @@ def _workloads(
 async def _list_workloads(
     flags: argparse.Namespace, kinds: Sequence[str], lacking: str
 ) -> list[tuple[str, Json]]:
-    from affinityctl.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    from affinityctl.reading.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     found: list[tuple[str, Json]] = []
     async with api_server(flags) as client:

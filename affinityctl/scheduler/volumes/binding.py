@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from affinityctl.volumes.binder import Bindings, ClaimBinder, reaches
-from affinityctl.volumes.claims import (
+from affinityctl.scheduler.volumes.binder import Bindings, ClaimBinder, reaches
+from affinityctl.scheduler.volumes.claims import (
     PodClaims,
     VolumeRule,
     claim_of,
@@ -15,8 +15,8 @@ from affinityctl.volumes.claims import (
     told,
     unless,
 )
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.objects import (
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     claims_in,
