@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from affinityctl.commands import (
-    advise,
-    dump,
-    explain,
-    lint,
-    quota,
-    simulate,
-    version,
-    violations,
-)
+from affinityctl.commands import COMMANDS
 from affinityctl.terminal import completion
-from affinityctl.terminal.flags import whole_cluster_group
 from affinityctl.terminal.program import carried_out_by, program_parser, run_program
 from extender import serve, tokens
 from extender.command_line import (
@@ -30,22 +21,10 @@ from extender.command_line import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Sequence
 
 KUBECTL_PLUGIN = "kubectl affinity"
 KUBECTL_PLUGIN_FILE = "kubectl-affinity"
-
-COMMANDS: Final[Mapping[str, tuple[ModuleType, str]]] = {
-    "explain": (explain, "affinityctl.explain"),
-    "simulate": (simulate, "affinityctl.simulate"),
-    "advise": (advise, "affinityctl.advise"),
-    "lint": (lint, "affinityctl.lint.command"),
-    "quota": (quota, "affinityctl.quota"),
-    "violations": (violations, "affinityctl.violations"),
-    "dump": (dump, "affinityctl.dump"),
-}
-"""Texts and flags of each command, and the module that carries it out, imported only then."""
 
 _MOVED = "load"
 
@@ -132,10 +111,9 @@ def kubectl_affinity() -> Parser:
 
 def _add_common(commands: Commands, file: str, whole: Callable[[], Parser]) -> None:
     """Add what both programs do; `file` is how the shell knows the program."""
-    for name, (of, carried_out) in COMMANDS.items():
+    for name in COMMANDS:
+        of = import_module(f"affinityctl.commands.{name}.flags")
         made = command(commands, name, of.SHORT, description=of.DESCRIPTION, epilog=of.EPILOG)
-        made.set_defaults(run=carried_out_by(carried_out))
+        made.set_defaults(run=carried_out_by(f"affinityctl.commands.{name}.run"))
         of.add_flags(made)
-        whole_cluster_group(made)
-    version.add_to(commands)
     completion.add_to(commands, file, whole)

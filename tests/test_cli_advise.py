@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from affinityctl import advise as advise_command
 from affinityctl import cli
-from affinityctl.advice.census import Census, RuleCount, RuleGroup, census
-from affinityctl.advice.costs import Advice, Costs, busiest_minute, costs, model
+from affinityctl.commands.advise import run as advise_command
+from affinityctl.commands.advise.census import Census, RuleCount, RuleGroup, census
+from affinityctl.commands.advise.costs import Advice, Costs, busiest_minute, costs, model
 from bench.cost_model import FITTED, line, text
 from extender.cluster.state import ClusterState
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload

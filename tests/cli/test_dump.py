@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from affinityctl import cli
-from affinityctl.dumped_fields import READ_AS, Pruner
+from affinityctl.commands.dump.fields import READ_AS, Pruner
 from extender.offline import READS
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.builders import HOST, ZONE, namespace, node, pod, quota, selector, term, workload

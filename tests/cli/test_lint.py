@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from affinityctl import cli
-from affinityctl.lint.rulebook import BY_ID
+from affinityctl.commands.lint.rulebook import BY_ID
 from tests.builders import HOST, namespace, node, pod, selector, term, workload
 from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
 

@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 import extender
-from affinityctl import cli, quota
+from affinityctl import cli
+from affinityctl.commands.quota import run as quota
 from extender.config import API_VERSION, KIND
 from tests.annotating import annotated
 from tests.builders import HOST, ZONE, node, pod, selector, term, workload

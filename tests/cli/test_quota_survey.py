@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from affinityctl.quota_survey import survey
+from affinityctl.commands.quota.survey import survey
 from extender.cluster.state import ClusterState
 from extender.model.quota import BILLIONTHS
 from extender.verbs.quota import Cause

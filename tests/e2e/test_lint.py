@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from affinityctl.lint.patching import merged
+from affinityctl.commands.lint.patching import merged
 from extender.wire.objects import PodReader
 from tests.builders import (
     HOST,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from affinityctl import cli
-from affinityctl.dump import LISTED
-from affinityctl.lint.objects import POLICIES
+from affinityctl.commands.dump.run import LISTED
+from affinityctl.commands.lint.objects import POLICIES
 from extender.kube import reader
 from extender.kube.limits import MOST
 from tests.builders import Json, node, pod, selector, workload

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.lint.linting import lint
-from affinityctl.lint.patching import merged, script
-from affinityctl.lint.rulebook import BY_ID
-from affinityctl.lint.template import Surroundings
+from affinityctl.commands.lint.linting import lint
+from affinityctl.commands.lint.patching import merged, script
+from affinityctl.commands.lint.rulebook import BY_ID
+from affinityctl.commands.lint.template import Surroundings
 from tests.builders import HOST, ZONE, Json, Pod, node, pod, selector, term
 from tests.deploy.places import EXAMPLES, ROOT
 from tests.lint.asking import found, linted, objects_of

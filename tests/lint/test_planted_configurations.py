@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD, OF_WRITTEN
+from affinityctl.commands.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD, OF_WRITTEN
 from tests.deploy.places import MANIFESTS, read_objects
 from tests.lint.asking import found, linted, ours, shipped
 

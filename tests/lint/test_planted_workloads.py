@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.lint.rulebook import OF_WORKLOAD, OF_WRITTEN
+from affinityctl.commands.lint.rulebook import OF_WORKLOAD, OF_WRITTEN
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
     EXCLUSIVE_ANNOTATION,

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from affinityctl.lint.checking import REPEATED, check
-from affinityctl.lint.fields import FIELDS
-from affinityctl.lint.rulebook import OF_WRITTEN
-from affinityctl.lint.scalars import SCALARS
-from affinityctl.lint.together import CHECKS
+from affinityctl.commands.lint.checking import REPEATED, check
+from affinityctl.commands.lint.fields import FIELDS
+from affinityctl.commands.lint.rulebook import OF_WRITTEN
+from affinityctl.commands.lint.scalars import SCALARS
+from affinityctl.commands.lint.together import CHECKS
 from tests.builders import HOST, ZONE, Json, Pod, node, pod, requirement, selector, term, workload
 from tests.lint.asking import found, linted
 from tests.lint.test_planted_workloads import FAULTS as PLANTED

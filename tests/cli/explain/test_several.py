@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl import explain as explaining
+from affinityctl.commands.explain import run as explaining
 from tests.builders import HOST, Pod, namespace, pod, term, workload
 from tests.cli.explain.cluster import WEB, Explain
 
