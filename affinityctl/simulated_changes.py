@@ -18,13 +18,13 @@ from affinityctl.applied import (
     as_applied,
     known_of,
     read_applied,
-    rollout,
 )
 from affinityctl.changes import Change, ChangeKind
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.reading.manifests import read_manifests
 from affinityctl.reading.rollouts import AS_BY_DEFAULT
+from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import SHORT_NAMES
 from affinityctl.scheduler.default_spread.selectors import Selectors
 from affinityctl.whatif.nodes import add_nodes, domains, drain, lose

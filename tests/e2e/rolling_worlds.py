@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from msgspec import structs
 
-from affinityctl.applied import SimulationReader, apply, as_applied, known_of, rollout
+from affinityctl.applied import SimulationReader, apply, as_applied, known_of
+from affinityctl.reading.strategies import rollout
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.placing import begin
 from affinityctl.whatif.rolling import Version, roll, scale

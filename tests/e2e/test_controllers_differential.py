@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, rollout
+from affinityctl.applied import SimulationReader
 from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import wanted
 from affinityctl.whatif.deletion_order import Lives
 from affinityctl.whatif.turns import (

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, apply, known_of, rollout
+from affinityctl.applied import SimulationReader, apply, known_of
+from affinityctl.reading.strategies import rollout
 from affinityctl.whatif.outcome import Update
 from affinityctl.whatif.rolling import Version, roll
 from affinityctl.whatif.scheduling import Scheduler

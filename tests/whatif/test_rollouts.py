@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.applied import rollout
+from affinityctl.reading.strategies import rollout
 from extender.errors import ObjectError
 from extender.wire.workloads import read_workload
 

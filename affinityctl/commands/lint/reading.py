@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.applied import RolloutSpec, rollout_of
 from affinityctl.commands.lint.template import (
     NEW,
     PREFERRED,
@@ -21,6 +20,7 @@ from affinityctl.commands.lint.template import (
     TermAt,
 )
 from affinityctl.reading.rollouts import ONE_POD
+from affinityctl.reading.strategies import RolloutSpec, rollout_of
 from extender.config import Mode, Option, once_set_by
 from extender.errors import ObjectError
 from extender.model.labels import Labels
