@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader
-from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
-from affinityctl.reading.strategies import rollout
-from affinityctl.reading.workloads import wanted
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.turns import (
+from affinityctl.commands.simulate.applied import SimulationReader
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.turns import (
     Member,
     Size,
     next_of_deployment,
     next_of_stateful_set,
 )
+from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.strategies import rollout
+from affinityctl.reading.workloads import wanted
 from extender.cluster.ledgers.successors import Succession
 from extender.features.scale_down.rules import given_costs
 from extender.model.keys import Key

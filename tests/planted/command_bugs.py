@@ -12,7 +12,7 @@ _ADMITTED: Final = "whatif/test_disruptions.py::test_an_eviction_is_admitted_as_
 OF_COMMANDS: Final = (
     Bug(
         "new nodes like a cordoned one have its taint",
-        "whatif.nodes",
+        "commands.simulate.whatif.nodes",
         "tuple(each for each in allocatable.taints if each != CORDONED)",
         "allocatable.taints",
         "whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
@@ -20,7 +20,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "new nodes like a cordoned one are cordoned",
-        "whatif.nodes",
+        "commands.simulate.whatif.nodes",
         "Allocatable(allocatable.amounts, taints)",
         "Allocatable(allocatable.amounts, taints, allocatable.unschedulable)",
         "whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
@@ -28,7 +28,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a pod on its way out uses up the budget of a drain",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
         "if pod.node is not None and pod.status.ready:",
         "whatif/test_changes.py::test_what_uses_up_the_budget_of_a_drain",
@@ -36,7 +36,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "an unready pod uses up the budget",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
         "if pod.node is not None and not pod.status.deleting:",
         "whatif/test_disruptions.py::test_an_unready_pod_does_not_use_up_a_budget",
@@ -44,7 +44,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a pod in two budgets goes if both allow it",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if len(budgets) > 1:",
         "if len(budgets) > 2:",
         _ADMITTED,
@@ -52,7 +52,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a budget is asked about a starting pod",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.status.starting or pod.status.deleting:",
         "if pod.status.deleting:",
         _ADMITTED,
@@ -60,7 +60,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a budget is asked about a terminating pod",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.status.starting or pod.status.deleting:",
         "if pod.status.starting:",
         _ADMITTED,
@@ -68,7 +68,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "AlwaysAllow lets ready pods go",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if enough and not pod.status.ready:",
         "if enough:",
         _ADMITTED,
@@ -76,7 +76,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "an unready pod goes where no pod is wanted",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "counted.healthy >= counted.desired > 0",
         "counted.healthy >= counted.desired",
         _ADMITTED,
@@ -84,7 +84,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a status that is older than the spec is believed",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "counted = budget.counted if budget.is_current else None",
         "counted = budget.counted",
         _ADMITTED,
@@ -92,7 +92,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a StatefulSet makes all its pods at once",
-        "whatif.successors",
+        "commands.simulate.whatif.successors",
         "if owner is None or not (is_of_stateful_set(pod) and known.in_order):",
         "if True:",
         "whatif/test_disruptions.py::test_a_stateful_set_makes_its_pods_in_order",
@@ -100,7 +100,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a StatefulSet has made another pod before the old one is gone",
-        "whatif.successors",
+        "commands.simulate.whatif.successors",
         "    elif pod.status.deleting:",
         "    if pod.status.deleting:",
         "whatif/test_disruptions.py"
@@ -109,7 +109,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "old pods that wait count as available",
-        "whatif.rolling",
+        "commands.simulate.whatif.rolling",
         "len(now.new) - least - len(now.waiting))",
         "len(now.new) - least)",
         "whatif/test_rolling.py::test_a_deployment_keeps_within_its_limits_and_ends",
@@ -117,7 +117,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "old pods that wait go last",
-        "whatif.rolling",
+        "commands.simulate.whatif.rolling",
         "            not scheduler.waits(pod.key),\n",
         "            scheduler.waits(pod.key),\n",
         "whatif/test_rolling.py::test_old_pods_that_wait_go_first_and_do_not_count_as_available",
@@ -125,7 +125,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "an old pod beside a new one goes no sooner",
-        "whatif.rolling",
+        "commands.simulate.whatif.rolling",
         "for pod in (*pods, *beside))",
         "for pod in pods)",
         "whatif/test_rolling.py"

@@ -10,9 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.applied import SimulationReader
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Selector
 from extender.model.objects import Pod as ModelPod

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from affinityctl.applied import SimulationReader, as_applied, read_applied
+from affinityctl.commands.simulate.applied import SimulationReader, as_applied, read_applied
+from affinityctl.commands.simulate.whatif.nodes import add_nodes, domains, drain, lose
+from affinityctl.commands.simulate.whatif.outcome import After
+from affinityctl.commands.simulate.whatif.placing import daemons, fill, place
+from affinityctl.commands.simulate.whatif.rolling import scale
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import KnownWorkload
 from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.reading.rollouts import Rollout
-from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
-from affinityctl.whatif.outcome import After
-from affinityctl.whatif.placing import daemons, fill, place
-from affinityctl.whatif.rolling import scale
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import KnownWorkload
 from extender.model.keys import Key
 from extender.model.node_resources import CORDONED
 from extender.model.objects import Pod as ModelPod

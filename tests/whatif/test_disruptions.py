@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from affinityctl.applied import as_applied
+from affinityctl.commands.simulate.applied import as_applied
+from affinityctl.commands.simulate.whatif.nodes import drain, lose
+from affinityctl.commands.simulate.whatif.outcome import After, pending
+from affinityctl.commands.simulate.whatif.rolling import Version, roll
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import KnownWorkload
 from affinityctl.reading.rollouts import Rollout
-from affinityctl.whatif.nodes import drain, lose
-from affinityctl.whatif.outcome import After, pending
-from affinityctl.whatif.rolling import Version, roll
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import KnownWorkload
 from extender.model.stepping import at_once
 from extender.model.workload import Identity
 from extender.wire.objects import read_budget

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
-from affinityctl.whatif.outcome import After, Step
-from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import KnownWorkload
-from affinityctl.whatif.trials import CarryOut, try_each
+from affinityctl.commands.simulate.whatif.nodes import add_nodes, domains, drain, lose
+from affinityctl.commands.simulate.whatif.outcome import After, Step
+from affinityctl.commands.simulate.whatif.preflight import Preflight
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import KnownWorkload
+from affinityctl.commands.simulate.whatif.trials import CarryOut, try_each
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
 from extender.wire.objects import read_budget

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.outcome import explain
+from affinityctl.commands.simulate.whatif.outcome import explain
 from extender.model.verdict import Verdict
 from tests import strategies
 from tests.whatif.cases import TAINT, Json, scheduler_of

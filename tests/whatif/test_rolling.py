@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, apply, known_of
+from affinityctl.commands.simulate.applied import SimulationReader, apply, known_of
+from affinityctl.commands.simulate.whatif.outcome import Update
+from affinityctl.commands.simulate.whatif.rolling import Version, roll
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.reading.strategies import rollout
-from affinityctl.whatif.outcome import Update
-from affinityctl.whatif.rolling import Version, roll
-from affinityctl.whatif.scheduling import Scheduler
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.stepping import at_once
 from extender.wire.manifests import REVISIONS_ANNOTATION

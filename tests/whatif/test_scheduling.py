@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affinityctl.whatif.outcome import (
+from affinityctl.commands.simulate.whatif.outcome import (
     After,
     Removal,
     Simulation,
@@ -19,7 +19,7 @@ from affinityctl.whatif.outcome import (
     explain,
     pending,
 )
-from affinityctl.whatif.scheduling import Placement, Scheduler
+from affinityctl.commands.simulate.whatif.scheduling import Placement, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.verdict import Verdict

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from affinityctl.reading.rollouts import Rollout
-from affinityctl.whatif.turns import (
+from affinityctl.commands.simulate.whatif.turns import (
     Member,
     Size,
     Turn,
     next_of_deployment,
     next_of_stateful_set,
 )
+from affinityctl.reading.rollouts import Rollout
 
 RUNS, WAITS = True, False
 PARALLEL = {"in_order": False}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from affinityctl.applied import SimulationReader, read_applied
+from affinityctl.commands.simulate.applied import SimulationReader, read_applied
+from affinityctl.commands.simulate.whatif.nodes import drain, lose
+from affinityctl.commands.simulate.whatif.outcome import Step, pending
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.scheduler.volumes.ledger import ledger_of
-from affinityctl.whatif.nodes import drain, lose
-from affinityctl.whatif.outcome import Step, pending
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.trials import try_each
 from extender.model.stepping import at_once
 from tests.builders import HOST, ZONE, Json, Pod, node, workload
 from tests.volumes import (

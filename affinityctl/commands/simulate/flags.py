@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from affinityctl.changes import add_changes
+from affinityctl.commands.simulate.changes import add_changes
 from affinityctl.terminal.flags import (
     config_flag,
     namespace_flag,

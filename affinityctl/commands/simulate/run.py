@@ -8,19 +8,19 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from affinityctl.applied import SimulationReader, known_of
-from affinityctl.changes import BY_CONTROLLERS, ChangeKind
+from affinityctl.commands.simulate.applied import SimulationReader, known_of
+from affinityctl.commands.simulate.carrier import Carrier, read_files
+from affinityctl.commands.simulate.changes import BY_CONTROLLERS, ChangeKind
+from affinityctl.commands.simulate.report import write
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.outcome import Simulation, pending
+from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
-from affinityctl.simulated_changes import Carrier, read_files
-from affinityctl.simulation_report import write
 from affinityctl.terminal.progress import Progress
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.outcome import Simulation, pending
-from affinityctl.whatif.placing import begin
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import is_of_stateful_set
 from extender.cluster.state import ClusterState
 from extender.command_line import say
 from extender.model.keys import Key

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from affinityctl.whatif.outcome import explain
+from affinityctl.commands.simulate.whatif.outcome import explain
 from extender.cluster.state import ClusterState
 from extender.wire.objects import PodReader
 from tests.annotating import REQUIRED

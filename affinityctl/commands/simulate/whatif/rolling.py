@@ -10,10 +10,9 @@ from typing import TypeAlias
 
 from msgspec import structs
 
-from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.nodes import only_on
-from affinityctl.whatif.outcome import (
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.outcome import (
     After,
     Looks,
     Removal,
@@ -23,16 +22,17 @@ from affinityctl.whatif.outcome import (
     ended,
     explain,
 )
-from affinityctl.whatif.placing import MakePod, replicas
-from affinityctl.whatif.scaling import CostGiver, scaled_down
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import as_made, is_of_stateful_set, ordinal
-from affinityctl.whatif.turns import (
+from affinityctl.commands.simulate.whatif.placing import MakePod, replicas
+from affinityctl.commands.simulate.whatif.scaling import CostGiver, scaled_down
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import as_made, is_of_stateful_set, ordinal
+from affinityctl.commands.simulate.whatif.turns import (
     Member,
     Size,
     next_of_deployment,
     next_of_stateful_set,
 )
+from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
 from extender.model.objects import Controller, Pod
 from extender.model.wording import plural, some
 from extender.model.workload import DAEMON_SET, STATEFUL_SET

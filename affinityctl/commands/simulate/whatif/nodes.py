@@ -8,10 +8,10 @@ from itertools import count, islice
 
 from msgspec import structs
 
-from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
-from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import belongs_to_node, is_drained, is_lost
+from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
+from affinityctl.commands.simulate.whatif.preflight import Preflight
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.labels import HOSTNAME

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import indent
 from typing import Final
 
-from affinityctl.scheduler.volumes.ledger import ledger_of
-from affinityctl.simulation_fields import told
-from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
-from affinityctl.whatif.outcome import (
+from affinityctl.commands.simulate.fields import told
+from affinityctl.commands.simulate.whatif.outcome import (
     DELETED,
     After,
     PendingPods,
@@ -20,8 +18,10 @@ from affinityctl.whatif.outcome import (
     Update,
     UpdateStep,
 )
-from affinityctl.whatif.scaling import ScaledDown
-from affinityctl.whatif.scheduling import Placement
+from affinityctl.commands.simulate.whatif.scaling import ScaledDown
+from affinityctl.commands.simulate.whatif.scheduling import Placement
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
 from extender.model.labels import ZONE
 from extender.model.node_resources import VOLUMES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from affinityctl.whatif.successors import is_drained
+from affinityctl.commands.simulate.whatif.successors import is_drained
 from extender.cluster.state import ClusterState
 from extender.model.objects import Controller, Pod
 from extender.model.wording import some

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from affinityctl.whatif.outcome import PendingPods, Simulation, Step, Update
-from affinityctl.whatif.scheduling import Placement
+from affinityctl.commands.simulate.whatif.outcome import PendingPods, Simulation, Step, Update
+from affinityctl.commands.simulate.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Verdict
 from extender.verbs.explaining.notes import notes

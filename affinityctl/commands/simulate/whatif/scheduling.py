@@ -11,14 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
-from affinityctl.scheduler.volumes.binding import bindings
-from affinityctl.scheduler.volumes.ledger import ledger_of
-from affinityctl.scheduler.volumes.objects import claims_in
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.disruptions import Disruptions
-from affinityctl.whatif.rooms import Rooms
-from affinityctl.whatif.successors import (
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.disruptions import Disruptions
+from affinityctl.commands.simulate.whatif.rooms import Rooms
+from affinityctl.commands.simulate.whatif.successors import (
     OF_TEMPLATE,
     UNKNOWN,
     KnownWorkloads,
@@ -27,6 +23,10 @@ from affinityctl.whatif.successors import (
     is_of_stateful_set,
     successor,
 )
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
+from affinityctl.scheduler.volumes.binding import bindings
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import claims_in
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState

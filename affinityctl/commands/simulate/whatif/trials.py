@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from affinityctl.whatif.outcome import Looks, Step, Trial, bottleneck, explain
-from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.outcome import Looks, Step, Trial, bottleneck, explain
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from extender.model.keys import Key
 
 CarryOut: TypeAlias = Callable[[Scheduler, Sequence[str], str], Looks]

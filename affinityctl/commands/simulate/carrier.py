@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from affinityctl.applied import (
+from affinityctl.commands.simulate.applied import (
     ROLLING,
     SCALABLE,
     Applied,
@@ -19,7 +19,21 @@ from affinityctl.applied import (
     known_of,
     read_applied,
 )
-from affinityctl.changes import Change, ChangeKind
+from affinityctl.commands.simulate.changes import Change, ChangeKind
+from affinityctl.commands.simulate.whatif.nodes import add_nodes, domains, drain, lose
+from affinityctl.commands.simulate.whatif.outcome import Looks, Step
+from affinityctl.commands.simulate.whatif.placing import (
+    MOST_UNTIL_FULL,
+    daemons,
+    fill,
+    place,
+    replicas,
+)
+from affinityctl.commands.simulate.whatif.preflight import Preflight
+from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
+from affinityctl.commands.simulate.whatif.scaling import CostGiver
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.reading.manifests import read_manifests
@@ -27,14 +41,6 @@ from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import SHORT_NAMES
 from affinityctl.scheduler.default_spread.selectors import Selectors
-from affinityctl.whatif.nodes import add_nodes, domains, drain, lose
-from affinityctl.whatif.outcome import Looks, Step
-from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
-from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.rolling import Version, roll, scale
-from affinityctl.whatif.scaling import CostGiver
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.trials import try_each
 from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.labels import ZONE

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Final, TypeAlias
 
-from affinityctl.whatif.nodes import only_on
-from affinityctl.whatif.outcome import Looks, Step, ended, pending
-from affinityctl.whatif.scheduling import Mark, Scheduler
+from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
+from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
 from extender.model.wording import plural

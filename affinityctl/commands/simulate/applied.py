@@ -10,13 +10,13 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from affinityctl.commands.simulate.whatif.deletion_order import PHASES, Life
+from affinityctl.commands.simulate.whatif.nodes import kept_to
+from affinityctl.commands.simulate.whatif.successors import KnownWorkload, as_made
 from affinityctl.reading.strategies import PARALLEL
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.reading.workloads import MOST_PODS, wanted
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
-from affinityctl.whatif.deletion_order import PHASES, Life
-from affinityctl.whatif.nodes import kept_to
-from affinityctl.whatif.successors import KnownWorkload, as_made
 from extender.errors import ObjectError
 from extender.model.keys import Key, key_of
 from extender.model.node_resources import Requirements

@@ -8,10 +8,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from affinityctl.commands.simulate.whatif.rooms import is_unmeasured
+from affinityctl.commands.simulate.whatif.scaling import ScaledDown
+from affinityctl.commands.simulate.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
-from affinityctl.whatif.rooms import is_unmeasured
-from affinityctl.whatif.scaling import ScaledDown
-from affinityctl.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod
