@@ -32,6 +32,7 @@ from extender.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
 from simulation.controlling import first_to_go, is_going, next_of_set, rank
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, term
+from tests.commands.simulate.whatif.cases import scheduler_of
 from tests.conformance.drawing import look_at_each
 from tests.e2e.controller_cases import (
     COSTS,
@@ -61,7 +62,6 @@ from tests.e2e.stepping import (
     template,
     workload,
 )
-from tests.whatif.cases import scheduler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
