@@ -104,7 +104,7 @@ thorough: $(STAMP) ## those of these tests that take long: random clusters and s
 BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
 
 # What goes by the version of Python.
-BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) cli config wire test_cli.py test_files.py test_tokens.py)
+BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) commands config wire test_files.py test_tokens.py)
 
 .PHONY: pythons
 pythons: $(STAMP) ## tests that go by Python's version, with the oldest and the newest Python on this machine

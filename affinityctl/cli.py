@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from affinityctl.commands import (
-    advise,
-    completion,
-    dump,
-    explain,
-    lint,
-    quota,
-    simulate,
-    version,
-    violations,
-)
-from affinityctl.flags import whole_cluster_group
-from affinityctl.program import carried_out_by, program_parser, run_program
-from extender import serve, tokens
+from affinityctl.commands import COMMANDS
+from affinityctl.terminal import completion
+from affinityctl.terminal.program import carried_out_by, program_parser, run_program
 from extender.command_line import (
     MISUSED,
     PROGRAM,
@@ -30,22 +20,10 @@ from extender.command_line import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Sequence
 
 KUBECTL_PLUGIN = "kubectl affinity"
 KUBECTL_PLUGIN_FILE = "kubectl-affinity"
-
-COMMANDS: Final[Mapping[str, tuple[ModuleType, str]]] = {
-    "explain": (explain, "affinityctl.explain"),
-    "simulate": (simulate, "affinityctl.simulate"),
-    "advise": (advise, "affinityctl.advise"),
-    "lint": (lint, "affinityctl.lint.command"),
-    "quota": (quota, "affinityctl.quota"),
-    "violations": (violations, "affinityctl.violations"),
-    "dump": (dump, "affinityctl.dump"),
-}
-"""Texts and flags of each command, and the module that carries it out, imported only then."""
 
 _MOVED = "load"
 
@@ -106,36 +84,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == [_MOVED]:
         complain(f"{_MOVED} is a program of its own now: use clusterload run")
         return MISUSED
-    return run_program(affinity_extender(), given)
+    return run_program(affinity_extender(given[:1]), given)
 
 
 def kubectl(arguments: Sequence[str] | None = None) -> int:
     """Run one command of the kubectl plugin and return the exit code."""
-    return run_program(kubectl_affinity(), arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    return run_program(kubectl_affinity(given[:1]), given)
 
 
-def affinity_extender() -> Parser:
-    """Build the parser of affinity-extender."""
+def affinity_extender(called: Sequence[str] = ()) -> Parser:
+    """Build the parser of affinity-extender; of one command alone if that is what is called."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
-    serve.add_to(commands)
-    tokens.add_to(commands)
-    _add_common(commands, PROGRAM, affinity_extender)
+    if not set(called) & set(COMMANDS):
+        from extender import serve, tokens  # noqa: PLC0415 - brings the configuration along
+
+        serve.add_to(commands)
+        tokens.add_to(commands)
+    _add_common(commands, called, PROGRAM, affinity_extender)
     return program
 
 
-def kubectl_affinity() -> Parser:
-    """Build the parser of the kubectl plugin."""
+def kubectl_affinity(called: Sequence[str] = ()) -> Parser:
+    """Build the parser of the kubectl plugin, likewise."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
-    _add_common(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)
+    _add_common(commands, called, KUBECTL_PLUGIN_FILE, kubectl_affinity)
     return program
 
 
-def _add_common(commands: Commands, file: str, whole: Callable[[], Parser]) -> None:
+def _add_common(
+    commands: Commands, called: Sequence[str], file: str, whole: Callable[[], Parser]
+) -> None:
     """Add what both programs do; `file` is how the shell knows the program."""
-    for name, (of, carried_out) in COMMANDS.items():
+    for name in [each for each in COMMANDS if each in called] or COMMANDS:
+        of = import_module(f"affinityctl.commands.{name}.flags")
         made = command(commands, name, of.SHORT, description=of.DESCRIPTION, epilog=of.EPILOG)
-        made.set_defaults(run=carried_out_by(carried_out))
+        made.set_defaults(run=carried_out_by(f"affinityctl.commands.{name}.run"))
         of.add_flags(made)
-        whole_cluster_group(made)
-    version.add_to(commands)
     completion.add_to(commands, file, whole)

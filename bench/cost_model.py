@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from affinityctl.advice.census import RuleGroup
-from affinityctl.advice.costs import NO_RULES
+from affinityctl.commands.advise.census import RuleGroup
+from affinityctl.commands.advise.costs import NO_RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "bench" / "results" / "plugin.json"
-FITTED = ROOT / "affinityctl" / "advice" / "costs.json"
+FITTED = ROOT / "affinityctl" / "commands" / "advise" / "costs.json"
 ASKED = 500
 """Nodes that the scheduler asks about, in a cluster of 5,000."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from affinityctl.commands import COMMANDS
 from extender.config.features import features as declared
 
 ROOT: Final = Path(__file__).parents[1]
@@ -217,6 +218,21 @@ def by_feature() -> list[tuple[str, ...]]:
         )
         for each in features()
     ]
+
+
+OF_COMMANDS: Final = ("command", "its lines", "its files", "lines of its tests")
+
+
+def by_command() -> Iterator[tuple[str, ...]]:
+    """Tell how large each command is, and what commands share."""
+    root, tests = PROGRAM[1], ROOT / "tests" / "commands"
+    for name in COMMANDS:
+        own = set((root / "commands" / name).rglob("*.py"))
+        tested = (tests / name).rglob("*.py")
+        yield name, f"{lines(own):,}", f"{len(own)}", f"{lines(tested):,}"
+    for path in sorted({path.parent for path in root.glob("*/__init__.py")} - {root / "commands"}):
+        shared = set(path.rglob("*.py"))
+        yield f"shared: {path.name}", f"{lines(shared):,}", f"{len(shared)}", ""
 
 
 def shown(paths: Iterable[Path]) -> list[str]:

@@ -248,6 +248,7 @@ def main() -> None:
     """Print the table."""
     print(table(("", ""), rows()))
     print(table(features.COLUMNS, features.by_feature()))
+    print(table(features.OF_COMMANDS, list(features.by_command())))
     if "--names" in sys.argv[1:]:
         modules = every_module()
         long = (each for module in modules for each in long_signatures(module))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from affinityctl.commands import completion
-from affinityctl.flags import KUBECONFIG_DEFAULT, cluster_group
-from affinityctl.program import program_parser, run_program
+from affinityctl.terminal import completion
+from affinityctl.terminal.flags import KUBECONFIG_DEFAULT, cluster_group
+from affinityctl.terminal.program import program_parser, run_program
 from clusterload import PROGRAM, SUPPOSED_NODES
 from extender.command_line import DONE, NOT_FINE, Commands, Parser, command, exit_codes
 

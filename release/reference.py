@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import NODEFAULT, Struct, inspect
 
 from affinityctl.cli import affinity_extender, kubectl_affinity
-from affinityctl.lint.rulebook import CHAPTERS
+from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
 from extender.config import OPTIONS, Option, connections, execution, schema

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 # First of all: the tests get kubernetes_asyncio as the program does, without its models.
 import extender.kube  # noqa: F401
 
-pytest_plugins = ("tests.serving",)
+pytest_plugins = ("tests.serving", "tests.kube.rig")
 """Fixtures that tests in several folders ask for."""
 
 # Whole clusters are large values to draw; that they are is no sign of a bad strategy.

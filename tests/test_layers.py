@@ -53,14 +53,20 @@ ARROWS = [
     pytest.param(
         "The commands for people stand on the program, never under it",
         "serve.py",
-        "affinityctl.cluster",
+        "affinityctl.reading.cluster",
         id="the program on the commands",
     ),
     pytest.param(
         "Layers of the commands",
-        "../affinityctl/whatif/nodes.py",
-        "affinityctl.cluster",
-        id="what-if on where the cluster comes from",
+        "../affinityctl/scheduler/profiles.py",
+        "affinityctl.reading.cluster",
+        id="what is known of the scheduler on where the cluster comes from",
+    ),
+    pytest.param(
+        "Commands know none of each other but lint",
+        "../affinityctl/commands/quota/run.py",
+        "affinityctl.commands.explain.waiting",
+        id="a command on another",
     ),
     pytest.param(
         "Only the composition root joins ports to kube",
@@ -71,7 +77,10 @@ ARROWS = [
     pytest.param(PURE, "verbs/binding.py", "time", id="a rule on the clock"),
     pytest.param(PURE, "cluster/state.py", "logging", id="the state on logs"),
     pytest.param(
-        PURE, "../affinityctl/whatif/scheduling.py", "random", id="a simulation on chance"
+        PURE,
+        "../affinityctl/commands/simulate/whatif/scheduling.py",
+        "random",
+        id="a simulation on chance",
     ),
     pytest.param(
         "kubernetes-asyncio stays in kube",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.workloads import WorkloadFiles
+from affinityctl.reading.workloads import WorkloadFiles
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.cluster.state import ClusterState
 from extender.errors import UnreadableError
 from extender.offline import ClusterFileError, ClusterFiles

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from affinityctl.volumes.ledger import KINDS, ledger_of
-from affinityctl.volumes.pod_volumes import read_pod_volumes
-from affinityctl.volumes.resources import VOLUME_RESOURCES
+from affinityctl.scheduler.volumes.ledger import KINDS, ledger_of
+from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.wire.objects import PodReader
 from tests.builders import ZONE, Json, Pod, pod, requirement

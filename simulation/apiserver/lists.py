@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from affinityctl.label_selectors import parse_selector
+from affinityctl.reading.label_selectors import parse_selector
 from simulation.apiserver.store import Json, Refused, Store
 
 MOST_TOKENS: Final = 100

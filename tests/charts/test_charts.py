@@ -18,8 +18,8 @@ from tests import oracle
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, state_of
 from tests.charts.__main__ import mix
 from tests.charts.records import NAMESPACE, RECORDS, Record, Workload, recorded, records
+from tests.commands.lint.asking import found, linted
 from tests.deploy.places import ROOT
-from tests.lint.asking import found, linted
 from tests.verbs.judging import (
     actual_refusals,
     actual_scores,

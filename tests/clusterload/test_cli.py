@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import extender
-from affinityctl.commands.completion import SHELLS
+from affinityctl.terminal.completion import SHELLS
 from clusterload.cli import clusterload, main
 from tests.clusterload.small_cluster import kubeconfig
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from affinityctl.whatif.scheduling import best_of
+from affinityctl.scheduler.profiles import best_of
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.topology_spread import PodTopologySpread

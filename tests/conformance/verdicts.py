@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from affinityctl.default_spread.selectors import VERSIONS
-from affinityctl.judging import Judging
-from affinityctl.scheduler_profiles import profiles_in
-from affinityctl.volumes.ledger import ledger_of
-from affinityctl.volumes.pod_volumes import read_pod_volumes
-from affinityctl.volumes.resources import VOLUME_RESOURCES
-from affinityctl.whatif.outcome import explain
-from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
+from affinityctl.commands.simulate.whatif.outcome import explain
+from affinityctl.scheduler.arguments import profiles_in
+from affinityctl.scheduler.default_spread.selectors import VERSIONS
+from affinityctl.scheduler.judging import Judging
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
 from extender.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason

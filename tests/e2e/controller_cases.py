@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from affinityctl.deletion_cost import COST_ANNOTATION
+from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from tests.e2e.stepping import HASH, controlled_by, moment, template, workload
 
 if TYPE_CHECKING:

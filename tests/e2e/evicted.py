@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, as_applied, known_of
-from affinityctl.whatif.nodes import drain, lose
-from affinityctl.whatif.placing import begin
-from affinityctl.whatif.preflight import Preflight
-from affinityctl.whatif.rolling import scale
-from affinityctl.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.applied import SimulationReader, as_applied, known_of
+from affinityctl.commands.simulate.whatif.nodes import drain, lose
+from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.preflight import Preflight
+from affinityctl.commands.simulate.whatif.rolling import scale
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING
 from extender.model.stepping import at_once

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from msgspec import structs
 
-from affinityctl.applied import SimulationReader, apply, as_applied, known_of, rollout
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.placing import begin
-from affinityctl.whatif.rolling import Version, roll, scale
-from affinityctl.whatif.scheduling import Scheduler
-from affinityctl.whatif.successors import ordinal
+from affinityctl.commands.simulate.applied import SimulationReader, apply, as_applied, known_of
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import ordinal
+from affinityctl.reading.strategies import rollout
 from extender.cluster.state import ClusterState
 from extender.model.stepping import at_once
 from extender.wire.workloads import read_workload
@@ -36,7 +37,7 @@ from tests.e2e.stepping import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from affinityctl.whatif.outcome import Step
+    from affinityctl.commands.simulate.whatif.outcome import Step
     from extender.model.objects import Pod
     from tests.e2e.stepping import JSON, Ask
 

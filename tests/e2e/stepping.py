@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from affinityctl.deletion_cost import COST_ANNOTATION, DELETION_COST
-from affinityctl.whatif.deletion_order import PHASES
+from affinityctl.commands.simulate.whatif.deletion_order import PHASES
+from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, kept_from
 from tests.e2e.controlplane.gobuild import build, staging_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from affinityctl.whatif.deletion_order import Lives
+    from affinityctl.commands.simulate.whatif.deletion_order import Lives
     from extender.model.objects import Pod
 
     Ask = Callable[[dict[str, Any]], dict[str, Any]]

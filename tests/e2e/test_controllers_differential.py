@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from affinityctl.applied import SimulationReader, rollout
-from affinityctl.deletion_cost import COST_ANNOTATION, DELETION_COST
-from affinityctl.whatif.deletion_order import Lives
-from affinityctl.whatif.turns import (
+from affinityctl.commands.simulate.applied import SimulationReader
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.turns import (
     Member,
     Size,
     next_of_deployment,
     next_of_stateful_set,
 )
-from affinityctl.workloads import wanted
+from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.reading.strategies import rollout
+from affinityctl.reading.workloads import wanted
 from extender.cluster.ledgers.successors import Succession
 from extender.features.scale_down.rules import given_costs
 from extender.model.keys import Key
@@ -31,6 +32,7 @@ from extender.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
 from simulation.controlling import first_to_go, is_going, next_of_set, rank
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, term
+from tests.commands.simulate.whatif.cases import scheduler_of
 from tests.conformance.drawing import look_at_each
 from tests.e2e.controller_cases import (
     COSTS,
@@ -60,7 +62,6 @@ from tests.e2e.stepping import (
     template,
     workload,
 )
-from tests.whatif.cases import scheduler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from affinityctl.volumes.claims import PodClaims
+from affinityctl.scheduler.volumes.claims import PodClaims
 from extender.model.verdict import POD_TOPOLOGY_SPREAD
 from tests.builders import HOST, ZONE
 from tests.conformance.drawing import look_at_each
@@ -35,7 +35,7 @@ from tests.events import messages
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from affinityctl.whatif.scheduling import Profile
+    from affinityctl.scheduler.profiles import Profile
     from extender.cluster.state import ClusterState
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox

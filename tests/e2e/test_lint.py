@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from affinityctl.lint.patching import merged
+from affinityctl.commands.lint.patching import merged
 from extender.wire.objects import PodReader
 from tests.builders import (
     HOST,
@@ -22,12 +22,12 @@ from tests.builders import (
     term,
     workload,
 )
+from tests.commands.lint.asking import found, linted
+from tests.commands.lint.test_planted_workloads import CLUSTER
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import collection
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
-from tests.lint.asking import found, linted
-from tests.lint.test_planted_workloads import CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

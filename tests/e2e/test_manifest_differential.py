@@ -20,11 +20,11 @@ import aiohttp
 import msgspec
 import pytest
 
-from affinityctl.lint.fields import FIELDS
-from affinityctl.lint.linting import lint
-from affinityctl.lint.manifest_files import read_objects
-from affinityctl.lint.objects import Objects
-from affinityctl.lint.rulebook import OF_WRITTEN
+from affinityctl.commands.lint.fields import FIELDS
+from affinityctl.commands.lint.linting import lint
+from affinityctl.commands.lint.manifest_files import read_objects
+from affinityctl.commands.lint.objects import Objects
+from affinityctl.commands.lint.rulebook import OF_WRITTEN
 from extender.wire.affinity import EVERY_GATE_ON
 from extender.wire.annotations import AnnotationReader
 from extender.wire.manifests import AFFINITY_ANNOTATION, PodAnnotations

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from affinityctl.lint.rights import needed_rights
+from affinityctl.commands.lint.rights import needed_rights
 from extender.config.document import decode, effective
 from extender.config.features import enabled
 from extender.config.schema import API_VERSION, KIND

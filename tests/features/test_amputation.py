@@ -27,8 +27,8 @@ CORE = (
     *("tests/callbacks/test_binding.py", "tests/callbacks/test_filtering.py"),
     *("tests/callbacks/test_prioritizing.py", "tests/callbacks/test_preempting.py"),
     *("tests/test_metrics.py", "tests/test_wiring.py", "tests/test_runtime.py"),
-    *("tests/lint/test_planted_configurations.py", "tests/features/test_rights.py"),
-    *("tests/deploy/test_reference.py", "tests/whatif/test_changes.py"),
+    *("tests/commands/lint/test_planted_configurations.py", "tests/features/test_rights.py"),
+    *("tests/deploy/test_reference.py", "tests/commands/simulate/whatif/test_changes.py"),
 )
 """Tests of what each feature touches in the core; a minute."""
 

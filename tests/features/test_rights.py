@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from extender.config.features import Feature, features
+from tests.commands.lint.asking import found, linted, ours
 from tests.deploy.places import MANIFESTS, ROOT, read_objects
 from tests.features.every import switched_on
-from tests.lint.asking import found, linted, ours
 
 CHART = ROOT / "charts/affinity-extender"
 WITH_RIGHTS = pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import extender
-from affinityctl.workloads import WorkloadFiles
+from affinityctl.reading.workloads import WorkloadFiles
 from extender import config, files
 from extender.cluster.state import ClusterState
 from extender.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError

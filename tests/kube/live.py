@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from affinityctl.volumes.resources import VOLUME_RESOURCES
-from tests.kube.test_quota_command import pointing_to
+from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,3 +40,15 @@ def made_current(
     config = folder / "config"
     config.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
     monkeypatch.setenv("KUBECONFIG", str(config))
+
+
+def pointing_to(server: str) -> dict[str, Any]:
+    """Build the content of a kubeconfig for a server that asks for no credentials."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "main",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "main", "context": {"cluster": "c", "user": "u"}}],
+    }

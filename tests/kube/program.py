@@ -11,8 +11,8 @@ import yaml
 
 from extender import config
 from extender.config import Config
+from tests.kube.live import pointing_to
 from tests.kube.rig import Rig
-from tests.kube.test_quota_command import pointing_to
 
 PATHS = (
     *(f"/api/v1/{name}" for name in ("namespaces", "nodes", "pods", "resourcequotas")),

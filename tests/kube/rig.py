@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import msgspec
+import pytest
 from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.state import ClusterState
@@ -263,3 +264,18 @@ class Rig:
     async def until_watching(self, count: int = 1) -> None:
         """Wait until this many watches have been asked for and one is open."""
         await self.pulse.until(lambda: len(self.things.watched) >= count and self.things.open != [])
+
+
+def forget_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the machine's proxies out of the environment."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture
+async def rig(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    """Return a rig whose server listens."""
+    forget_proxies(monkeypatch)
+    async with Rig() as ready:
+        yield ready

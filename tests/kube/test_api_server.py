@@ -14,11 +14,10 @@ import yaml
 from affinityctl import cli
 from tests.builders import node, pod, workload
 from tests.kube.fake_api import FakeApi, answering, failure
-from tests.kube.live import made_current
+from tests.kube.live import made_current, pointing_to
 from tests.kube.pulse import Pulse
 from tests.kube.rig import Rig
 from tests.kube.test_client import server_context
-from tests.kube.test_quota_command import pointing_to
 
 
 def kubeconfig(folder: Path, server: str, **context: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from affinityctl.listing import list_resource
+from affinityctl.reading.listing import list_resource
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
 from extender.resources import PODS, QUOTAS

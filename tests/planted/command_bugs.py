@@ -7,44 +7,47 @@ from typing import Final
 from tests.planted.bugs import Bug
 
 _COMMANDS = "affinityctl"
-_ADMITTED: Final = "whatif/test_disruptions.py::test_an_eviction_is_admitted_as_the_api_server_does"
+_ADMITTED: Final = (
+    "commands/simulate/whatif/test_disruptions.py"
+    "::test_an_eviction_is_admitted_as_the_api_server_does"
+)
 
 OF_COMMANDS: Final = (
     Bug(
         "new nodes like a cordoned one have its taint",
-        "whatif.nodes",
+        "commands.simulate.whatif.nodes",
         "tuple(each for each in allocatable.taints if each != CORDONED)",
         "allocatable.taints",
-        "whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
+        "commands/simulate/whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
         _COMMANDS,
     ),
     Bug(
         "new nodes like a cordoned one are cordoned",
-        "whatif.nodes",
+        "commands.simulate.whatif.nodes",
         "Allocatable(allocatable.amounts, taints)",
         "Allocatable(allocatable.amounts, taints, allocatable.unschedulable)",
-        "whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
+        "commands/simulate/whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
         _COMMANDS,
     ),
     Bug(
         "a pod on its way out uses up the budget of a drain",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
         "if pod.node is not None and pod.status.ready:",
-        "whatif/test_changes.py::test_what_uses_up_the_budget_of_a_drain",
+        "commands/simulate/whatif/test_changes.py::test_what_uses_up_the_budget_of_a_drain",
         _COMMANDS,
     ),
     Bug(
         "an unready pod uses up the budget",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.node is not None and pod.status.ready and not pod.status.deleting:",
         "if pod.node is not None and not pod.status.deleting:",
-        "whatif/test_disruptions.py::test_an_unready_pod_does_not_use_up_a_budget",
+        "commands/simulate/whatif/test_disruptions.py::test_an_unready_pod_does_not_use_up_a_budget",
         _COMMANDS,
     ),
     Bug(
         "a pod in two budgets goes if both allow it",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if len(budgets) > 1:",
         "if len(budgets) > 2:",
         _ADMITTED,
@@ -52,7 +55,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a budget is asked about a starting pod",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.status.starting or pod.status.deleting:",
         "if pod.status.deleting:",
         _ADMITTED,
@@ -60,7 +63,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a budget is asked about a terminating pod",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if pod.status.starting or pod.status.deleting:",
         "if pod.status.starting:",
         _ADMITTED,
@@ -68,7 +71,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "AlwaysAllow lets ready pods go",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "if enough and not pod.status.ready:",
         "if enough:",
         _ADMITTED,
@@ -76,7 +79,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "an unready pod goes where no pod is wanted",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "counted.healthy >= counted.desired > 0",
         "counted.healthy >= counted.desired",
         _ADMITTED,
@@ -84,7 +87,7 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a status that is older than the spec is believed",
-        "whatif.disruptions",
+        "commands.simulate.whatif.disruptions",
         "counted = budget.counted if budget.is_current else None",
         "counted = budget.counted",
         _ADMITTED,
@@ -92,76 +95,76 @@ OF_COMMANDS: Final = (
     ),
     Bug(
         "a StatefulSet makes all its pods at once",
-        "whatif.successors",
+        "commands.simulate.whatif.successors",
         "if owner is None or not (is_of_stateful_set(pod) and known.in_order):",
         "if True:",
-        "whatif/test_disruptions.py::test_a_stateful_set_makes_its_pods_in_order",
+        "commands/simulate/whatif/test_disruptions.py::test_a_stateful_set_makes_its_pods_in_order",
         _COMMANDS,
     ),
     Bug(
         "a StatefulSet has made another pod before the old one is gone",
-        "whatif.successors",
+        "commands.simulate.whatif.successors",
         "    elif pod.status.deleting:",
         "    if pod.status.deleting:",
-        "whatif/test_disruptions.py"
+        "commands/simulate/whatif/test_disruptions.py"
         "::test_a_stateful_set_makes_a_pod_anew_once_the_one_that_is_being_deleted_is_gone",
         _COMMANDS,
     ),
     Bug(
         "old pods that wait count as available",
-        "whatif.rolling",
-        "len(now.new) - least - len(now.waiting))",
-        "len(now.new) - least)",
-        "whatif/test_rolling.py::test_a_deployment_keeps_within_its_limits_and_ends",
+        "commands.simulate.whatif.turns",
+        "sum(each.available for each in old) - least",
+        "sum(each.pods for each in old) - least",
+        "commands/simulate/whatif/test_rolling.py::test_old_pods_that_wait_go_first_and_do_not_count_as_available",
         _COMMANDS,
     ),
     Bug(
         "old pods that wait go last",
-        "whatif.rolling",
-        "            not scheduler.waits(pod.key),\n",
-        "            scheduler.waits(pod.key),\n",
-        "whatif/test_rolling.py::test_old_pods_that_wait_go_first_and_do_not_count_as_available",
+        "commands.simulate.whatif.deletion_order",
+        "first = (pod.node is not None, life.phase",
+        "first = (pod.node is None, life.phase",
+        "commands/simulate/whatif/test_rolling.py::test_old_pods_that_wait_go_first_and_do_not_count_as_available",
         _COMMANDS,
     ),
     Bug(
         "an old pod beside a new one goes no sooner",
-        "whatif.rolling",
+        "commands.simulate.whatif.deletion_order",
         "for pod in (*pods, *beside))",
         "for pod in pods)",
-        "whatif/test_rolling.py"
+        "commands/simulate/whatif/test_rolling.py"
         "::test_of_old_pods_the_one_that_shares_its_node_with_a_new_one_goes_first",
         _COMMANDS,
     ),
     Bug(
         "the larger of two claims chooses first",
-        "volumes.binder",
+        "scheduler.volumes.binder",
         "key=lambda claim: claim.spec.request)",
         "key=lambda claim: -claim.spec.request)",
-        "whatif/test_volume_plugins.py::test_volume_binding",
+        "commands/test_volume_plugins.py::test_volume_binding",
         _COMMANDS,
     ),
     Bug(
         "a volume of another attributes class will do",
-        "volumes.binder",
+        "scheduler.volumes.binder",
         "        and volume.attributes_class == spec.attributes_class\n",
         "",
-        "whatif/test_volume_plugins.py::test_volume_binding",
+        "commands/test_volume_plugins.py::test_volume_binding",
         _COMMANDS,
     ),
     Bug(
         "a kind of another group selects pods by default",
-        "default_spread.selectors",
+        "scheduler.default_spread.selectors",
         'if owner.api_version not in {"", VERSIONS.get(owner.kind)}:',
         "if False:",
-        "cli/test_default_spread.py::test_explain",
+        "commands/test_default_spread.py::test_explain",
         _COMMANDS,
     ),
     Bug(
         "default constraints leave tainted nodes out unless told",
-        "default_spread.arguments",
+        "scheduler.default_spread.arguments",
         "written.node_taints_policy == _HONOR",
         "written.node_taints_policy in {None, _HONOR}",
-        "cli/test_default_spread.py::test_explain",
+        "commands/test_default_spread.py::test_explain",
         _COMMANDS,
     ),
     Bug(

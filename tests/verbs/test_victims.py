@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from affinityctl.whatif.scheduling import best_of
+from affinityctl.scheduler.profiles import best_of
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HostPort
 from extender.model.objects import Pod as ModelPod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.builders import ZONE
-from tests.test_cli_simulate import SKEWED, Simulate, simulate
+from tests.commands.simulate.test_simulate import SKEWED, Simulate, simulate
 
 __all__ = ["simulate"]
 

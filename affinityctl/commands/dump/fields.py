@@ -1,0 +1,172 @@
+"""The fields of each kind that the commands read, found in the types that they read them with.
+
+So a dump has what is read and nothing else, and what such a type gains is in the next dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from affinityctl.commands.lint.budgets import LintedBudget
+from affinityctl.commands.lint.objects import POLICIES, NamedManifest
+from affinityctl.commands.lint.reading import IGNORE, Manifest
+from affinityctl.reading.workloads import OwnedPod
+from affinityctl.scheduler.default_spread.selectors import SelectingManifest
+from affinityctl.scheduler.volumes import manifests as volumes
+from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
+from extender.offline import READS
+from extender.wire import manifests
+from extender.wire.decoding import Json, decode
+from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.wire.topology_spread import FIELD as SPREAD
+from extender.wire.topology_spread import Constraint
+from extender.wire.workloads import WORKLOADS, WorkloadManifest
+
+Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""What fields, by name, are read as whose outer types leave them as they are; () drops one."""
+
+
+_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed"))
+"""Conditions of pods and of budgets that are read without their messages."""
+_FIELDS: Final = ("type", "status", "reason")
+
+
+class _KeptConditions:
+    """The conditions that are read."""
+
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self.kept = [
+            each if each.get("type") in CONDITIONS else {k: each[k] for k in _FIELDS if k in each}
+            for each in found
+            if each.get("type") in CONDITIONS | _WITHOUT_MESSAGE
+        ]
+
+
+class _KeptVolumes:
+    """Volumes, without what is in those that any node has: the names of Secrets, say."""
+
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self.kept = [{name: _emptied(name, each[name]) for name in each} for each in found]
+
+
+def _emptied(name: str, source: Any) -> Any:
+    return {} if name in ANYWHERE and isinstance(source, dict) else source
+
+
+_OURS: Final[Sequence[Any]] = [
+    (f"annotation{number}", Raw, UNSET) for number, _ in enumerate((IGNORE, *volumes.ANNOTATIONS))
+]
+_FURTHER: Final = msgspec.defstruct(
+    "Further",
+    _OURS,
+    rename=dict(zip((name for name, *_ in _OURS), (IGNORE, *volumes.ANNOTATIONS), strict=True)),
+)
+
+
+_OF_POD: Final = (manifests.PodManifest, OwnedPod, Manifest)
+_OF_WORKLOAD: Final = (WorkloadManifest, Manifest)
+
+ReadAs: TypeAlias = Mapping[str, tuple[type[Struct], ...]]
+"""The types that objects are read with, by kind."""
+
+READ_AS: Final[ReadAs] = {
+    "Node": (manifests.NodeManifest,),
+    "Namespace": (manifests.NamespaceManifest,),
+    "Pod": _OF_POD,
+    "PodDisruptionBudget": (LintedBudget,),
+    "ResourceQuota": (manifests.QuotaManifest,),
+    **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
+    **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
+    "Service": (SelectingManifest,),
+    POLICIES.kind: (NamedManifest,),
+}
+LISTED_AS: Final[ReadAs] = {
+    **READ_AS,
+    **dict.fromkeys(("ReplicaSet", "ReplicationController"), (SelectingManifest,)),
+}
+"""Of a cluster, whose ReplicaSets are many and repeat the templates of Deployments."""
+
+_INNER: Final[Inner] = {
+    "annotations": (manifests.PodAnnotations, _FURTHER),
+    "conditions": (_KeptConditions,),
+    "env": (),  # it may hold secrets, and lint looks at its names in manifests alone
+    "jobTemplate": (Manifest,),
+    "ownerReferences": (list[OwnerReference],),
+    "ports": (list[ContainerPort],),
+    "template": _OF_POD,
+    SPREAD: (list[Constraint],),
+    "volumeClaimTemplates": (list[ClaimTemplate],),
+    "volumes": (_KeptVolumes,),
+}
+
+
+class Pruner:
+    """Leaves the fields of one kind that are read."""
+
+    def __init__(self, kind: str, read_as: ReadAs = READ_AS) -> None:
+        group = min(READS[kind])
+        # Objects in lists do not say what they are.
+        version = f"{group}/v1" if group else "v1"
+        type_ = kept(read_as[kind], _INNER, kind=kind, apiVersion=version)
+        self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
+        self._encode = msgspec.json.Encoder(enc_hook=lambda each: each.kept).encode
+
+    def prune(self, raw: Json) -> bytes:
+        """Return an object with these fields; ObjectError names what is broken."""
+        return self._encode(decode(self._decoder, raw))
+
+
+def kept(types: Iterable[Any], inner: Inner, **further: str) -> type[Struct]:
+    """Return a type with the fields of all of these, and so of what is in them.
+
+    What has no type of its own is left as it is. `further` fields are added, with their values.
+    """
+    found: dict[str, list[Any]] = {}
+    for each in chain.from_iterable(map(msgspec.structs.fields, types)):
+        found.setdefault(each.encode_name, []).append(each.type)
+    fields: list[Any] = [(name, str, value) for name, value in further.items()]
+    names = {}
+    for number, (name, here) in enumerate(found.items()):
+        if inner.get(name) != ():
+            names[f"field{number}"] = name
+            fields.append((f"field{number}", _field(here, name, inner), UNSET))
+    return msgspec.defstruct("Kept", fields, rename=names)
+
+
+def _field(types: list[Any], name: str, inner: Inner) -> Any:
+    every = [each for type_ in types for each in _alternatives(type_)]
+    if name in inner:
+        every += inner[name]
+        # Once: a template in a template is none.
+        inner = {**inner, name: ()}
+    for each in (_KeptConditions, _KeptVolumes):
+        if each in every:
+            return each | None
+    # What some reader takes as it is, another takes apart.
+    if structs := [each for each in every if _is_struct(each)]:
+        return kept(structs, inner) | None
+    elements = [get_args(each)[0] for each in every if get_origin(each) in {list, tuple}]
+    if structs := [each for each in elements if _is_struct(each)]:
+        element: Any = kept(structs, inner)
+        return list[element] | None
+    return Raw
+
+
+def _alternatives(type_: Any) -> Iterator[Any]:
+    """Yield what a value may be besides null."""
+    if get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if get_origin(type_) in {Union, UnionType}:
+        yield from chain.from_iterable(map(_alternatives, get_args(type_)))
+    elif type_ is not NoneType:
+        yield type_
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, Struct)

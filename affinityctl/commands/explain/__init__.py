@@ -1,0 +1,1 @@
+"""The command explain: which nodes a pod fits, which rule refuses each other one, and by whom."""

@@ -1,0 +1,206 @@
+"""Explains pods: for people, and as JSON or YAML for programs."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from time import time
+from typing import Protocol
+
+import msgspec
+
+from affinityctl.commands.explain.waiting import MOST_KINDS, Waiting, alike
+from affinityctl.commands.explain.waiting import write as write_waiting
+from affinityctl.reading.api_server import namespace_of
+from affinityctl.reading.chosen_pods import (
+    chosen,
+    in_namespace,
+    require_namespace,
+    similar,
+    where,
+)
+from affinityctl.reading.cluster import cluster_with_nodes
+from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.whole_pods import WholePodReader
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.profiles import preemption
+from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.terminal.progress import Progress
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
+from extender.errors import ConfigError
+from extender.model.objects import Pod
+from extender.model.stepping import at_once
+from extender.model.wording import plural
+from extender.offline import ClusterFileError, listed
+from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
+from extender.verbs.explaining.notes import Note, notes
+from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.telling import (
+    MOST_BEST,
+    MOST_DOMAINS,
+    MOST_NEAR,
+    NODE_HEAD,
+    best_title,
+    domain_row,
+    headline,
+    highest_first,
+    is_by,
+    is_stated,
+    most_nodes_first,
+    node_row,
+    other_rules,
+    score_head,
+    scores_of,
+    summary,
+    term_rows,
+    term_title,
+)
+from extender.wire.explanation import KINDS, read_manifest, write_explanation
+from extender.wire.objects import PodReader
+
+
+class Explained(Protocol):
+    """Explains a pod."""
+
+    def __call__(self, pod: Pod, *, scored: bool) -> Explanation:
+        """Explain a pod, and with `scored` say how well nodes suit it."""
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    named = bool(flags.pods or flags.selector is not None)
+    if sum((bool(flags.pods), flags.selector is not None, flags.filename is not None)) > 1:
+        raise ConfigError("POD", "name pods, or give a selector with -l or a manifest with -f")
+    if flags.all_namespaces and (flags.pods or flags.namespace):
+        raise ConfigError("--all-namespaces", "has no use beside a pod's name or -n")
+    asked, flags.namespace = flags.namespace, namespace_of(flags)
+    # A manifest that cannot be read is said before a large cluster is.
+    by = judging(flags.config, flags.scheduler_config)
+    pods = WholePodReader(by.gates)
+    given = [] if flags.filename is None else _manifests(flags, pods, by)
+    state, _ = cluster_with_nodes(flags, pods, by=by)
+    note_ignored_annotations(state)
+    names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
+
+    def explained(pod: Pod, *, scored: bool) -> Explanation:
+        profile, most = by.profile.of(pod), by.max_score
+        scoring = profile.scoring if scored else ()
+        question = Question(pod, names, profile.filters, scoring, most, knows_owners=True)
+        return at_once(explaining(state, question))
+
+    if not (given or named):
+        if asked:
+            require_namespace(state, asked)
+        return _survey(state, flags, explained)
+    found = [explained(each, scored=True) for each in given or chosen(state, flags)]
+    for each in found if flags.node is None else ():
+        if not each.fits:
+            pod = state.in_force(each.pod)
+            each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
+    say(write(state, found, flags.output))
+    return _worst(EXIT[each.verdict] for each in found)
+
+
+def _survey(
+    state: ClusterState,
+    flags: argparse.Namespace,
+    explained: Explained,
+) -> int:
+    """Explain all pods that wait, one of each kind."""
+    waiting = [each for each in in_namespace(state, flags) if each.node is None]
+    progress = Progress(things="kinds of pods")
+    progress.begin()
+    found = []
+    kinds = alike(waiting)
+    for number, each in enumerate(kinds):
+        why = explained(each[0], scored=False) if number < MOST_KINDS else None
+        found.append(Waiting(each, why))
+        progress.show("pods that wait", number + 1, len(kinds))
+    progress.wipe()
+    if not found and flags.output in {"text", "wide"}:
+        elsewhere = sum(each.node is None for each in state.pods.values())
+        more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
+        say(f"No pod waits {where(flags)}{more}.")
+        return DONE
+    say(write_waiting(found, time(), flags.output))
+    verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
+    return _worst(EXIT[each] for each in verdicts)
+
+
+def _manifests(flags: argparse.Namespace, pods: PodReader, by: Judging) -> list[Pod]:
+    path = flags.filename
+    found, ignored = read_manifests(
+        path,
+        KINDS,
+        flags.namespace,
+        lambda kind, raw: read_manifest(kind, raw, pods),
+        by.selectors.take,
+    )
+    if not found:
+        what = f"only {listed(ignored)}" if ignored else "nothing"
+        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
+    if ignored:
+        complain(f"note: {path}: {listed(ignored)} cannot be explained")
+    return found
+
+
+def _node(state: ClusterState, name: str) -> str:
+    if name in state.nodes:
+        return name
+    raise ConfigError("--node", f"no node {name}{similar(name, state.nodes)}")
+
+
+def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
+    """Write explanations in a format: text, wide, json or yaml."""
+    pairs = [(each, notes(state, each)) for each in found]
+    wide = output == "wide"
+
+    def told() -> object:
+        first, *more = (msgspec.json.decode(b"".join(write_explanation(*pair))) for pair in pairs)
+        return [first, *more] if more else first
+
+    def text() -> str:
+        return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
+
+    return printed(output, told, text)
+
+
+def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
+    yield section(f"{found.pod.key} {headline(found)}", [wrapped(summary(found))])
+    yield from (section(term_title(each), _term(found, each)) for each in found.terms)
+    others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
+    yield from map(wrapped, other_rules(others, len(others)))
+    if found.near_misses and not found.fits:
+        lines = [wrapped(f"- {each}", INDENT) for each in found.near_misses[:MOST_NEAR]]
+        if (more := found.near_miss_count - MOST_NEAR) > 0:
+            lines.append(f"{INDENT}and {more:,} more")
+        yield section("Nearest: it would fit on", lines)
+    yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if wide:
+        yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
+    elif found.fits:
+        ordered = sorted(found.fits, key=highest_first(found))
+        rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
+        more = len(ordered) - MOST_BEST
+        told = columns((best_title(found).upper(), *score_head(found)), rows)
+        yield told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
+
+
+def _term(found: Explanation, facts: TermFacts) -> Iterator[str]:
+    for name, text in term_rows(found, facts):
+        yield wrapped(f"{name:<11} {text}", INDENT, 12)
+    by_term = (each for each in found.refusals if is_by(each, facts))
+    refusals = sorted(by_term, key=most_nodes_first)
+    rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
+    if rows:
+        yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
+    if len(refusals) > len(rows):
+        yield f"{INDENT}and {plural(len(refusals) - len(rows), 'more domain')}; -o wide has all"
+
+
+def _worst(codes: Iterable[int]) -> int:
+    """Return the exit code for several answers: what is not fine outweighs what is unknown."""
+    found = {*codes}
+    return next((code for code in (NOT_FINE, UNKNOWN) if code in found), DONE)

@@ -1,0 +1,115 @@
+"""All pods that wait, by what keeps them waiting, with their age."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from typing import Any, Final
+
+from affinityctl.terminal.printing import INDENT, printed, section, wrapped
+from extender.model.objects import Pod
+from extender.model.stepping import at_once
+from extender.model.wording import plural, some
+from extender.verbs.explaining.explanation import Explanation
+from extender.verbs.explaining.telling import summary
+from extender.verbs.explaining.waiting import kind_of, telling_cause
+
+MOST_KINDS: Final = 200
+"""Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
+_SPANS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Pods that are alike and wait, the oldest first."""
+
+    pods: Sequence[Pod]
+    explanation: Explanation | None
+    """Of the first; None beyond MOST_KINDS kinds."""
+
+    @property
+    def cause(self) -> str:
+        """Return what keeps them waiting, in few words."""
+        why = self.explanation
+        return "not looked into" if why is None else at_once(telling_cause(why))
+
+
+def alike(pods: Iterable[Pod]) -> list[list[Pod]]:
+    """Return the pods by kind, those of most pods first, and in each the oldest first."""
+    kinds: dict[Hashable, list[Pod]] = {}
+    for pod in sorted(pods, key=_by_age):
+        kinds.setdefault(kind_of(pod), []).append(pod)
+    return sorted(kinds.values(), key=lambda each: -len(each))
+
+
+def _by_age(pod: Pod) -> tuple[float, str]:
+    created = pod.status.created
+    return inf if created is None else created, pod.key
+
+
+def write(found: Sequence[Waiting], now: float, output: str) -> str:
+    """Write which pods wait for what in a format: text, wide, json or yaml."""
+    causes: dict[str, list[Waiting]] = {}
+    for each in found:
+        causes.setdefault(each.cause, []).append(each)
+
+    def told() -> Mapping[str, Any]:
+        return {"waiting": [_told(cause, kinds) for cause, kinds in causes.items()]}
+
+    def text() -> str:
+        total = sum(len(each.pods) for each in found)
+        wait = "waits" if total == 1 else "wait"
+        parts = [f"{plural(total, 'pod')} {wait}, for {plural(len(causes), 'cause')}."]
+        for cause, kinds in causes.items():
+            count = sum(len(each.pods) for each in kinds)
+            parts.append(section(f"{plural(count, 'pod')}: {cause}", _kinds(kinds, now)))
+        return "\n\n".join(parts)
+
+    return printed(output, told, text)
+
+
+def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
+    for each in kinds:
+        since = each.pods[0].status.created
+        age = (
+            ""
+            if since is None
+            else f", {'the oldest ' * bool(each.pods[1:])}for {_age(now - since)}"
+        )
+        names = [pod.key for pod in each.pods]
+        yield wrapped(f"{some(names, len(names))}{age}", INDENT)
+        if each.explanation is not None:
+            yield wrapped(summary(each.explanation), INDENT * 2)
+
+
+def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
+    return {
+        "cause": cause,
+        "kinds": [
+            {
+                "pods": [
+                    {"pod": pod.key, "created": _moment(pod.status.created)} for pod in each.pods
+                ],
+                "summary": each.explanation and summary(each.explanation),
+            }
+            for each in kinds
+        ],
+    }
+
+
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _age(seconds: float) -> str:
+    """Say how long it is, as kubectl does, in the two largest units."""
+    left = max(0, int(seconds))
+    for number, (unit, size) in enumerate(_SPANS):
+        if left >= size:
+            said = f"{left // size}{unit}"
+            following = _SPANS[number + 1 : number + 2]
+            rest = [f"{left % size // each}{name}" for name, each in following]
+            return said + "".join(each for each in rest if not each.startswith("0"))
+    return "0s"

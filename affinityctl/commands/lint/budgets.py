@@ -1,0 +1,86 @@
+"""PodDisruptionBudgets, with how many pods each is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import msgspec
+
+from affinityctl.commands.lint.reading import spared_by
+from affinityctl.reading.rollouts import desired_healthy
+from extender.model.labels import Labels, Selector
+from extender.wire.affinity import read_selector
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import BudgetManifest, BudgetMetadata, BudgetSpec
+
+_COUNTED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"))
+
+
+class _BudgetMetadata(BudgetMetadata):
+    annotations: dict[str, str] | None = None
+
+
+class LintedBudget(BudgetManifest):
+    """With the rules that it asks to be spared."""
+
+    metadata: _BudgetMetadata
+
+
+_BUDGET = msgspec.json.Decoder(LintedBudget)
+
+
+class WrittenBudget(NamedTuple):
+    """A budget as its manifest has it."""
+
+    namespace: str
+    name: str
+    selector: Selector
+    spec: BudgetSpec
+    ignored: frozenset[str]
+    """Rules that it asks to be spared."""
+
+
+class Made(NamedTuple):
+    """A workload with what tells its pods, or a pod that nothing makes."""
+
+    kind: str
+    name: str
+    labels: Labels
+    replicas: int | None
+    """None where its manifest leaves that to others."""
+
+
+class Budget(NamedTuple):
+    """A budget, and the workloads whose pods it is about."""
+
+    written: WrittenBudget
+    pods: int
+    """That there are to be; 0 where nobody knows."""
+    workloads: tuple[str, ...]
+    shared: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """By workload, the budgets before this one that are about it as well."""
+
+    @property
+    def wanted(self) -> int:
+        """Return how many of the pods have to be there."""
+        spec = self.written.spec
+        return desired_healthy(spec.minAvailable, spec.maxUnavailable, self.pods)
+
+
+def read_budget(raw: Json) -> WrittenBudget:
+    """Read a budget; ObjectError names the field that is broken."""
+    budget = decode(_BUDGET, raw)
+    metadata, spec = budget.metadata, budget.spec or BudgetSpec()
+    selector = read_selector(spec.selector, "spec.selector")
+    ignored = spared_by(metadata.annotations or {})
+    return WrittenBudget(metadata.namespace or "default", metadata.name, selector, spec, ignored)
+
+
+def budget_of(written: WrittenBudget, workloads: Iterable[Made]) -> Budget:
+    """Return a budget with the workloads of its namespace that it is about."""
+    about = [each for each in workloads if written.selector.matches(each.labels)]
+    known = all(each.kind in _COUNTED and each.replicas is not None for each in about)
+    pods = sum(each.replicas or 0 for each in about) if known else 0
+    return Budget(written, pods, tuple(each.name for each in about))

@@ -1,0 +1,299 @@
+"""Workloads and pods out of objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from affinityctl.commands.lint.template import (
+    NEW,
+    PREFERRED,
+    REQUIRED,
+    NodesFor,
+    SpreadAt,
+    Surroundings,
+    Template,
+    TemplateOwner,
+    TermAt,
+)
+from affinityctl.reading.rollouts import ONE_POD
+from affinityctl.reading.strategies import RolloutSpec, rollout_of
+from extender.config import Mode, Option, once_set_by
+from extender.errors import ObjectError
+from extender.model.labels import Labels
+from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
+from extender.wire.annotations import AnnotationReader
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    ALWAYS,
+    EXCLUSIVE_ANNOTATION,
+    NULL,
+    POLICY_ANNOTATION,
+    REVISIONS_ANNOTATION,
+    AffinityManifest,
+    LabelSelector,
+    PodAnnotations,
+    PodSpec,
+)
+from extender.wire.node_affinity import NodeAffinityReader
+from extender.wire.objects import TERMINAL_PHASES
+from extender.wire.placement import RequirementsReader
+from extender.wire.topology_spread import HARD
+from extender.wire.workloads import WORKLOADS, OwnedMetadata
+
+IGNORE: Final = "affinity-extender.io/lint-ignore"
+"""Annotation with the ids of rules, separated by commas, that an object asks to be spared."""
+
+KINDS: Final = frozenset(("Pod", *WORKLOADS))
+
+
+_MODE: Final = re.compile(rf"--mode[= ]({'|'.join(Mode)})\b")
+
+
+class _ManifestMetadata(OwnedMetadata):
+    annotations: dict[str, str] | None = None
+    created: str | None = msgspec.field(default=None, name="creationTimestamp")
+
+
+class _Port(msgspec.Struct, rename="camel"):
+    host_port: int | None = None
+    container_port: int | None = None
+
+
+class _Variable(msgspec.Struct, rename="camel"):
+    name: object = None
+    value: object = None
+    value_from: object = None
+
+    @property
+    def setting(self) -> Option | None:
+        """Return the setting of the extender that it was once."""
+        value = self.value if self.value_from is None else self.value_from
+        return once_set_by(str(self.name), "" if value is None else str(value))
+
+
+class _Container(msgspec.Struct, rename="camel"):
+    env: list[_Variable] | None = None
+    ports: list[_Port] | None = None
+    restart_policy: str | None = None
+    args: list[object] | None = None
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the mode that it sets, if it is an extender, with a flag."""
+        command, *flags = [str(each) for each in self.args or ()] or [""]
+        found = _MODE.search(" ".join(flags)) if command == "serve" else None
+        return None if found is None else Mode(found[1])
+
+
+class _SpreadConstraint(msgspec.Struct, rename="camel"):
+    topology_key: str = ""
+    when_unsatisfiable: str = HARD
+    label_selector: LabelSelector | None = None
+
+
+class _ManifestSpec(RolloutSpec, rename="camel"):
+    """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
+
+    affinity: msgspec.Raw = NULL
+    node_selector: msgspec.Raw = NULL
+    tolerations: msgspec.Raw = NULL
+    topology_spread_constraints: list[_SpreadConstraint] | None = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    host_network: bool | None = None
+    template: msgspec.Raw = NULL
+    job_template: msgspec.Raw = NULL
+    selector: msgspec.Raw = NULL
+
+    @property
+    def mode(self) -> Mode | None:
+        """Return the mode of an extender that one of its containers is, if a flag sets it."""
+        found = (each.mode for each in (*(self.containers or ()), *(self.init_containers or ())))
+        return next(filter(None, found), None)
+
+    def variables_not_read(self) -> Iterator[tuple[str, Option]]:
+        """Yield the settings of the extender that are in variables, with the path of each."""
+        for name, containers in (
+            ("containers", self.containers),
+            ("initContainers", self.init_containers),
+        ):
+            for index, container in enumerate(containers or ()):
+                for number, variable in enumerate(container.env or ()):
+                    if (option := variable.setting) is not None:
+                        yield f"{name}[{index}].env[{number}]", option
+
+    def host_ports(self) -> Iterator[int]:
+        """Yield the ports of its node that a pod holds as long as it runs."""
+        sidecars = (each for each in self.init_containers or () if each.restart_policy == ALWAYS)
+        for container in (*sidecars, *(self.containers or ())):
+            for port in container.ports or ():
+                # In the network of its node, the API server makes each port one of the node.
+                number = port.host_port or (self.host_network and port.container_port)
+                if number:
+                    yield number
+
+
+class _ManifestStatus(msgspec.Struct):
+    phase: str | None = None
+
+
+class Manifest(msgspec.Struct, rename="camel"):
+    """A pod, a workload, or the template in one."""
+
+    given_metadata: _ManifestMetadata | None = msgspec.field(default=None, name="metadata")
+    given_spec: _ManifestSpec | None = msgspec.field(default=None, name="spec")
+    status: _ManifestStatus | None = None
+
+    @property
+    def metadata(self) -> _ManifestMetadata:
+        """Return the metadata; a key without anything below it is null in YAML."""
+        return self.given_metadata or _ManifestMetadata()
+
+    @property
+    def spec(self) -> _ManifestSpec:
+        """Return the spec, likewise."""
+        return self.given_spec or _ManifestSpec()
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it is a pod that has Succeeded or Failed."""
+        return self.status is not None and self.status.phase in TERMINAL_PHASES
+
+
+_MANIFEST = msgspec.json.Decoder(Manifest)
+_AFFINITY = msgspec.json.Decoder(AffinityManifest | None)
+_FIELDS = msgspec.json.Decoder(dict[str, object] | None)
+
+
+def read_manifest(raw: Json) -> Manifest:
+    """Read a pod or workload; ObjectError names the field that is broken."""
+    return decode(_MANIFEST, raw)
+
+
+def owner_of(
+    kind: str, manifest: Manifest, *, faulty: bool = False
+) -> tuple[TemplateOwner, Manifest]:
+    """Return whose template an object has, and the template; a pod is its own."""
+    path, template = "spec", manifest
+    if kind == "CronJob":
+        path, template = f"{path}.jobTemplate.spec", _inner(manifest.spec.job_template)
+    if kind != "Pod":
+        path, template = f"{path}.template.spec", _inner(template.spec.template)
+    metadata = manifest.metadata
+    annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
+    return TemplateOwner(
+        kind,
+        metadata.space,
+        metadata.name or metadata.generateName or "",
+        path,
+        ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
+        selector=_selector(kind, manifest.spec),
+        stored=kind == "Pod" and metadata.resourceVersion is not None,
+        ignored=spared_by(annotations),
+        faulty=faulty,
+        misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
+    ), template
+
+
+def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
+    """Return the rules that an object asks to be spared."""
+    return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
+
+
+class TemplateReader:
+    """Reads templates; equal node affinity is read once."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._nodes = NodeAffinityReader()
+        self._annotations = AnnotationReader(EVERY_GATE_ON)
+        self._requirements = RequirementsReader()
+
+    def read(self, owner: TemplateOwner, template: Manifest) -> Template:
+        """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
+        spec, labels = template.spec, template.metadata.labels or {}
+        terms: tuple[TermAt, ...] = ()
+        spread: tuple[SpreadAt, ...] = ()
+        nodes, fault = NodesFor(), None
+        raw: dict[str, object] | None = None
+        try:
+            raw = decode(_FIELDS, spec.affinity, "spec.affinity")
+            written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
+            terms = tuple(_terms(written, owner, labels))
+            nodes = self._nodes_for(spec)
+            spread = tuple(_spread(spec, owner))
+        except ObjectError as error:
+            fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
+        found = _annotations(template.metadata)
+        rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
+        annotation = self._annotations.read(owner.namespace, rules)
+        return Template(
+            owner,
+            labels,
+            terms,
+            raw or {},
+            nodes,
+            self._around,
+            spread,
+            frozenset(spec.host_ports()),
+            fault,
+            annotation,
+            found.get(EXCLUSIVE_ANNOTATION),
+            tuple(spec.variables_not_read()),
+        )
+
+    def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:
+        affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+        asked = self._requirements.read(PodSpec(tolerations=spec.tolerations), None)
+        return NodesFor(None if affinity is None else affinity.required, asked.tolerations)
+
+
+def _selector(kind: str, spec: _ManifestSpec) -> dict[str, object] | None:
+    found = decode(_FIELDS, spec.selector, "spec.selector")
+    return {"matchLabels": found} if found and kind == "ReplicationController" else found
+
+
+def _inner(raw: msgspec.Raw) -> Manifest:
+    empty = bytes(raw) == bytes(NULL)
+    return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
+
+
+def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
+    found = metadata.annotations or {}
+    names = AFFINITY_ANNOTATION, POLICY_ANNOTATION, EXCLUSIVE_ANNOTATION, REVISIONS_ANNOTATION
+    return {name: found[name] for name in names if name in found}
+
+
+def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:
+    for index, each in enumerate(spec.topology_spread_constraints or ()):
+        path = f"topologySpreadConstraints[{index}]"
+        selector = read_selector(each.label_selector, f"spec.{path}.labelSelector")
+        hard = each.when_unsatisfiable == HARD
+        yield SpreadAt(f"{owner.path}.{path}", selector, each.topology_key, hard)
+
+
+def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:
+    read = read_affinity(written, owner.namespace)
+    merged_with = {} if owner.stored else {**labels, **owner.revision_labels(NEW)}
+    preferred = iter(read.preferred)
+    sides = (
+        ("podAffinity", written.podAffinity, read.required),
+        ("podAntiAffinity", written.podAntiAffinity, read.required_anti),
+    )
+    for side, found, hard in sides:
+        if found is None:
+            continue
+        against = side == "podAntiAffinity"
+        for index, (term, model) in enumerate(zip(found.required or (), hard, strict=True)):
+            path = f"{owner.list_of(side, REQUIRED)}[{index}]"
+            yield TermAt(path, term, model.merged(merged_with), model, against)
+        for index, each in enumerate(found.preferred or ()):
+            model, _ = next(preferred)
+            effective = model.merged(merged_with)
+            path = f"{owner.list_of(side, PREFERRED)}[{index}].podAffinityTerm"
+            yield TermAt(path, each.podAffinityTerm, effective, model, against, each.weight)

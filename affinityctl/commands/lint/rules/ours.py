@@ -1,0 +1,145 @@
+"""The extender's own file, where it is valid and still hurts; its container; its rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.rights import Granted, Rights
+from affinityctl.commands.lint.template import Template
+from extender.config import Config, Mode
+from extender.config.checks import is_loopback
+from extender.config.features import features
+
+
+def _spinning(config: Config) -> Iterator[Spot]:
+    if config.filter.resolvable and not config.scheduler_takes_empty_victims:
+        version = config.scheduler_version
+        yield Spot("filter.resolvable", f"true, with schedulerVersion {version}")
+
+
+def _anybody(config: Config) -> Iterator[Spot]:
+    serving = config.serving
+    if serving.insecure_serving and not is_loopback(serving.bind_address):
+        yield Spot("serving.insecureServing", f"true on {serving.bind_address}")
+
+
+def _any_certificate(config: Config) -> Iterator[Spot]:
+    serving = config.serving
+    any_name = serving.client_ca_file and not serving.allowed_client_names
+    if any_name and not is_loopback(serving.bind_address):
+        yield Spot("serving.allowedClientNames", f"empty on {serving.bind_address}")
+
+
+def _no_preemption(config: Config) -> Iterator[Spot]:
+    by_scheduler = config.scheduler_takes_empty_victims and config.resolves_refusals
+    if config.mode is Mode.REPLACE and not (config.preempts or by_scheduler):
+        yield Spot("preemption.enabled", "false in mode replace")
+
+
+OF_CONFIG: Final = (
+    Rule(
+        "resolvable-refusals",
+        Level.WARNING,
+        "Refusals are reported as resolvable to a scheduler that retries them in a loop.",
+        "Up to 1.37 the scheduler tries such a pod again at once, a hundred times a second.",
+        "Leave filter.resolvable out.",
+        _spinning,
+    ),
+    Rule(
+        "callers-not-authenticated",
+        Level.WARNING,
+        "Callbacks are served off loopback without client certificates.",
+        "Whoever reaches the port learns where pods are, and in mode replace binds them.",
+        "Use serving.clientCAFile with serving.allowedClientNames, unless a service mesh "
+        "authenticates callers.",
+        _anybody,
+    ),
+    Rule(
+        "any-client-certificate",
+        Level.WARNING,
+        "Every certificate of the client CA is accepted.",
+        "A cluster's CA signs for each kubelet as well: every node could call the extender.",
+        "Set serving.allowedClientNames: [system:kube-scheduler].",
+        _any_certificate,
+    ),
+    Rule(
+        "preemption-off",
+        Level.WARNING,
+        "In mode replace, nobody preempts for affinity rules.",
+        "Important pods wait behind less important ones.",
+        "Leave preemption.enabled out.",
+        _no_preemption,
+    ),
+)
+
+
+def _not_read(template: Template) -> Iterator[Spot]:
+    for path, option in template.variables_not_read:
+        yield Spot(f"{template.owner.path}.{path}", option.instead_of_variable)
+
+
+OF_CONTAINER: Final = (
+    Rule(
+        "variable-not-read",
+        Level.ERROR,
+        "A container sets an environment variable that the extender no longer reads.",
+        "The extender does not start with it.",
+        "Give the flag, or the field of the configuration file, that the finding names.",
+        _not_read,
+    ),
+)
+
+
+def _missing(rights: Rights) -> Iterator[Spot]:
+    for right in rights.missing():
+        yield Spot("rules", f"no right to {right}")
+
+
+def _wide(role: Granted) -> Iterator[Spot]:
+    for index, rule in enumerate(role.rules):
+        if rule.is_wide:
+            yield Spot(f"rules[{index}]", "a wildcard")
+
+
+def _idle(role: Granted) -> Iterator[Spot]:
+    for index, right in role.idle():
+        yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
+
+
+_COMPONENTS: Final = ", ".join((*(each.component for each in features() if each.rights), "quota"))
+"""Those whose rights a feature needs, and the last but one of all."""
+
+OF_RIGHTS: Final = (
+    Rule(
+        "right-missing",
+        Level.ERROR,
+        "The extender lacks a right that its configuration needs.",
+        "Without list and watch it never becomes ready; without the others binds, hints or "
+        "preemption fail.",
+        "Apply the component of manifests/components that has it: bind, preemption, eviction, "
+        f"{_COMPONENTS} or annotations.",
+        _missing,
+    ),
+)
+OF_ROLE: Final = (
+    Rule(
+        "right-too-wide",
+        Level.WARNING,
+        "A role of the extender has a wildcard.",
+        "Whoever gets hold of its token can do far more than it needs.",
+        "Name groups, resources and verbs, as manifests/base/rbac.yaml does.",
+        _wide,
+    ),
+    Rule(
+        "right-without-use",
+        Level.WARNING,
+        "The extender may change or read what its configuration never does.",
+        "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
+        "budgets, only requiredDuringExecution and preferredDuringExecution evict, only the quota "
+        "plugin and annotations need quotas, and a feature that is off needs no right.",
+        f"Leave out the components bind and preemption, eviction, {_COMPONENTS} or annotations.",
+        _idle,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Affinity, in fields and annotations, that cannot be read, or of which a part is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Template
+from extender.model.node_affinity import int64
+from extender.model.pod_affinity import NO_WRITTEN_AFFINITY
+from extender.model.wording import plural
+from extender.verbs.interaction import MOST_COMPARED
+from extender.wire.annotations import AFFINITY_PATH
+from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
+from extender.wire.validation import is_label_value
+
+
+def _never_met(template: Template) -> Iterator[Spot]:
+    """Yield what the API server takes, and the scheduler cannot read."""
+    for where, term in _node_terms(template):
+        for index, each in enumerate(term.match_expressions or ()):
+            path = f"{template.owner.path}.affinity.nodeAffinity.{where}.matchExpressions[{index}]"
+            values = each.values or ()
+            if each.operator in COMPARING:
+                if len(values) == 1 and int64(values[0]) is None:
+                    yield Spot(path, f"{values[0]!r} is no whole number")
+            elif where.startswith(PREFERRED):
+                for value in values:
+                    if not is_label_value(value):
+                        yield Spot(path, f"{value!r} is not a label value")
+
+
+def _node_terms(template: Template) -> Iterator[tuple[str, TermManifest]]:
+    try:
+        found = msgspec.convert(template.raw.get("nodeAffinity"), NodeAffinityManifest | None)
+    except msgspec.ValidationError:
+        return
+    if found is None:
+        return
+    if found.required is not None:
+        for index, term in enumerate(found.required.terms):
+            yield f"{REQUIRED}.nodeSelectorTerms[{index}]", term
+    for index, each in enumerate(found.preferred or ()):
+        yield f"{PREFERRED}[{index}].preference", each.term
+
+
+def _many(template: Template) -> Iterator[Spot]:
+    if len(template.terms) > MOST_COMPARED:
+        yield Spot(f"{template.owner.path}.affinity", f"{len(template.terms)} terms")
+
+
+def _broken(template: Template) -> Iterator[Spot]:
+    if template.annotation.fault is not None:
+        path, what = template.annotation.fault
+        yield Spot(f"{template.owner.path.removesuffix('spec')}{path}", what)
+
+
+def _for_spec(template: Template) -> Iterator[Spot]:
+    annotation = template.annotation
+    rules = NO_WRITTEN_AFFINITY if annotation.pods is None else annotation.pods.rules
+    path = f"{template.owner.path.removesuffix('spec')}{AFFINITY_PATH}"
+    terms = len(rules.required) + len(rules.required_anti) + len(rules.preferred)
+    nodes = annotation.nodes
+    terms += sum(rule is not None for rule in (nodes.required, nodes.preferred))
+    if terms:
+        yield Spot(path, f"{plural(terms, 'rule')} that a spec can have")
+    for written, most in rules.limits:
+        if most == 1 and template.matches_itself(written.merged(template.revision(NEW))):
+            yield Spot(path, "maxMatchingPods: 1 about the pod itself is plain anti-affinity")
+
+
+def _misplaced(template: Template) -> Iterator[Spot]:
+    for name in template.owner.misplaced:
+        yield Spot(f"metadata.annotations[{name}]", "not in the template, so no pod has it")
+
+
+RULES: Final = (
+    Rule(
+        "comparison-without-number",
+        Level.ERROR,
+        "Node affinity compares a label, by Gt or Lt, with what is no whole number, or prefers a "
+        "value that no label can have.",
+        "A required term with it matches no node; with a preferred one scoring fails for the pod.",
+        "Compare with one whole number, and by In or NotIn with label values.",
+        _never_met,
+    ),
+    Rule(
+        "too-many-terms",
+        Level.WARNING,
+        f"A pod has more than {MOST_COMPARED} affinity terms.",
+        "Each of its binds holds other pods up for up to 20 ms, and in mode replace the extender "
+        "does not preempt for it.",
+        "Give the pods that are meant a common label, and use one term.",
+        _many,
+    ),
+    Rule(
+        "annotation-unreadable",
+        Level.ERROR,
+        "The rules in an annotation cannot be read.",
+        "In assist and replace such a pod is not placed.",
+        "Correct the field (docs/annotations.md); manifests/components/annotation-policy refuses "
+        "most of these mistakes when pods are created.",
+        _broken,
+    ),
+    Rule(
+        "annotation-for-spec",
+        Level.NOTE,
+        "A rule in an annotation is one that the spec can have.",
+        "Autoscalers, the descheduler and the kubelet see the spec alone.",
+        "Write it into the spec; only limits above 1 and rules during execution need the "
+        "annotation.",
+        _for_spec,
+    ),
+    Rule(
+        "annotation-misplaced",
+        Level.ERROR,
+        "A workload has the annotation with rules, and its pods do not.",
+        "The extender reads annotations of pods: the rules have no effect.",
+        "Move the annotation to the metadata of the template.",
+        _misplaced,
+    ),
+)

@@ -1,0 +1,84 @@
+"""What the command lint does: reads files or a cluster, asks the rules, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from affinityctl.commands.lint.finding import Level, Place
+from affinityctl.commands.lint.linting import lint
+from affinityctl.commands.lint.manifest_files import read_objects
+from affinityctl.commands.lint.objects import (
+    Configured,
+    Objects,
+    list_cluster,
+    read_configs,
+)
+from affinityctl.commands.lint.patching import script
+from affinityctl.commands.lint.report import json_text, sarif_text, text
+from affinityctl.commands.lint.rulebook import BY_ID
+from affinityctl.commands.lint.template import Surroundings
+from extender.command_line import DONE, NOT_FINE, complain, say
+from extender.config import KIND, Mode, load
+from extender.config.checks import MINOR_VERSION
+from extender.errors import ConfigError
+from extender.files import read_text
+from extender.model.wording import plural
+from extender.offline import EXPECTED
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    for each in flags.ignore:
+        if each not in BY_ID:
+            raise ConfigError("--ignore", f"there is no rule {each!r}")
+    objects, around, configs = _subject(flags)
+    mode = objects.mode if flags.mode is None else Mode(flags.mode)
+    found = lint(objects, configs, around, mode, flags.ignore)
+    writers = {"text": text, "json": json_text, "sarif": sarif_text}
+    say(script(found) if flags.fix else writers[flags.output](found))
+    return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
+
+
+def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
+    files, cluster = Objects(), Objects()
+    _load(flags.files, files, lenient=True)
+    if flags.files and files.is_empty:
+        raise ConfigError(str(flags.files[0]), "no object is in the files")
+    minor = None
+    live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
+    _load(flags.cluster, cluster, lenient=not flags.files)
+    if flags.cluster and not (cluster.nodes or cluster.workloads or cluster.written):
+        raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
+    if live:
+        minor = asyncio.run(list_cluster(flags, cluster))
+    subject = files if flags.files else cluster
+    configs = [_named_config(flags.config)] if flags.config else read_configs(subject.configs)
+    configured = configs[0].config.scheduler_version if len(configs) == 1 else None
+    minor = _minor(flags.scheduler_version) or _minor(configured) or minor
+    known = cluster if live or flags.cluster else files
+    return subject, known.around(whole=known is cluster, minor=minor, applied=files), configs
+
+
+def _load(paths: Sequence[Path], objects: Objects, *, lenient: bool) -> None:
+    passed: list[str] = []
+    for path in paths:
+        objects.take(read_objects(path, passed.append), lenient=lenient)
+    if passed:
+        more = f", and {plural(len(passed) - 1, 'more file')}" if passed[1:] else ""
+        complain(f"note: passed over: {passed[0]}{more}")
+
+
+def _named_config(name: str) -> Configured:
+    config = load(argparse.Namespace(config=name), read_text)
+    return Configured(Place(name, KIND), config)
+
+
+def _minor(version: str | None) -> int | None:
+    if version is None:
+        return None
+    if not MINOR_VERSION.fullmatch(version):
+        raise ConfigError("--scheduler-version", f"{version!r} is not like 1.37")
+    return int(version.removeprefix("1."))

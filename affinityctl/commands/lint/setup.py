@@ -1,0 +1,83 @@
+"""The scheduler's file and ours, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from affinityctl.scheduler.file import Ours, SchedulerFile
+from extender.config import API_VERSION, KIND, Config, Mode, PluginName
+from extender.config.checks import is_loopback
+
+INTER_POD = "InterPodAffinity"
+NODE = "NodeAffinity"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What rules about the scheduler's file look at."""
+
+    scheduler: SchedulerFile
+    config: Config
+    """Ours; all defaults where none was given."""
+    mode: Mode
+    configured: bool
+    """Our file was given: what it says is no guess."""
+
+    def ours(self) -> Iterator[Ours]:
+        """Yield the entries that call us: by our port, or the only one that there is."""
+        entries = [Ours(*each) for each in enumerate(self.scheduler.extenders or ())]
+        port = self.config.serving.port
+        mine = [each for each in entries if port_of(each.entry.url_prefix) == port]
+        yield from mine or (entries if len(entries) == 1 else [])
+
+    def called_with(self, field: str) -> bool:
+        """Return whether we are called with a verb, for example filterVerb."""
+        return any(field in dict(each.entry.verbs()) for each in self.ours())
+
+    def takes_over(self, plugin: str) -> bool:
+        """Return whether a plugin of the scheduler is enabled here."""
+        return PluginName(plugin) in self.config.plugins
+
+    def refuses(self) -> bool:
+        """Return whether nodes may be refused here: in assist by quotas or rules in annotations.
+
+        In assist without our file, that is so if the scheduler's file has the verbs for it.
+        """
+        if self.mode is Mode.ASSIST and self.configured:
+            return self.config.looks_at_quotas
+        return self.mode is not Mode.SHADOW
+
+
+def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None) -> Setup:
+    """Put the two together; without our file or a mode, it is the one that the verbs are for."""
+    known = config or Config(api_version=API_VERSION, kind=KIND)
+    chosen = mode or (config.mode if config else _meant(scheduler))
+    return Setup(scheduler, known, chosen, configured=config is not None)
+
+
+def calls_this_host(url: str) -> bool:
+    """Return whether only this host can be meant."""
+    host = urlsplit(url).hostname or ""
+    return host == "localhost" or is_loopback(host)
+
+
+def port_of(url: str) -> int | None:
+    """Return the port that an address names, None for none or a broken one."""
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None
+
+
+def _meant(scheduler: SchedulerFile) -> Mode:
+    """Return the mode that a scheduler's file looks like."""
+    entries = scheduler.extenders or []
+    profiles = [profile for _, profile in scheduler.every_profile()]
+    filters = all(profile.runs(INTER_POD, "filter") for profile in profiles)
+    if any(each.bind_verb for each in entries) or not filters:
+        return Mode.REPLACE
+    scores = all(profile.runs(INTER_POD, "score") for profile in profiles)
+    filtered = any(each.filter_verb for each in entries)
+    return Mode.SHADOW if filtered and scores else Mode.ASSIST

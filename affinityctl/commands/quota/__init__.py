@@ -1,0 +1,1 @@
+"""The command quota: who uses cross-namespace affinity, and what quotas say about it."""

@@ -1,0 +1,1 @@
+"""The command simulate: what would become of a cluster if something changed."""

@@ -1,0 +1,94 @@
+"""What a simulation found, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from affinityctl.commands.simulate.whatif.outcome import PendingPods, Simulation, Step, Update
+from affinityctl.commands.simulate.whatif.scheduling import Placement
+from extender.cluster.state import ClusterState
+from extender.model.verdict import Verdict
+from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.telling import summary
+from extender.wire.explanation import MOST_NEAR_MISSES
+
+
+def told(found: Simulation) -> Mapping[str, Any]:
+    """Return what was found as values for JSON or YAML."""
+    return {
+        "fine": found.verdict is Verdict.FITS,
+        "verdict": found.verdict,
+        "seed": found.seed,
+        "steps": [_told_step(found.state, each) for each in found.steps],
+        "pending": [_told_pending(found.state, each) for each in found.pending],
+        "preempted": [
+            {"pod": each.pod, "node": each.node, "for": each.preemptor}
+            for step in found.steps
+            for each in step.preempted
+        ],
+        "notModelled": [
+            {"field": field, "pods": list(pods)} for field, pods in sorted(found.beyond.items())
+        ],
+        "nodesWithoutAllocatable": found.unmeasured,
+    }
+
+
+def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
+    told: dict[str, Any] = {
+        "change": step.change,
+        "placed": [_placement(each) for each in step.placed],
+        "removed": step.removed,
+        "pending": step.waiting,
+        "notCreated": step.held,
+        "blocked": step.blocked,
+        "notes": step.notes,
+    }
+    if step.full is not None:
+        told["full"] = _told_pending(state, step.full)
+    if step.update is not None:
+        told["update"] = _told_update(step.update)
+    if step.scaled is not None:
+        told["scaledDown"] = {
+            "left": step.scaled.left,
+            "leftWithCosts": step.scaled.with_costs,
+            "wouldGoWithCosts": step.scaled.would_go,
+        }
+    if step.trials is not None:
+        told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
+    return told
+
+
+def _placement(placement: Placement) -> Mapping[str, Any]:
+    before = {} if placement.before is None else {"from": placement.before}
+    return {"pod": placement.pod, "node": placement.node, **before}
+
+
+def _told_update(update: Update) -> Mapping[str, Any]:
+    return {
+        "stuck": update.stuck,
+        "waits": update.waits,
+        "kept": update.kept,
+        "steps": [
+            {
+                "removed": [each.pod for each in turn.removed],
+                "created": turn.created,
+                "placed": [_placement(each) for each in turn.placed],
+            }
+            for turn in update.steps
+        ],
+    }
+
+
+def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
+    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
+    if alike.until is not None:
+        told["notCreatedUntilReady"] = alike.until
+    if (why := alike.explanation) is not None:
+        told["summary"] = summary(why)
+        told["nearest"] = [str(each) for each in alike.nearest[:MOST_NEAR_MISSES]]
+        told["notes"] = notes(state, why)
+    if (limit := alike.bottleneck) is not None:
+        told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
+    return told

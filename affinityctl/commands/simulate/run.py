@@ -1,0 +1,91 @@
+"""Carries a simulation out."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from affinityctl.commands.simulate.applied import SimulationReader, known_of
+from affinityctl.commands.simulate.carrier import Carrier, read_files
+from affinityctl.commands.simulate.changes import BY_CONTROLLERS, ChangeKind
+from affinityctl.commands.simulate.report import write
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.outcome import Simulation, pending
+from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
+from affinityctl.reading.api_server import namespace_of
+from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.terminal.progress import Progress
+from extender.cluster.state import ClusterState
+from extender.command_line import say
+from extender.model.keys import Key
+from extender.model.workload import Identity
+from extender.resources import BUDGETS
+from extender.wire.objects import PodReader
+from extender.wire.workloads import Workload
+
+REMOVING: Final = frozenset(
+    (ChangeKind.DRAIN, ChangeKind.DRAIN_EACH, ChangeKind.LOSE, ChangeKind.LOSE_EACH)
+)
+"""Changes after which controllers make pods anew."""
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
+    flags.namespace = namespace_of(flags)
+    files = read_files(flags.changes, flags.namespace, by.selectors)
+    controlled = any(each.kind in BY_CONTROLLERS for each in flags.changes)
+    pods = SimulationReader(by.gates, flags.scheduler_name, lives=controlled)
+    state, workloads = _cluster(flags, pods, by)
+    chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
+    known = {each.identity: known_of(each) for each in workloads.values()}
+    lives = Lives(pods.lives, time.time())
+    scheduler = Scheduler(state, chance, by.profile, known, lives)
+    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
+    note_ignored_annotations(state, carrier.templates(flags.changes))
+    progress = Progress()
+    steps = []
+    if scheduler.waiting:
+        first = begin(scheduler)
+        steps.append(progress.through("pods that wait already", len(scheduler.waiting), first))
+    begun, waited = 0, frozenset[Key]()
+    # Where nodes are added, or nothing is changed, the question is about the pods that wait.
+    if any(each.kind is not ChangeKind.ADD for each in flags.changes):
+        begun, waited = len(steps), frozenset(pod.key for pod in scheduler.waiting)
+        scheduler.uncertain.clear()
+    for change in flags.changes:
+        what = f"{change.kind.value} {change.value}"
+        for total, looks in carrier.steps(change):
+            steps.append(progress.through(what, total, looks))
+    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held)
+    found = Simulation(
+        state,
+        flags.seed,
+        steps,
+        waiting,
+        begun,
+        scheduler.beyond,
+        is_certain=not scheduler.uncertain - waited,
+    )
+    say(write(found, flags.output))
+    return EXIT[found.verdict]
+
+
+def _cluster(
+    flags: argparse.Namespace, pods: PodReader, by: Judging
+) -> tuple[ClusterState, Mapping[Identity, Workload]]:
+    state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
+    if found is not None:
+        return state, found
+    changed = {each.kind for each in flags.changes}
+    if changed & {ChangeKind.SCALE, ChangeKind.RESTART}:
+        return state, list_workloads(flags, by.selectors)
+    if changed & REMOVING and any(map(is_of_stateful_set, state.pods.values())):
+        return state, list_stateful_sets(flags, by.selectors)
+    return state, {}

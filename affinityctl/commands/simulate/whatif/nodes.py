@@ -1,0 +1,149 @@
+"""Nodes that come and go: drained, lost, added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from msgspec import structs
+
+from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
+from affinityctl.commands.simulate.whatif.preflight import Preflight
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.labels import HOSTNAME
+from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
+from extender.model.node_resources import CORDONED, Allocatable
+from extender.model.objects import Node, Pod
+from extender.model.wording import plural
+
+
+def drain(
+    scheduler: Scheduler,
+    names: Sequence[str],
+    what: str = "",
+    preflight: Preflight | None = None,
+) -> Looks:
+    """Cordon nodes and evict their pods, as far as disruption budgets allow.
+
+    An evicted pod counts as disrupted until its successor has a node.
+    """
+    state = scheduler.state
+    for name in names:
+        _cordon(state, name)
+    scheduler.nodes_changed(names)
+    step = Step(f"drain {_titled(what, names)}", "evicted")
+    since = scheduler.mark
+    left = [pod for name in names for pod in _pods_of(state, name) if is_drained(pod)]
+    if preflight is not None:
+        step.notes += preflight.notes(pod for name in names for pod in _pods_of(state, name))
+    moved = True
+    while left and moved:
+        moved = False
+        for pod in list(left):
+            if scheduler.disruptions.refusal(pod) is None:
+                left.remove(pod)
+                moved = True
+                step.removed.append(_evict(scheduler, pod))
+                yield from scheduler.settle()
+    found = ((pod, scheduler.disruptions.refusal(pod)) for pod in left)
+    step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
+    return ended(scheduler, step, since, [each.pod for each in step.removed])
+
+
+def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
+    """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
+    state = scheduler.state
+    step = Step(f"lose {_titled(what, names)}", "lost")
+    since = scheduler.mark
+    for name in names:
+        for pod in _pods_of(state, name):
+            step.removed.append(_evict(scheduler, pod))
+        state.remove_node(name)
+    scheduler.nodes_changed(names)
+    yield from scheduler.settle()
+    return ended(scheduler, step, since, [each.pod for each in step.removed])
+
+
+def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
+    """Add nodes that are like one that there is, with the pods that each node has."""
+    state = scheduler.state
+    step = Step(f"add {plural(number, 'node')} like {like}")
+    since = scheduler.mark
+    allocatable = state.node_resources.allocatable(like)
+    taints = tuple(each for each in allocatable.taints if each != CORDONED)
+    new = list(islice(_new_names(state, like), number))
+    for name in new:
+        labels = dict(state.nodes.labels(like))
+        if HOSTNAME in labels:
+            labels[HOSTNAME] = name
+        state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
+    scheduler.nodes_changed(new)
+    there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
+    pods = [only_on(pod, name) for name in new for pod in there]
+    # What each node has comes before what waits: else a new node seems to have more room.
+    for pod in pods:
+        scheduler.add(pod)
+        scheduler.place(pod)
+        yield
+    yield from scheduler.settle()
+    return ended(scheduler, step, since, [pod.key for pod in pods])
+
+
+def _new_names(state: ClusterState, like: str) -> Iterator[str]:
+    known = {*state.nodes}
+    names = (f"{like}-{number}" for number in count(1))
+    return (name for name in names if name not in known)
+
+
+def only_on(pod: Pod, node: str) -> Pod:
+    """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
+    key = Key(f"{pod.key}@{node}")
+    return structs.replace(kept_to(pod, node), key=key, uid=key)
+
+
+def kept_to(pod: Pod, node: str) -> Pod:
+    """Return a pod that waits and may go to one node alone."""
+    named = frozenset((node,))
+    rule = NodeRule.required([NodeTerm(names=named)])
+    affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule, named=named)
+    return structs.replace(pod, node=None, node_affinity=affinity)
+
+
+def _cordon(state: ClusterState, name: str) -> None:
+    has = state.node_resources.allocatable(name)
+    if not has.unschedulable:
+        taints = tuple(dict.fromkeys((*has.taints, CORDONED)))
+        has = Allocatable(has.amounts, taints, unschedulable=True)
+        state.upsert_node(Node(name, state.nodes.labels(name), has))
+
+
+def _pods_of(state: ClusterState, node: str) -> list[Pod]:
+    return sorted(state.pods_on(node), key=lambda pod: pod.key)
+
+
+def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
+    if scheduler.replace(pod):
+        return Removal(pod.key, pod.node, After.MADE_ANEW)
+    after = After.WITH_NODE if belongs_to_node(pod) else After.DELETED
+    return Removal(pod.key, pod.node, After.GONE if is_lost(pod) else after)
+
+
+def _titled(what: str, names: Sequence[str]) -> str:
+    nodes = plural(len(names), "node")
+    return nodes if not what else what if [what] == [*names] else f"{what} ({nodes})"
+
+
+def domains(state: ClusterState, key: str) -> dict[str, list[str]]:
+    """Return the nodes of each topology domain of a key, which may be its last part: zone."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(state.nodes):
+        labels = state.nodes.labels(name)
+        for value in {
+            labels[label] for label in labels if key in {label, label.rpartition("/")[2]}
+        }:
+            found.setdefault(value, []).append(name)
+    return dict(sorted(found.items()))

@@ -1,0 +1,270 @@
+"""What a simulation found: what each change did, and why pods stay pending, by kind of pod."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from affinityctl.commands.simulate.whatif.rooms import is_unmeasured
+from affinityctl.commands.simulate.whatif.scaling import ScaledDown
+from affinityctl.commands.simulate.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.objects import Pod
+from extender.model.stepping import at_once
+from extender.model.verdict import Verdict
+from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
+from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, is_cordoned, kind_of
+
+MOST_EXPLAINED: Final = 10
+"""Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPods:
+    """Pods that are alike, and why they find no node."""
+
+    pods: Sequence[Key]
+    explanation: Explanation | None
+    """Of the first of them, about all nodes; None beyond MOST_EXPLAINED kinds."""
+    bottleneck: Bottleneck | None
+    waited: bool = False
+    """They had waited before the changes as well."""
+    until: Key | None = None
+    """Their StatefulSet makes them once this pod is ready; None if they are there."""
+
+    @property
+    def nearest(self) -> list[NearMiss]:
+        """Return what could change, save for what helps nobody.
+
+        That is a cordoned node, such as one that is drained, and that a replica of theirs was gone.
+        """
+        found = () if self.explanation is None else self.explanation.near_misses
+        return [
+            each for each in found if not (is_cordoned(each.refusals) or self._of_replicas(each))
+        ]
+
+    @property
+    def is_full_of_replicas(self) -> bool:
+        """Return whether nothing could change but that replicas of theirs were gone."""
+        found = [] if self.explanation is None else self.explanation.near_misses
+        return bool(found) and all(map(self._of_replicas, found))
+
+    def _of_replicas(self, miss: NearMiss) -> bool:
+        if self.explanation is None or (workload := self.explanation.pod.workload) is None:
+            return False
+        kind, pods = self.explanation.pod.pod_class, miss.pods
+        alike = all(each.pod_class == kind and each.workload == workload for each in pods)
+        return alike and 0 < miss.count == len(pods)
+
+
+def pending(
+    state: ClusterState,
+    waiting: Sequence[Pod],
+    profile: Profile = BY_DEFAULT,
+    waited: Collection[Key] = (),
+    held: Mapping[Key, Key] = MappingProxyType({}),
+) -> list[PendingPods]:
+    """Explain waiting pods, those of most pods first, of those that had waited last.
+
+    `held` has those that are not made yet, each with the pod that has to be ready before.
+    O(nodes x kinds)
+    """
+    kinds: dict[tuple[bool, Key | None, Hashable], list[Pod]] = {}
+    for pod in waiting:
+        kind = pod.key in waited, held.get(pod.key), kind_of(pod)
+        kinds.setdefault(kind, []).append(pod)
+    ordered = sorted(
+        kinds.items(), key=lambda each: (each[0][0], each[0][1] is not None, -len(each[1]))
+    )
+    found = []
+    for number, ((had_waited, until, _), alike) in enumerate(ordered):
+        keys, explanation = [pod.key for pod in alike], None
+        if until is None and number < MOST_EXPLAINED:
+            explanation = explain(state, alike[0], profile)
+        limit = None if explanation is None else bottleneck(explanation)
+        found.append(PendingPods(keys, explanation, limit, had_waited, until))
+    return found
+
+
+def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
+    """Explain a pod by everything that is looked at here; O(nodes)."""
+    return at_once(explaining(state, Question(pod, list(state.nodes), profile.of(pod).filters)))
+
+
+def bottleneck(explanation: Explanation) -> Bottleneck | None:
+    """Return the rule without which most nodes would fit, or else that refuses most nodes."""
+    return at_once(finding_bottleneck(explanation))
+
+
+class After(Enum):
+    """What comes after a pod that went; the value is what programs read."""
+
+    MADE_ANEW = "madeAnew"
+    """Its controller makes another one, of the same name here."""
+    WITH_NODE = "withNode"
+    """It belonged to its node, as those of a DaemonSet."""
+    REPLACED = "replaced"
+    """It made room for pods of a new version, or there were to be fewer."""
+    DELETED = "deleted"
+    """It was being deleted already."""
+    GONE = "gone"
+    """It had no controller that would make another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A pod that went."""
+
+    pod: Key
+    node: str | None
+    """The node that it was on; None for one that waited."""
+    after: After
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A pod that disruption budgets keep on a node that is drained."""
+
+    pod: Key
+    node: str
+    budgets: Sequence[Key]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStep:
+    """One turn of a controller that updates its pods."""
+
+    removed: Sequence[Removal]
+    created: Sequence[Key]
+    placed: Sequence[Placement]
+
+
+@dataclass(slots=True)
+class Update:
+    """How far a rolling update came."""
+
+    steps: list[UpdateStep] = field(default_factory=list)
+    stuck: str | None = None
+    """Who waits for whom; None where it came to its end."""
+    waits: Sequence[Key] = ()
+    """New pods that found no node."""
+    kept: Sequence[Key] = ()
+    """Old pods that stay until these run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What would come of one node or topology domain that goes alone."""
+
+    name: str
+    nodes: int
+    moved: int
+    """Pods that were on these nodes and have another."""
+    waiting: Sequence[Key]
+    """Pods that did not wait before."""
+    blocked: Sequence[Blocked]
+    gone: Sequence[Key]
+    """Pods that nobody makes anew."""
+    uncertain: Sequence[Key]
+    """Pods that have another node, which what is not looked at may refuse them."""
+    why: str = ""
+    """What keeps most nodes from the first that waits."""
+
+    @property
+    def hurts(self) -> bool:
+        """Return whether pods would wait or be gone for good, or a drain would not end."""
+        return bool(self.waiting or self.blocked or self.gone)
+
+
+DELETED: Final = "deleted"
+
+
+@dataclass(slots=True)
+class Step:
+    """One change, and what came of it."""
+
+    change: str
+    went: str = DELETED
+    """How pods are removed by it, in a word."""
+    placed: Sequence[Placement] = ()
+    removed: list[Removal] = field(default_factory=list)
+    preempted: Sequence[PreemptedPod] = ()
+    blocked: Sequence[Blocked] = ()
+    waiting: Sequence[Key] = ()
+    """Pods of this change that wait after it."""
+    held: Sequence[Key] = ()
+    """Pods of this change that their StatefulSet does not make yet."""
+    full: PendingPods | None = None
+    """The first pod that found no node any more, of those that were placed until then."""
+    update: Update | None = None
+    scaled: ScaledDown | None = None
+    trials: Sequence[Trial] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def gone(self) -> list[Key]:
+        """Return the pods that nobody makes anew."""
+        gone = [each.pod for each in self.removed if each.after is After.GONE]
+        return gone + [each.pod for each in self.preempted if each.lost]
+
+    @property
+    def hurts(self) -> bool:
+        """Return whether pods are gone for good, a drain or update does not end, or a trial hurts.
+
+        Whether pods wait is for the end to say.
+        """
+        stuck = self.update is not None and self.update.stuck is not None
+        trials = any(each.hurts for each in self.trials or ())
+        return bool(self.gone or self.blocked or stuck or trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that came of some changes."""
+
+    state: ClusterState
+    """The cluster as it is after them."""
+    seed: int
+    steps: Sequence[Step]
+    pending: Sequence[PendingPods]
+    begun: int = 0
+    """How many steps came before the changes, and are no matter of theirs."""
+    beyond: Mapping[str, Collection[Key]] = field(default_factory=dict)
+    """Pods that were placed and ask for what is not looked at, by the field in which they do."""
+    is_certain: bool = True
+    """None of that may refuse them."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return whether the changes hurt nobody, or without any, whether all pods have a node."""
+        waits = any(not each.waited for each in self.pending)
+        if waits or any(each.hurts for each in self.steps[self.begun :]):
+            return Verdict.REFUSED
+        return Verdict.FITS if self.is_certain else Verdict.UNKNOWN
+
+    @property
+    def unmeasured(self) -> int:
+        """Return the number of nodes that nothing is known of but their labels."""
+        return sum(is_unmeasured(self.state, name) for name in self.state.nodes)
+
+
+def ended(scheduler: Scheduler, step: Step, since: Mark, of: Iterable[Key]) -> Step:
+    """Take up what was placed and preempted since then, and which of some pods wait."""
+    step.placed = scheduler.placements[since.placements :]
+    step.preempted = scheduler.preemptions[since.preemptions :]
+    held = scheduler.held
+    left = [key for key in of if scheduler.waits(key)]
+    step.waiting = [key for key in left if key not in held]
+    step.held = [key for key in left if key in held]
+    return step
+
+
+Looks: TypeAlias = Generator[None, None, Step]
+"""Takes a tick for each pod that is looked at, and returns what came of it."""

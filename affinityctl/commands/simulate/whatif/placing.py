@@ -1,0 +1,94 @@
+"""Pods that come: those that wait already, those of a manifest, or as many as find room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import count, islice
+from typing import Final, TypeAlias
+
+from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
+from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
+from extender.model.node_resources import CORDONED, Toleration
+from extender.model.objects import Pod
+from extender.model.wording import plural
+from extender.verbs.nominating import suitable
+
+MOST_UNTIL_FULL: Final = 20_000
+"""Pods that are placed until none fits any more: some minutes with 5,000 nodes."""
+
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_PRESSURE: Final = ("disk-pressure", "memory-pressure", "pid-pressure")
+
+DAEMON_TOLERATIONS: Final = (
+    Toleration(_NOT_READY, None, "NoExecute"),
+    Toleration(_UNREACHABLE, None, "NoExecute"),
+    *(Toleration(f"node.kubernetes.io/{name}", None, "NoSchedule") for name in _PRESSURE),
+    Toleration(CORDONED.key, None, CORDONED.effect),
+)
+"""What the DaemonSet controller adds to its pods."""
+
+MakePod: TypeAlias = Callable[[int], Pod]
+"""Makes one of the pods of a template, by its number."""
+
+
+def begin(scheduler: Scheduler) -> Looks:
+    """Place the pods that wait already."""
+    waiting = [pod.key for pod in scheduler.waiting]
+    wait = "waits" if len(waiting) == 1 else "wait"
+    step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
+    yield from scheduler.settle()
+    return ended(scheduler, step, Mark(0, 0), waiting)
+
+
+def place(scheduler: Scheduler, what: str, pods: Iterable[Pod]) -> Looks:
+    """Place new pods."""
+    new = list(pods)
+    step = Step(f"place {plural(len(new), 'pod')} of {what}")
+    since = scheduler.mark
+    for pod in new:
+        scheduler.add(pod)
+        scheduler.disruptions.scaled(pod, 1)
+    yield from scheduler.settle()
+    return ended(scheduler, step, since, [pod.key for pod in new])
+
+
+def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_FULL) -> Looks:
+    """Place pods of a template until one finds no node; that one is not there afterwards."""
+    step = Step(f"place pods of {what} until none fits")
+    since = scheduler.mark
+    for pod in islice(replicas(scheduler, make), most):
+        scheduler.add(pod)
+        placed = scheduler.place(pod)
+        scheduler.disruptions.scaled(pod, placed)
+        yield
+        if not placed:
+            (step.full,) = pending(scheduler.state, [pod], scheduler.profile)
+            scheduler.remove(pod)
+            break
+    else:
+        step.notes.append(f"stopped after {most:,} pods: more would fit")
+    return ended(scheduler, step, since, ())
+
+
+def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:
+    """Make pods of a template, one after the other, with names that no pod has."""
+    pods = scheduler.state.pods
+    for number in count():
+        pod = make(number)
+        if pod.key not in pods:
+            yield pod
+
+
+def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
+    """Make the pods of a DaemonSet: one for each node that its template may go to."""
+    state = scheduler.state
+    asks = template.spec.requirements
+    tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
+    template = template.with_spec(requirements=replace(asks, tolerations=tolerations))
+    suits = suitable(state, template, ())
+    for name in state.nodes:
+        if suits(name):
+            yield only_on(template, name)

@@ -1,0 +1,303 @@
+"""Workloads scaled, and updated turn by turn, as their controllers do it: do they get stuck?"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeAlias
+
+from msgspec import structs
+
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.outcome import (
+    After,
+    Looks,
+    Removal,
+    Step,
+    Update,
+    UpdateStep,
+    ended,
+    explain,
+)
+from affinityctl.commands.simulate.whatif.placing import MakePod, replicas
+from affinityctl.commands.simulate.whatif.scaling import CostGiver, scaled_down
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import as_made, is_of_stateful_set, ordinal
+from affinityctl.commands.simulate.whatif.turns import (
+    Member,
+    Size,
+    next_of_deployment,
+    next_of_stateful_set,
+)
+from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
+from extender.model.objects import Controller, Pod
+from extender.model.wording import plural, some
+from extender.model.workload import DAEMON_SET, STATEFUL_SET
+
+_Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
+"""Old pods to remove and then new pods to create."""
+
+
+def scale(
+    scheduler: Scheduler,
+    what: str,
+    old: Sequence[Pod],
+    wanted: int,
+    make: MakePod,
+    *,
+    rollout: Rollout = AS_BY_DEFAULT,
+    givers: Sequence[CostGiver] = (),
+) -> Looks:
+    """Bring the pods of a workload to a number, and change the version of none.
+
+    Say how it would be with costs of the `givers`.
+    """
+    step = Step(f"scale {what} from {len(old):,} to {plural(wanted, 'pod')}")
+    since = scheduler.mark
+    now = _State(scheduler, make, replace(rollout, replicas=wanted, rolling=False), list(old))
+    if is_of_stateful_set(old[0] if old else make(0)):
+        turns = _stateful_set(now)
+    else:
+        gone = scheduler.lives.by_deletion(old)[: max(0, len(old) - wanted)]
+        if gone:
+            given = [each.given_costs(scheduler.state, old) for each in givers]
+            costs = ChainMap(*map(dict, given))
+            would_go = scheduler.lives.by_deletion(old, costs=costs)[: len(gone)]
+            by = ", ".join(each.field for each in givers)
+            step.scaled = scaled_down(scheduler.state, old, gone, would_go, by)
+        new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
+        turns = iter([(gone, new)])
+    one = old[0] if old else make(0)
+    scheduler.disruptions.scaled(one, wanted - scheduler.wanted(one.workload, len(old)))
+    done = Update()
+    for turn in turns:
+        yield from _take(now, done, *turn)
+    step.removed = [each for took in done.steps for each in took.removed]
+    if now.held_by is not None:
+        step.notes.append(f"stopped there: {held_up(now.held_by)}")
+    return ended(scheduler, step, since, [pod.key for pod in now.new])
+
+
+def remove(scheduler: Scheduler, pod: Pod) -> Removal:
+    """Take a pod away for which no other one is made."""
+    scheduler.remove(pod)
+    return Removal(pod.key, pod.node, After.REPLACED)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A new version of a workload."""
+
+    what: str
+    kind: str
+    make: MakePod
+    rollout: Rollout
+
+
+@dataclass(slots=True)
+class _State:
+    """One update under way."""
+
+    scheduler: Scheduler
+    make: MakePod
+    rollout: Rollout
+    old: list[Pod]
+    new: list[Pod] = field(default_factory=list)
+    held_by: Pod | None = None
+    """Of a StatefulSet that has not come to its end: the pod that is not ready."""
+
+    @property
+    def waiting(self) -> list[Pod]:
+        """Return the new pods that have no node."""
+        return [pod for pod in self.new if self.scheduler.waits(pod.key)]
+
+    def available(self, pods: Iterable[Pod]) -> int:
+        """Return how many of some pods have a node and are ready."""
+        return sum(map(self.scheduler.lives.is_available, pods))
+
+    def refresh(self) -> None:
+        """Take the pods as they are by now: placed, or preempted and made anew."""
+        pods = self.scheduler.state.pods
+        self.old = [pods[pod.key] for pod in self.old if pod.key in pods]
+        self.new = [pods[pod.key] for pod in self.new if pod.key in pods]
+
+
+def roll(scheduler: Scheduler, version: Version, old: Sequence[Pod]) -> Looks:
+    """Replace the pods of a workload by those of a new template.
+
+    A pod that gets a node is available. Each turn is one step of the update.
+    """
+    step = Step(f"update {version.what}, {plural(len(old), 'pod')}")
+    update = step.update = Update()
+    since = scheduler.mark
+    now = _State(scheduler, version.make, version.rollout, list(old))
+    for gone, new in _turns(now, version.kind):
+        yield from _take(now, update, gone, new)
+    step.removed = [each for turn in update.steps for each in turn.removed]
+    _judge(now, update)
+    return ended(scheduler, step, since, [pod.key for pod in now.new])
+
+
+def _turns(now: _State, kind: str) -> Iterator[_Turn]:
+    if kind == DAEMON_SET:
+        return _daemon_set(now)
+    if kind == STATEFUL_SET:
+        return _stateful_set(now)
+    return _deployment(now) if now.rollout.rolling else _at_once(now)
+
+
+def _take(
+    now: _State, update: Update, gone: Sequence[Pod], new: Sequence[Pod]
+) -> Generator[None, None, None]:
+    scheduler = now.scheduler
+    before = len(scheduler.placements)
+    names = {pod.key for pod in gone}
+    now.old = [pod for pod in now.old if pod.key not in names]
+    removed = [remove(scheduler, pod) for pod in gone]
+    for pod in new:
+        now.new.append(pod)
+        scheduler.add(pod)
+    yield from scheduler.settle()
+    now.refresh()
+    placed = scheduler.placements[before:]
+    update.steps.append(UpdateStep(removed, [pod.key for pod in new], placed))
+
+
+def _at_once(now: _State) -> Iterator[_Turn]:
+    """Recreate: all old pods go before any new one comes."""
+    wanted = _wanted(now)
+    yield list(now.old), ()
+    yield (), list(islice(replicas(now.scheduler, now.make), wanted))
+
+
+def _deployment(now: _State) -> Iterator[_Turn]:
+    """Yield the turns of a Deployment: new pods up to maxSurge, then old ones away."""
+    wanted, names = _wanted(now), replicas(now.scheduler, now.make)
+    owners = _oldest_first(now.scheduler.lives, now.old)
+    while True:
+        old = [[pod for pod in now.old if pod.controller == each] for each in owners]
+        sizes = [Size(len(each), now.available(each)) for each in old]
+        new = Size(len(now.new), now.available(now.new))
+        grown, shrunk = next_of_deployment(now.rollout, wanted, new, sizes)
+        created = list(islice(names, grown - len(now.new)))
+        gone = [
+            pod
+            for each, size in zip(old, shrunk, strict=True)
+            for pod in _first_to_go(now, each)[: len(each) - size]
+        ]
+        if not created and not gone:
+            return
+        yield gone, created
+
+
+def _oldest_first(lives: Lives, pods: Iterable[Pod]) -> list[Controller | None]:
+    """Return the ReplicaSets of pods, by the age of the oldest of them."""
+    ages: dict[Controller | None, float] = {}
+    for pod in pods:
+        created = lives.of(pod).created
+        ages[pod.controller] = min(created, ages.get(pod.controller, created))
+    return sorted(ages, key=lambda each: ages[each])
+
+
+def _first_to_go(now: _State, pods: Sequence[Pod]) -> list[Pod]:
+    """Sort the pods of one ReplicaSet of a Deployment as its controller would delete them."""
+    mine = {pod.key for pod in pods}
+    beside = [pod for pod in (*now.old, *now.new) if pod.key not in mine]
+    return now.scheduler.lives.by_deletion(pods, beside)
+
+
+def _wanted(now: _State) -> int:
+    """Return how many pods there are to be; to be asked before the first of them goes."""
+    return len(now.old) if now.rollout.replicas is None else now.rollout.replicas
+
+
+def _stateful_set(now: _State) -> Iterator[_Turn]:
+    """Yield the turns of a StatefulSet; a pod that is replaced keeps its name."""
+    wanted, lives = _wanted(now), now.scheduler.lives
+    while True:
+        there = {ordinal(pod): pod for pod in (*now.old, *now.new)}
+        if going := [pod for pod in there.values() if pod.status.deleting]:
+            yield going, ()
+            continue
+        outdated = {pod.key for pod in now.old} if now.rollout.rolling else ()
+        members = {
+            each: Member(lives.is_available(pod), pod.key in outdated)
+            for each, pod in there.items()
+        }
+        gone, created = next_of_stateful_set(now.rollout, wanted, members)
+        if not gone and not created:
+            break
+        members |= dict.fromkeys(created, Member(available=False))
+        left = {each: member for each, member in members.items() if each not in gone}
+        created += next_of_stateful_set(now.rollout, wanted, left).created
+        yield [there[each] for each in gone], [_made(now, each, there) for each in created]
+    ordinals = range(now.rollout.start, now.rollout.start + wanted)
+    updated = ordinals[now.rollout.partition :] if now.rollout.rolling else ()
+    if there.keys() != {*ordinals} or any(members[each].outdated for each in updated):
+        held = sorted(there, key=lambda each: (each not in ordinals, each))
+        now.held_by = next((there[each] for each in held if not members[each].available), None)
+
+
+def _made(now: _State, number: int, there: Mapping[int, Pod]) -> Pod:
+    """Make the pod of an ordinal; of the old version where the partition says so."""
+    old, index = there.get(number), number - now.rollout.start
+    new = now.make(index)
+    if now.rollout.rolling and index < now.rollout.partition and now.old:
+        new = structs.replace(as_made(now.old[0]), key=new.key, uid=new.uid)
+    return new if old is None else structs.replace(new, key=old.key, uid=f"{old.uid}'")
+
+
+def _daemon_set(now: _State) -> Iterator[_Turn]:
+    """Yield the turns of a DaemonSet, node by node: the new pod first where it may surge."""
+    surge, template = now.rollout.surge, now.make(0)
+    for pod in list(now.old):
+        node = str(pod.node)
+        new = only_on(template, node)
+        if not surge:
+            yield [pod], [new]
+        else:
+            yield (), [new]
+            if not now.scheduler.waits(new.key):
+                yield [pod], ()
+        if len(now.waiting) >= (surge or now.rollout.unavailable):
+            return
+
+
+def _judge(now: _State, update: Update) -> None:
+    """Say who waits for whom, if the update has not come to its end."""
+    waiting, turns = now.waiting, plural(len(update.steps), "step")
+    kept = {pod.key for pod in now.old if pod.node is not None and _is_to_go(now, pod)}
+    if not waiting:
+        if now.held_by is not None:
+            update.kept = sorted(kept)
+            # In its place comes one of the new version.
+            cure = "; delete that pod" if _is_to_go(now, now.held_by) else ""
+            update.stuck = f"after {turns}: {held_up(now.held_by)}{cure}"
+        return
+    first = waiting[0]
+    found = explain(now.scheduler.state, first, now.scheduler.profile)
+    behind = {pod.key for each in found.refusals for pod in each.pods} & kept
+    update.waits = [pod.key for pod in waiting]
+    update.kept = sorted(behind or kept)
+    if (until := now.scheduler.held.get(first.key)) is not None:
+        update.stuck = f"after {turns}: {first.key} is created once {until} is ready"
+        return
+    if not kept:
+        update.stuck = f"after {turns}: {first.key} finds no node, and no old pod is left"
+        return
+    stay = f"{some(update.kept, len(update.kept))} {'stay' if len(update.kept) > 1 else 'stays'}"
+    waits = f"waits for {'them' if len(update.kept) > 1 else 'it'} to go" if behind else "waits"
+    update.stuck = f"after {turns}: {stay} until {first.key} runs, and {first.key} {waits}"
+
+
+def _is_to_go(now: _State, pod: Pod) -> bool:
+    return not is_of_stateful_set(pod) or ordinal(pod) >= now.rollout.start + now.rollout.partition
+
+
+def held_up(by: Pod) -> str:
+    """Say what the StatefulSet controller waits for."""
+    why = "has no node" if by.node is None else "is not ready"
+    return f"the StatefulSet controller waits for {by.key}, which {why}"

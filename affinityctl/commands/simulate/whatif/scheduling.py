@@ -1,0 +1,346 @@
+"""Places pods one after the other, as the scheduler would with our rules and room alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import add
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from msgspec import structs
+
+from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.disruptions import Disruptions
+from affinityctl.commands.simulate.whatif.rooms import Rooms
+from affinityctl.commands.simulate.whatif.successors import (
+    OF_TEMPLATE,
+    UNKNOWN,
+    KnownWorkloads,
+    awaited,
+    is_lost,
+    is_of_stateful_set,
+    successor,
+)
+from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
+from affinityctl.scheduler.volumes.binding import bindings
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import claims_in
+from extender.cluster.counts.nodes import NodeList
+from extender.cluster.counts.topology import picker
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.model.keys import Key
+from extender.model.node_resources import VOLUMES
+from extender.model.objects import Node, Pod
+from extender.model.topology_spread import SpreadConstraint
+from extender.model.workload import Identity
+from extender.verbs.filtering import judge
+from extender.verbs.filters import holding, unknown
+from extender.verbs.node_room import shape_of
+
+Ticks: TypeAlias = Iterator[None]
+"""One for each pod that is looked at."""
+
+
+def claims_of(pod: Pod) -> tuple[Key, ...]:
+    """Return the claims that a pod uses, each of which may have its own place."""
+    return tuple(use.key_for(pod.key) for use in claims_in(pod))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A pod that found a node."""
+
+    pod: Key
+    node: str
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptedPod:
+    """A pod that was evicted for a more important one."""
+
+    pod: Key
+    node: str
+    preemptor: Key
+    lost: bool
+    """It had no controller that would make another one."""
+
+
+class Mark(NamedTuple):
+    """How many placements and preemptions there were at a moment."""
+
+    placements: int
+    preemptions: int
+
+
+class Scheduler:
+    """The pods that wait, and the cluster that they are placed in."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        chance: Callable[[], float],
+        profile: Profile = BY_DEFAULT,
+        workloads: KnownWorkloads = MappingProxyType({}),
+        lives: Lives | None = None,
+    ) -> None:
+        """`chance` draws from [0, 1): which of the best nodes is taken."""
+        self.state = state
+        self.profile = profile
+        self.workloads = dict(workloads)
+        self.disruptions = Disruptions(state, self.wanted)
+        self.lives = Lives() if lives is None else lives
+        self.placements: list[Placement] = []
+        """In order."""
+        self.beyond: dict[str, dict[Key, None]] = {}
+        """Those of them that ask for what is not looked at, by the field in which they do."""
+        self.uncertain: set[Key] = set()
+        """Those of them that what is not looked at may refuse."""
+        self.preemptions: list[PreemptedPod] = []
+        self._chance = chance
+        self._rooms = Rooms(state)
+        self._before: dict[Key, str] = {}
+        self._in_turn: set[Key] = set()
+        """Waiting pods of StatefulSets that are still to be made."""
+        self._waiting: dict[Key, Pod] = {}
+        self._touched: dict[Key, Pod | None] | None = None
+        """The pods that a trial has changed, as they were; None when there is none."""
+        self._unschedulable: dict[Hashable, int] = {}
+        """The version of the state at which pods of such a kind found no node."""
+        waiting = (
+            pod for pod in state.pods.values() if pod.node is None and not pod.status.deleting
+        )
+        for pod in sorted(waiting, key=lambda pod: pod.key):
+            self._waiting[pod.key] = state.in_force(pod)
+            if is_of_stateful_set(pod) and OF_TEMPLATE.search(pod.key):
+                self._in_turn.add(pod.key)
+
+    @property
+    def waiting(self) -> list[Pod]:
+        """Return the pods that wait, the most important first, then the first that came.
+
+        Those that waited from the start are in the order of their names, whatever the order in
+        which a file has them.
+        """
+        return sorted(self._waiting.values(), key=lambda pod: -pod.spec.priority)
+
+    def waits(self, key: Key) -> bool:
+        """Return whether a pod waits."""
+        return key in self._waiting
+
+    @property
+    def held(self) -> Mapping[Key, Key]:
+        """Return the waiting pods that are not made before another one is ready."""
+        found = ((key, self._awaited(self._waiting[key])) for key in self._in_turn)
+        return {key: awaited for key, awaited in found if awaited is not None}
+
+    def _awaited(self, pod: Pod) -> Key | None:
+        """Return what a StatefulSet waits for before it makes a pod; O(its ordinal)."""
+        if pod.key not in self._in_turn or pod.workload is None:
+            return None
+        known = self.workloads.get(pod.workload, UNKNOWN)
+        return awaited(pod, known, self.state.pods)
+
+    @property
+    def mark(self) -> Mark:
+        """Return how much was done until now, to tell later what came after."""
+        return Mark(len(self.placements), len(self.preemptions))
+
+    def add(self, pod: Pod, before: str | None = None) -> None:
+        """Have a pod wait; `before` is the node that it was on."""
+        pod = structs.replace(self.state.in_force(pod), node=None).with_status(nominated=None)
+        self._touch(pod.key)
+        ledger_of(self.state).make_claims(pod)
+        self.state.upsert_pod(pod)
+        self._waiting[pod.key] = pod
+        if is_of_stateful_set(pod):
+            self._in_turn.add(pod.key)
+        if before is not None:
+            self._before[pod.key] = before
+
+    def remove(self, pod: Pod) -> None:
+        """Take a pod away, wherever it is."""
+        self._touch(pod.key)
+        self._waiting.pop(pod.key, None)
+        self._in_turn.discard(pod.key)
+        self._before.pop(pod.key, None)
+        known = self.state.pod(pod.key, pod.uid)
+        self.state.remove_pod(pod.key, pod.uid)
+        if known is not None and known.node is not None:
+            self.disruptions.went(known)
+            self._rooms.moved(known, -1)
+
+    def wanted(self, of: Identity | None, there: int) -> int:
+        """Return how many pods a workload wants; as many as are there, where it does not say."""
+        known = UNKNOWN if of is None else self.workloads.get(of, UNKNOWN)
+        return there if known.replicas is None else known.replicas
+
+    def replace(self, pod: Pod) -> bool:
+        """Take a pod away; return whether its controller makes another one, which waits now."""
+        self.remove(pod)
+        of = pod.workload
+        new = successor(pod, UNKNOWN if of is None else self.workloads.get(of, UNKNOWN))
+        if new is not None:
+            self.add(new, pod.node)
+        return new is not None
+
+    def nodes_changed(self, nodes: Sequence[str]) -> None:
+        """Take up that nodes came, went or changed."""
+        self._rooms.changed(nodes)
+
+    @contextmanager
+    def trial(self, nodes: Sequence[str]) -> Iterator[None]:
+        """Take back in the end what has become of all pods, and of some nodes."""
+        state = self.state
+        labels, has = state.nodes.labels, state.node_resources.allocatable
+        before = [Node(name, labels(name), has(name)) for name in nodes]
+        waiting, origins = dict(self._waiting), dict(self._before)
+        in_turn = set(self._in_turn)
+        mark = self.mark
+        take_back_claims = ledger_of(state).remembering()
+        disruptions = self.disruptions.remembering()
+        touched = self._touched = {}
+        try:
+            yield
+        finally:
+            self._touched = None
+            for node in before:
+                state.upsert_node(node)
+            for key in touched:
+                if (now := state.pods.get(key)) is not None:
+                    self.remove(now)
+            take_back_claims()
+            self.disruptions.take_back(disruptions)
+            for pod in filter(None, touched.values()):
+                state.upsert_pod(pod)
+                self._rooms.moved(pod, 1)
+            self._waiting, self._before, self._in_turn = waiting, origins, in_turn
+            del self.placements[mark.placements :], self.preemptions[mark.preemptions :]
+            self.nodes_changed(nodes)
+
+    def _touch(self, key: Key) -> None:
+        if self._touched is not None:
+            self._touched.setdefault(key, self.state.pods.get(key))
+
+    def settle(self) -> Ticks:
+        """Place waiting pods until no more of them can be placed; a tick for each look.
+
+        A placed pod is of use to those alone that have to be near others, or spread, so only they
+        are looked at again; where pods were evicted, all are.
+        """
+        hopeful: Sequence[Pod] = self.waiting
+        while hopeful:
+            placed, evicted = False, len(self.preemptions)
+            for pod in hopeful:
+                placed |= self.place(pod)
+                yield
+            changed = len(self.preemptions) > evicted
+            hopeful = [pod for pod in self.waiting if changed or (placed and self._may_profit(pod))]
+
+    def _may_profit(self, pod: Pod) -> bool:
+        """Return whether a pod that another one has been placed may help."""
+        near = pod.pod_class.affinity.required or self._spread(pod)
+        return bool(near) or is_of_stateful_set(pod)
+
+    def _spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        return tuple(self.profile.of(pod).constraints(pod))
+
+    def place(self, pod: Pod) -> bool:
+        """Place a waiting pod if a node takes it; O(nodes)."""
+        if self._awaited(pod) is not None:
+            return False
+        kind = (
+            pod.pod_class,
+            shape_of(pod),
+            self._spread(pod),
+            pod.spec.priority,
+            pod.status.nominated,
+            pod.spec.charge,
+            pod.spec.may_preempt,
+            claims_of(pod),
+            pod.spec.requirements.scheduler,
+        )
+        if self._unschedulable.get(kind) == self.state.version:
+            return False
+        node = self._choose(pod) or self._preempt(pod)
+        if node is None:
+            self._unschedulable[kind] = self.state.version
+            return False
+        self._bind(pod, node)
+        return True
+
+    def _preempt(self, pod: Pod) -> str | None:
+        """Evict less important pods for one that no node takes; return the node; O(nodes)."""
+        found = preemption(self.state, pod, self.profile, self._chance)
+        if found is None:
+            return None
+        for victim in found.victims:
+            self.replace(victim)
+            lost = is_lost(victim)
+            self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
+        return found.node
+
+    def _bind(self, pod: Pod, node: str) -> None:
+        self._touch(pod.key)
+        del self._waiting[pod.key]
+        self._in_turn.discard(pod.key)
+        unsure = (*unknown(self.state, pod, self.profile.of(pod).filters), *holding(pod))
+        doubts = [each.field for each in unsure]
+        if doubts:
+            self.uncertain.add(pod.key)
+        said = (each for each in pod.spec.requirements.unmodelled if each != VOLUMES)
+        for each in (*doubts, *said):
+            self.beyond.setdefault(each, {})[pod.key] = None
+        labels = self.state.nodes.labels(node)
+        for claim, volume in bindings(self.state, pod, node):
+            ledger_of(self.state).bind(claim, volume, node, labels)
+        # Here it is placed by the rules that it has, whatever was judged elsewhere.
+        bound = structs.replace(pod.judged_by(None), node=node).with_status(
+            record=None, nominated=None, ready=True
+        )
+        self.state.upsert_pod(bound)
+        self.disruptions.came(bound)
+        self._rooms.moved(bound, 1)
+        self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))
+
+    def _choose(self, pod: Pod) -> str | None:
+        """Return one of the best nodes, at random; None where nothing takes the pod."""
+        fits, scores = self.feasible(pod)
+        if not fits.names:
+            return None
+        for share in self._preferences(pod, fits):
+            scores = list(map(add, scores, share))
+        best = max(scores)
+        tied = [name for name, score in zip(fits.names, scores, strict=True) if score == best]
+        return tied[int(self._chance() * len(tied))]
+
+    def feasible(self, pod: Pod) -> tuple[NodeList, Sequence[int]]:
+        """Return the nodes that all filters leave to a waiting pod, and what room counts of each.
+
+        `Rooms` knows what stays the same from pod to pod; it knows nothing of nominated pods.
+        """
+        state, profile = self.state, self.profile.of(pod)
+        if not profile.is_usual:
+            fits = judge(state, pod, state.nodes.asked(sorted(state.nodes)), profile.filters).fits
+            return fits, [self._rooms.score(pod, name) for name in fits.names]
+        names, scores = self._rooms.ask(pod)
+        plugins = profile.filters if state.nominated else profile.rules_beyond_own
+        fits = judge(state, pod, state.nodes.asked(names), plugins).fits
+        if fits.names and len(fits.names) < len(names):
+            scores = picker(fits.names)(dict(zip(names, scores, strict=True)))
+        return fits, scores
+
+    def _preferences(self, pod: Pod, fits: NodeList) -> Iterator[Sequence[int]]:
+        """Yield what each scoring plugin adds for each node: its normalised score, weighted."""
+        for plugin in self.profile.of(pod).scoring:
+            try:
+                scorer = plugin.prepare(self.state, pod)
+            except ObjectError:
+                continue  # a broken preference, which the scheduler does not score either
+            if scorer is not None:
+                raw = scorer.raw(fits)
+                normalised = scorer.normalised(raw)
+                yield [plugin.weight * normalised[each] for each in raw]

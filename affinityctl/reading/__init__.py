@@ -1,0 +1,1 @@
+"""The cluster that flags name, and the pods, workloads and manifests that are chosen of it."""

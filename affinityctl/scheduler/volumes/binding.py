@@ -1,0 +1,173 @@
+"""Where the volumes of a pod are, and where they could be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from affinityctl.scheduler.volumes.binder import Bindings, ClaimBinder, reaches
+from affinityctl.scheduler.volumes.claims import (
+    PodClaims,
+    VolumeRule,
+    claim_of,
+    may_go_somewhere,
+    told,
+    unless,
+)
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.objects import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    claims_in,
+)
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key, name_of
+from extender.model.labels import Operator, Requirement
+from extender.model.objects import Pod
+from extender.model.verdict import (
+    VOLUME_BINDING,
+    VOLUME_ZONE,
+    Reason,
+)
+from extender.model.wording import nodes_of, plural_of, short, some
+from extender.verbs.plugins import FilterPlugin
+from extender.verbs.rules import HOSTNAME
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+NEWER: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    ZONE: ZONE,
+    REGION: REGION,
+}
+"""The labels that say where a volume is, with those that nodes have today."""
+BETWEEN_ZONES: Final = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBinding(FilterPlugin):
+    """The scheduler's plugin of that name: where volumes are, and where they could be made."""
+
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
+    name: ClassVar[str] = VOLUME_BINDING
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield the volumes of bound claims, and what the other claims ask for together."""
+        if not ledger_of(state).knows_volumes or not may_go_somewhere(state, pod, self.off):
+            return
+        claims = PodClaims.of(state, pod)
+        found = _bound(state, claims.bound)
+        if claims.delayed and ledger_of(state).knows_classes:
+            found += _delayed(state, claims.delayed)
+        yield from sorted(found, key=lambda rule: rule.reason is Reason.VOLUME_GONE)
+
+
+def _bound(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> list[VolumeRule]:
+    """Return the volumes of bound claims, up to one that is gone (checkBoundClaims)."""
+    found: list[VolumeRule] = []
+    for claim in claims:
+        volume = ledger_of(state).volume_of(claim)
+        if volume is None:
+            return [*found, _gone(claim, found)]
+        if volume.nodes is not None and volume.plugin is None:
+            found.append(_elsewhere(state, claim, volume))
+    return found
+
+
+def _gone(claim: PersistentVolumeClaim, before: Sequence[VolumeRule]) -> VolumeRule:
+    what = f"volume: claim {claim.name} is bound to a volume that does not exist"
+    return VolumeRule(Reason.VOLUME_GONE, unless(before), what)
+
+
+def _elsewhere(
+    state: ClusterState, claim: PersistentVolumeClaim, volume: PersistentVolume
+) -> VolumeRule:
+    labels = state.nodes.labels
+    what = f"volume: claim {claim.name} is bound to a volume {_place(volume)}"
+    return VolumeRule(Reason.VOLUME_ELSEWHERE, lambda node: reaches(volume, labels(node)), what)
+
+
+def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> Iterator[VolumeRule]:
+    binder = ClaimBinder(state, claims)
+    each_told = [told(state, each) for each in claims]
+    names = f"{plural_of('claim', claims)} {some(each_told, len(claims))}"
+    yield VolumeRule(
+        Reason.NO_VOLUME_TO_BIND,
+        lambda node: binder.on(node).fits,
+        f"volume: no volume for {names} is or can be made there",
+    )
+    yield VolumeRule(
+        Reason.STORAGE,
+        lambda node: binder.on(node).space,
+        f"volume: too little free storage for {names}",
+    )
+
+
+def _place(volume: PersistentVolume) -> str:
+    """Say where a volume is."""
+    if volume.nodes is None:
+        return "that every node can have"
+    terms = volume.nodes.terms
+    conditions = terms[0][0].conditions if len(terms) == 1 else ()
+    match conditions:
+        case (Requirement(operator=Operator.IN) as only,):
+            return place_in(only.key, sorted(only.values))
+    return f"for nodes with {nodes_of(volume.nodes)}"
+
+
+def bindings(state: ClusterState, pod: Pod, node: str) -> Bindings:
+    """Return what the unbound claims of a pod get on a node that takes it."""
+    if not claims_in(pod):
+        return ()
+    claims = PodClaims.of(state, pod).delayed
+    return ClaimBinder(state, claims).on(node).bindings
+
+
+def place_in(key: str, values: Sequence[str]) -> str:
+    """Say where something is: in a zone, on a node."""
+    where = some(values, len(values))
+    return (
+        f"on {where}" if short(key) == HOSTNAME else f"in {plural_of(short(key), values)} {where}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeZone(FilterPlugin):
+    """The scheduler's plugin of that name: the zone and region that a volume has as labels."""
+
+    off: frozenset[str] = frozenset()
+    """Plugins that do not run."""
+
+    name: ClassVar[str] = VOLUME_ZONE
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
+        """Yield each label of a claim's volume that says where it is."""
+        for use in claims_in(pod) if may_go_somewhere(state, pod, self.off) else ():
+            claim = None if use.ephemeral else claim_of(state, pod, use)
+            volume = None if claim is None else ledger_of(state).volume_of(claim)
+            for key in () if volume is None else NEWER:
+                if volume is not None and key in volume.labels:
+                    yield from _in_zone(state, use.key_for(pod.key), volume, key)
+
+
+def _in_zone(
+    state: ClusterState, claim: Key, volume: PersistentVolume, key: str
+) -> Iterator[VolumeRule]:
+    values = [each.strip() for each in volume.labels[key].split(BETWEEN_ZONES)]
+    if not all(values):
+        return  # the label is no list of zones, and so says nothing
+
+    def allows(node: str) -> bool:
+        labels = state.nodes.labels(node)
+        if not any(each in labels for each in NEWER):
+            return True
+        if volume.plugin is None and not reaches(volume, labels):
+            return True  # said by VolumeBinding: one thing is wrong, and not two
+        return labels.get(key, labels.get(NEWER[key])) in values
+
+    what = f"volume: claim {name_of(claim)} is bound to a volume {place_in(key, values)}"
+    yield VolumeRule(Reason.VOLUME_ZONE, allows, what)

@@ -1,0 +1,44 @@
+"""The API's resources that have to do with volumes, as they get into a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from affinityctl.scheduler.volumes.ledger import CLAIM, KINDS, VOLUME, ledger_of
+from affinityctl.scheduler.volumes.manifests import (
+    read_attachment,
+    read_capacity,
+    read_claim,
+    read_csi_driver,
+    read_csi_node,
+    read_storage_class,
+    read_volume,
+)
+from affinityctl.scheduler.volumes.objects import VolumeObject
+from extender.resources import WatchedResource
+from extender.wire.decoding import Json
+
+
+def _listed(kind: str, read: Callable[[Json], VolumeObject]) -> WatchedResource[VolumeObject]:
+    """Return a resource that is listed once and never watched, so that nothing of it goes."""
+    return WatchedResource(
+        KINDS[kind],
+        kind,
+        group="" if kind in {CLAIM, VOLUME} else "storage.k8s.io",
+        reader=lambda _: read,
+        keys=lambda _: frozenset(),
+        upsert=lambda state, each: ledger_of(state).put(each),
+        remove=lambda *_: None,
+    )
+
+
+VOLUME_RESOURCES: Final = (
+    _listed(CLAIM, read_claim),
+    _listed(VOLUME, read_volume),
+    _listed("StorageClass", read_storage_class),
+    _listed("CSINode", read_csi_node),
+    _listed("CSIDriver", read_csi_driver),
+    _listed("CSIStorageCapacity", read_capacity),
+    _listed("VolumeAttachment", read_attachment),
+)

@@ -1,0 +1,175 @@
+"""Several pods, named as kubectl does, and all that wait."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from affinityctl.commands.explain import run as explaining
+from tests.builders import HOST, Pod, namespace, pod, term, workload
+from tests.commands.explain.cluster import WEB, Explain
+
+APART = pod("t", "shop").labels({"app": "web", "pod-template-hash": "5d"})
+APART = APART.anti_affinity(term(HOST, WEB)).owned_by("ReplicaSet/web-5d")
+
+
+def replica(name: str, node_name: str | None = None) -> Pod:
+    made = Pod(APART | {"metadata": APART["metadata"] | {"name": name, "uid": name}})
+    return made if node_name is None else made.on(node_name)
+
+
+SHOP = [
+    *(replica(f"web-{name}", name) for name in ("a1", "a2", "b1")),
+    replica("web-x"),
+    replica("web-y"),
+    pod("picky").selects(disk="ssd"),
+    pod("easy"),
+]
+
+
+def headlines(said: str) -> list[str]:
+    return [part.partition("\n")[0] for part in said.split("\n\n\n")]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("shop/web-x picky", 1, ["shop/web-x fits on no node", "default/picky fits on no node"]),
+        ("pod/web-x -n shop", 1, ["shop/web-x fits on no node"]),
+        ("deployment/web -n shop", 1, ["shop/web-x fits on no node"]),
+        ("deploy/web rs/web-5d web-y -n shop", 1, [f"shop/web-{x} fits on no node" for x in "xy"]),
+        ("-l app=web -n shop", 1, ["shop/web-x fits on no node"]),
+        ("-l !app -A", 1, ["default/picky fits on no node", "default/easy fits on 3 of 3 nodes"]),
+        ("easy easy", 0, ["default/easy fits on 3 of 3 nodes"]),
+    ],
+)
+def test_pods_are_named_as_kubectl_does(
+    line: str, code: int, told: list[str], explain: Explain
+) -> None:
+    ended, said = explain(line, *SHOP)
+    assert (ended, headlines(said)) == (code, told)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("deployment/web", "POD: no pod deployment/web waits or runs in namespace default"),
+        ("deployment/wbe -n shop", "did you mean deployment/web"),
+        ("-n shpo", "--namespace: no namespace shpo; did you mean shop?"),
+        ("-l app=nope -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
+        ("nobody -n shpo", "--namespace: no namespace shpo; did you mean shop?"),
+        ("-l app=nope -A", "--selector: no pod in any namespace has such labels"),
+        ("-l app=(", "--selector: 'app=(' is no condition"),
+        ("easy -A", "--all-namespaces: has no use beside a pod's name or -n"),
+        ("easy -l app=web", "POD: name pods, or give a selector with -l or a manifest with -f"),
+    ],
+)
+def test_what_names_no_pod(line: str, said: str, explain: Explain) -> None:
+    code, told = explain(line, namespace("default"), namespace("shop"), *SHOP)
+    assert (code, said in told) == (2, True), told
+
+
+def test_a_workload_without_waiting_pods_has_one_that_is_placed(explain: Explain) -> None:
+    code, said = explain("deployment/web -n shop", *SHOP[:3])
+    assert code == 0
+    assert headlines(said) == ["shop/web-a1 fits on 1 of 3 nodes"]
+
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+ALL = """\
+4 pods wait, for 3 causes.
+
+2 pods: your anti-affinity on hostname
+  shop/web-y, shop/web-x, the oldest for 2d3h
+    3 of 3 nodes: your anti-affinity on hostname, blocked by shop/web-a1,
+      shop/web-a2, shop/web-b1 on a1, a2, b1
+
+1 pod: nothing here: the scheduler has not come to them
+  default/easy, for 30s
+    3 of 3 nodes fit
+
+1 pod: node affinity
+  default/picky
+    3 of 3 nodes: node affinity
+"""
+
+
+def aged(made: Any, **ago: int) -> Any:
+    created = f"{NOW - timedelta(**ago):%Y-%m-%dT%H:%M:%SZ}"
+    return made | {"metadata": made["metadata"] | {"creationTimestamp": created}}
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setattr(explaining, "time", NOW.timestamp)
+    ages = {"web-x": {"hours": 1}, "web-y": {"hours": 51}, "easy": {"seconds": 30}}
+    return [aged(e, **ages[n]) if (n := e["metadata"]["name"]) in ages else e for e in SHOP]
+
+
+def test_all_that_wait_by_cause(explain: Explain, shop: list[Any]) -> None:
+    assert explain("-A", *shop) == (1, ALL)
+    code, said = explain("-A -o json", *shop)
+    told = json.loads(said)["waiting"]
+    assert code == 1
+    assert told[0]["cause"] == "your anti-affinity on hostname"
+    assert [each["pod"] for each in told[0]["kinds"][0]["pods"]] == ["shop/web-y", "shop/web-x"]
+    assert told[1]["kinds"][0]["pods"][0]["created"] == "2026-11-24T11:59:30Z"
+
+
+EASY = "nothing here: the scheduler has not come to them"
+GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
+FORGED = [{"name": "a\n"}]
+ELSEWHERE = {"schedulerName": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        pytest.param(Pod(pod("p") | {"spec": spec | GATED}), "scheduling gates (a, b)", id="gates")
+        for spec in ({}, {"nodeSelector": {"disk": "ssd"}})
+    ]
+    + [
+        pytest.param(Pod(pod("p") | {"spec": ELSEWHERE}), "asks for scheduler 'mine'", id="other"),
+        pytest.param(
+            Pod(pod("p") | {"spec": {"schedulerName": "affinity-scheduler"}}),
+            "nothing here: the scheduler has not come to them",
+            id="ours",
+        ),
+        pytest.param(
+            Pod(pod("p") | {"spec": GATED | ELSEWHERE}),
+            "scheduling gates (a, b); asks for scheduler 'mine'",
+            id="both",
+        ),
+        pytest.param(
+            Pod(pod("p") | {"spec": {"schedulerName": "\x1b[31m", "schedulingGates": FORGED}}),
+            r"scheduling gates (a\n); asks for scheduler '\x1b[31m'",
+            id="names that would drive a terminal",
+        ),
+        pytest.param(
+            Pod(pod("p") | {"spec": ELSEWHERE | {"nodeSelector": {"disk": "ssd"}}}),
+            "node affinity",
+            id="other, and fits nowhere",
+        ),
+    ],
+)
+def test_whom_the_scheduler_leaves_alone_waits_for_that(
+    made: Pod, cause: str, explain: Explain
+) -> None:
+    told = json.loads(explain("-o json", made, pod("easy"))[1])["waiting"]
+    assert {each["cause"] for each in told} == {cause, EASY}
+
+
+def test_those_of_one_namespace(explain: Explain, shop: list[Any]) -> None:
+    code, said = explain("-n shop", *shop)
+    assert (code, said.partition("\n")[0]) == (1, "2 pods wait, for 1 cause.")
+    waits = "No pod waits in namespace red; -A has 4 in others.\n"
+    assert explain("-n red", *shop) == (0, waits)
+
+
+def test_a_workload_of_a_dump_is_found_by_its_template(explain: Explain) -> None:
+    made = workload("Deployment", "new", pod("t").selects(disk="ssd"), replicas=2)
+    code, said = explain("deployment/new", made)
+    assert (code, headlines(said)) == (1, ["default/deployment/new[0] fits on no node"])

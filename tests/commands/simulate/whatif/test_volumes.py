@@ -1,0 +1,267 @@
+"""Pods that are placed take their claims along: what a simulation makes of volumes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from affinityctl.commands.simulate.applied import SimulationReader, read_applied
+from affinityctl.commands.simulate.whatif.nodes import drain, lose
+from affinityctl.commands.simulate.whatif.outcome import Step, pending
+from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.trials import try_each
+from affinityctl.scheduler.volumes.ledger import ledger_of
+from extender.model.stepping import at_once
+from tests.builders import HOST, ZONE, Json, Pod, node, workload
+from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
+from tests.volumes import (
+    AT_ONCE,
+    BY_HAND,
+    IN_X,
+    IN_Y,
+    WAIT,
+    bound,
+    claim,
+    limited,
+    put,
+    storage_class,
+    using,
+    volume,
+    with_volumes,
+)
+
+NODES = [
+    node(name, {HOST: name, ZONE: zone}, ROOM)
+    for name, zone in (("x1", "x"), ("x2", "x"), ("y1", "y"))
+]
+
+
+def drivers(*names: str, count: int | None = None) -> list[Json]:
+    """Build CSINodes whose driver has its volumes zone by zone."""
+    made = []
+    for name in names:
+        each = limited(name, count)
+        each["spec"]["drivers"][0]["topologyKeys"] = [ZONE]
+        made.append(each)
+    return made
+
+
+CLASS = {
+    **WAIT,
+    "metadata": {
+        "name": "wait",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+}
+
+
+def cluster(*objects: Json, pods: tuple[Pod, ...] = ()) -> Scheduler:
+    """Build two zones, with volumes that are known, and pods that are there already."""
+    scheduler = scheduler_of(NODES, [], pods)
+    put(scheduler.state, [*objects, *([] if BY_HAND in objects else [CLASS])])
+    return scheduler
+
+
+def of_set(number: int, on: str) -> Pod:
+    """Build a pod of a StatefulSet, with its claim."""
+    return using(f"data-{number}", name=f"db-{number}").owned_by("StatefulSet/db").on(on)
+
+
+def placed(scheduler: Scheduler, *pods: Json) -> list[str | None]:
+    """Place pods one after the other; return where."""
+    found = []
+    for raw in pods:
+        scheduler.add(read(raw))
+        settle(scheduler)
+        key = read(raw).key
+        found.append(scheduler.state.pods[key].node)
+    return found
+
+
+def in_zone_of(name: str | None) -> list[str]:
+    """Return the nodes of a node's zone."""
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in NODES}
+    return [each for each in labels if labels[each][ZONE] == labels[str(name)][ZONE]]
+
+
+def settle(scheduler: Scheduler) -> None:
+    """Place what can be placed."""
+    for _ in scheduler.settle():
+        pass
+
+
+def why(scheduler: Scheduler) -> list[str]:
+    """Return what refuses nodes to the pods that wait."""
+    found = pending(scheduler.state, scheduler.waiting, scheduler.profile)
+    return [group.cause for each in found if each.explanation for group in each.explanation.groups]
+
+
+def test_a_pod_with_a_zonal_volume_is_drained_to_a_node_of_its_zone() -> None:
+    scheduler = cluster(bound("data-0", "v"), volume("v", IN_X), pods=(of_set(0, "x1"),))
+    at_once(drain(scheduler, ["x1"]))
+    assert scheduler.state.pods["default/db-0"].node == "x2"
+
+
+def test_with_its_zone_lost_it_waits_for_its_volume() -> None:
+    scheduler = cluster(bound("data-0", "v"), volume("v", IN_X), pods=(of_set(0, "x1"),))
+    at_once(lose(scheduler, ["x1", "x2"], "zone=x"))
+    assert scheduler.waits(read(of_set(0, "x1")).key)
+    assert why(scheduler) == ["volume: claim data-0 is bound to a volume in zone x"]
+
+
+def test_a_volume_that_is_made_stays_in_the_zone_of_its_node() -> None:
+    scheduler = cluster(claim("data-0"), *drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, using("data-0", name="db-0").owned_by("StatefulSet/db"))
+    zone = "x" if str(first).startswith("x") else "y"
+    at_once(
+        lose(
+            scheduler,
+            [
+                each["metadata"]["name"]
+                for each in NODES
+                if each["metadata"]["labels"][ZONE] == zone
+            ],
+            "zone",
+        )
+    )
+    assert why(scheduler) == [f"volume: claim data-0 is bound to a volume in zone {zone}"]
+
+
+def test_a_volume_made_by_hand_is_for_one_claim() -> None:
+    scheduler = cluster(claim("one"), claim("two"), BY_HAND, volume("v", IN_X))
+    first, second = placed(scheduler, using("one", name="p1"), using("two", name="p2"))
+    assert (str(first)[0], second) == ("x", None)
+    two = "claim two (class wait without a provisioner)"
+    assert why(scheduler) == [f"volume: no volume for {two} is or can be made there"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "said"),
+    [
+        (
+            claim("data", "now"),
+            (AT_ONCE,),
+            "data (class now of csi.example.com) waits for the provisioner to make its volume",
+        ),
+        (claim("data", volumeName="v"), (), "data waits to be bound to volume v"),
+        (claim("data", "fast"), (), "data waits: there is no class fast"),
+        (claim("data", ""), (), "data (without a class) waits for somebody to make its volume"),
+    ],
+)
+def test_what_an_unbound_claim_waits_for(asked: Json, there: tuple[Json, ...], said: str) -> None:
+    scheduler = cluster(asked, volume("v"), *there)
+    assert placed(scheduler, using("data")) == [None]
+    assert why(scheduler) == [f"volume: claim {said}"]
+
+
+def test_a_pod_that_differs_in_its_claim_alone_is_looked_at_for_itself() -> None:
+    taken = volume("v", IN_Y, claimRef={"namespace": "default", "name": "one"})
+    scheduler = cluster(claim("none"), bound("one", "v"), BY_HAND, taken)
+    pods = (using("none", name="p1"), using("one", name="p2"))
+    assert placed(scheduler, *pods) == [None, "y1"]
+
+
+def test_a_claim_for_one_pod_alone_is_taken_by_the_first() -> None:
+    scheduler = cluster(bound("data", "v", accessModes=["ReadWriteOncePod"]), volume("v"))
+    first, second = placed(scheduler, using("data", name="p1"), using("data", name="p2"))
+    assert (first is None, second) == (False, None)
+    said = "volume: claim data is for one pod alone, and default/p1 has it"
+    assert why(scheduler) == [said]
+
+
+def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
+    claims = [claim(f"data-{number}") for number in range(4)]
+    scheduler = cluster(*claims, *drivers("x1", "x2", "y1", count=1))
+    pods = [using(f"data-{number}", name=f"p{number}") for number in range(4)]
+    assert sorted(filter(None, placed(scheduler, *pods))) == ["x1", "x2", "y1"]
+    assert why(scheduler) == ["volume: as many volumes are attached as the node takes"]
+
+
+def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
+    spec: dict[str, Any] = {"resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    raw = workload("StatefulSet", "db", replicas=2, volumeClaimTemplates=templates)
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    for number in range(applied.wanted):
+        scheduler.add(applied.make(number))
+    settle(scheduler)
+    made = ledger_of(scheduler.state).claims
+    assert sorted(made) == ["default/data-db-0", "default/data-db-1"]
+    assert all(each.bound and each.storage_class == "wait" for each in made.values())
+
+
+@pytest.mark.parametrize(("named", "expected"), [(None, "wait"), ("", ""), ("fast", "fast")])
+def test_a_claim_that_names_no_class_is_of_the_one_by_default(
+    named: str | None, expected: str
+) -> None:
+    spec = {} if named is None else {"storageClassName": named}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(storage_class("fast"), storage_class("slow"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    (made,) = ledger_of(scheduler.state).claims.values()
+    assert made.storage_class == expected
+
+
+def test_a_volume_is_made_where_its_class_allows_it_if_the_driver_says_nothing() -> None:
+    only_y = [{"matchLabelExpressions": [{"key": ZONE, "values": ["y"]}]}]
+    scheduler = cluster(claim("data", "placed"), storage_class("placed", allowedTopologies=only_y))
+    assert placed(scheduler, using("data").owned_by("ReplicaSet/web")) == ["y1"]
+    at_once(lose(scheduler, ["y1"], "zone=y"))
+    assert why(scheduler) == ["volume: claim data is bound to a volume in zone y"]
+
+
+def test_a_volume_of_one_pod_alone_is_made_anew_for_its_successor() -> None:
+    template = {"spec": {"storageClassName": "wait"}}
+    own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, own)
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
+    settle(scheduler)
+    [second] = {each.node for each in scheduler.state.pods.values()}
+    assert {str(first)[0], str(second)[0]} == {"x", "y"}
+
+
+def test_a_trial_takes_back_what_became_of_claims() -> None:
+    template = {"spec": {"storageClassName": "wait"}}
+    own = with_volumes({"ephemeral": {"volumeClaimTemplate": template}}).owned_by("ReplicaSet/web")
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    [first] = placed(scheduler, own)
+    ledger = ledger_of(scheduler.state)
+    claims, volumes = dict(ledger.claims), dict(ledger.volumes)
+    found = {"its zone": in_zone_of(first)}
+    at_once(try_each(scheduler, Step("each"), found, lose))
+    assert (ledger.claims, ledger.volumes) == (claims, volumes)
+
+
+def test_the_claim_of_a_stateful_set_stays_when_its_pod_goes() -> None:
+    templates = [{"metadata": {"name": "data"}, "spec": {}}]
+    raw = workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=templates)
+    scheduler = cluster(*drivers("x1", "x2", "y1"))
+    applied = read_applied("StatefulSet", json.dumps(raw).encode(), SimulationReader(), 3, "")
+    scheduler.add(applied.make(0))
+    settle(scheduler)
+    [first] = {each.node for each in scheduler.state.pods.values()}
+    at_once(lose(scheduler, in_zone_of(first), "its zone"))
+    assert [each.key for each in scheduler.waiting] == ["default/db-0"]
+
+
+@pytest.mark.parametrize(("asked", "known"), [(claim("data"), True), (bound("data", "v"), False)])
+def test_where_no_claim_of_the_files_has_a_volume_there_is_none(asked: Json, known: bool) -> None:
+    scheduler = scheduler_of(NODES, [], ())
+    put(scheduler.state, [asked], kinds=())
+    ledger_of(scheduler.state).files_read({"PersistentVolumeClaim"})
+    assert ledger_of(scheduler.state).knows_volumes is known
+
+
+def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
+    scheduler = scheduler_of(NODES, [], ())
+    [node_of_it] = placed(scheduler, using("data"))
+    assert node_of_it is not None
+    assert scheduler.uncertain
+    assert [*scheduler.beyond] == ["volumes"]
