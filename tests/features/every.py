@@ -16,6 +16,12 @@ def switched_on(name: str) -> dict[str, Any]:
     return found
 
 
+def switched_off(name: str) -> dict[str, Any]:
+    """Return fields of the configuration with which a feature is off."""
+    found: dict[str, Any] = getattr(import_module(f"tests.features.{name}.example"), "OFF", {})
+    return found
+
+
 def planted() -> tuple[Bug, ...]:
     """Return the bugs that are planted in features."""
     modules = (import_module(f"tests.features.{each.name}.bugs") for each in features())
