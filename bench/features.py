@@ -49,7 +49,6 @@ class Optional:
 
 
 NOT_MOVED: Final = (
-    Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
     Optional(
         "explain",
         (

@@ -24,7 +24,7 @@ from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to_date
+from extender.controllers.upkeep import keep_expiring, keep_up_to_date
 from extender.controllers.violations import keep_patrolling
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
@@ -207,7 +207,6 @@ def _look_after_state(context: Context, parts: AsyncExitStack) -> Watch:
     """Run what keeps the state true and tidy; return what finds broken rules."""
     state, metrics, unsynced = context.state, context.metrics, context.unsynced
     found = Watch(state)
-    _keep_running("audit", keep_auditing(state, metrics), parts)
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
     patrol = keep_patrolling(state, metrics, INTER_POD_AFFINITY, unsynced, watch=found)

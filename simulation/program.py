@@ -17,7 +17,7 @@ from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring
+from extender.controllers.upkeep import keep_expiring
 from extender.controllers.violations import keep_patrolling
 from extender.errors import RequestError
 from extender.kube.client import ApiClient
@@ -182,7 +182,6 @@ class Incarnation:
         freshness = Freshness(lambda: source.picture.silent_for, stale_after, self.state, VITAL)
         return [
             freshness.run(),
-            keep_auditing(self.state, metrics),
             keep_expiring(self.state, now),
             keep_patrolling(self.state, metrics, INTER_POD_AFFINITY, self._unsynced),
         ]

@@ -1,3 +1,3 @@
 """Optional features, one folder each. To take one out: its folder, and its name in this line."""
 
-FEATURES: tuple[str, ...] = ("scale_down", "shadow")
+FEATURES: tuple[str, ...] = ("audit", "scale_down", "shadow")
