@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from affinityctl.applied import SimulationReader, rollout
 from affinityctl.deletion_cost import COST_ANNOTATION, DELETION_COST
+from affinityctl.simulated_changes import cost_givers
 from affinityctl.whatif.deletion_order import Lives
+from affinityctl.whatif.scaling import CostGiver
 from affinityctl.whatif.turns import (
     Member,
     Size,
@@ -25,7 +27,6 @@ from affinityctl.whatif.turns import (
 )
 from affinityctl.workloads import wanted
 from extender.cluster.ledgers.successors import Succession
-from extender.features.scale_down.rules import given_costs
 from extender.model.keys import Key
 from extender.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
@@ -147,8 +148,9 @@ def test_simulated_replica_sets_take_the_pods_that_real_ones_take(
 ZONES = {"n0": "a", "n1": "a", "n2": "b", "n3": "b", "n4": "c"}
 
 
+@pytest.mark.parametrize("giver", cost_givers(), ids=lambda each: str(each.field))
 def test_with_costs_from_the_extender_a_scale_down_leaves_the_zones_even(
-    ask: Ask, start: int, examples: int
+    ask: Ask, giver: CostGiver, start: int, examples: int
 ) -> None:
     mine = replica_set(DEPLOYMENT, "web-a", 0, (0, 0))
     nodes = [node(name, {ZONE: zone, HOST: name}) for name, zone in ZONES.items()]
@@ -162,7 +164,7 @@ def test_with_costs_from_the_extender_a_scale_down_leaves_the_zones_even(
         ]
         scheduler = scheduler_of(nodes, [], placed)
         pods = [*scheduler.state.pods.values()]
-        costs = given_costs(scheduler.state, pods)
+        costs = giver.given_costs(scheduler.state, pods)
         assert costs.keys() == {each.key for each in pods}
         api = [api_pod(each, scheduler.lives, mine, **{HASH: "web-a"}) for each in pods]
         for each, made in zip(pods, api, strict=True):
