@@ -100,6 +100,10 @@ test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conf
 thorough: $(STAMP) ## those of these tests that take long: random clusters and streams of events, fuzz, memory, a browser
 	@$(PYTEST) --dist worksteal -m thorough
 
+.PHONY: amputation
+amputation: $(STAMP) ## each optional feature taken out of a copy, with lint, types and tests of what is left, and its own tests alone (minutes for each)
+	@$(BIN)/python -m pytest tests/features/whole_amputation.py -v -n auto --maxprocesses 4
+
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
 BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
 

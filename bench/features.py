@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from affinityctl.commands import COMMANDS
@@ -49,7 +50,6 @@ class Optional:
 
 
 NOT_MOVED: Final = (
-    Optional("audit", ("cluster/audits/recount.py", "cluster/audits/ledgers.py"), "audit|recount"),
     Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
         "refused_pods",
@@ -188,6 +188,11 @@ def path_of(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def median_and_worst(counts: Sequence[int]) -> str:
+    """Return both as text."""
+    return f"{median(counts):g}, {max(counts)}"
+
+
 def table() -> Iterator[tuple[str, str]]:
     """Measure what is to become small."""
     server, commands = (set(each.rglob("*.py")) for each in PROGRAM)
@@ -196,6 +201,10 @@ def table() -> Iterator[tuple[str, str]]:
     yield (
         "lines imported until the default install's first answer",
         f"{lines(map(path_of, imported)):,}",
+    )
+    yield (
+        "files that name a feature outside its folder: median, worst",
+        median_and_worst([len(each.named_in(PROGRAM)) for each in features()]),
     )
     yield "lines of extender/", f"{lines(server):,}"
     yield "lines of extender/ and affinityctl/", f"{lines(server | commands):,}"

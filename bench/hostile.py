@@ -37,12 +37,11 @@ from bench.hostile_pods import (
 from bench.hostile_report import Run, merged, report
 from bench.machine import revision
 from bench.output import add_files, put_out_measured
-from bench.turns import Turns, patrolling, stepwise
+from bench.turns import Turns, patrolling, stepwise, taking
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.audits.recount import audit
 from extender.collecting import keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
@@ -61,6 +60,7 @@ from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from tests.answering import Answering, requests_of
+from tests.features.every import in_steps
 
 ASKED = 500
 CANDIDATES = NODES // 10
@@ -258,7 +258,7 @@ async def _measured(case: Case, pods: int) -> dict[str, float]:
         "a new workload while it is counted": arrive,
         "a namespace is relabelled": relabel,
         "a node is relabelled": move,
-        "audit": lambda: stepwise(audit(state), STEPS),
+        **{name: taking(steps, state, STEPS) for name, steps in in_steps().items()},
         "it is nominated": lambda: bench.watch(bench.nominated),
         "a plain pod's filter then": lambda: bench.answers.filter(bench.plain),
         "a plain pod's search for victims then": lambda: bench.search(shown(PLAIN)),

@@ -18,10 +18,9 @@ import orjson
 
 from bench.agreeing import Agreeing
 from bench.hostile_pods import PREFERRED, PRIORITY, REQUIRED, alike, hostile_pods
-from bench.turns import Turns, patrolling, stepwise
+from bench.turns import Turns, patrolling, taking
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.collecting import Collector, keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
@@ -46,6 +45,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.warm_up import WarmUp
 from extender.wire.objects import PodReader
 from tests.answering import Answering, requests_of
+from tests.features.every import in_steps
 
 T = TypeVar("T")
 Activity: TypeAlias = Callable[[], Awaitable[object]]
@@ -294,6 +294,12 @@ _ASKED: Final[Json] = {
         },
     },
 }
+
+
+def _taking(steps: Callable[[ClusterState], Iterable[object]]) -> Callable[[Bench], Activity]:
+    return lambda bench: taking(steps, bench.state, STEPS)
+
+
 _EVERYWHERE: Final[dict[str, Callable[[Bench], Activity]]] = {
     "filter and prioritize": lambda bench: bench.asking("/filter", "/prioritize"),
     "preempt": Bench.preempt,
@@ -310,7 +316,7 @@ _CLUSTERS: Final[dict[Callable[[], ClusterState], dict[str, Callable[[Bench], Ac
         "large: a namespace with 50,000 pods is relabelled": lambda bench: bench.watching(
             NAMESPACES, _big("blue")
         ),
-        "large: audit": lambda bench: lambda: stepwise(audit(bench.state), STEPS),
+        **{f"large: {name}": _taking(steps) for name, steps in in_steps().items()},
         "large: patrol": lambda bench: lambda: patrolling(bench.state, STEPS),
     },
     _small_cluster: {

@@ -2,8 +2,8 @@
 
 `--names` lists the classes and functions that two of the rows count, and the files that name a
 feature outside its folder.
-What nobody can count by a script (the forms of one computation, the files that a newcomer opens) is
-not here.
+How many files a newcomer opens is what `docs/development/architecture.md` says; how many forms one
+computation has, no script can count.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -214,6 +215,17 @@ def walk_of_a_filter_call() -> Walk:
     return walk
 
 
+def questions() -> dict[str, list[Path]]:
+    """Return the twelve questions of a newcomer, each with the files that answer it."""
+    map_ = ROOT / "docs/development/architecture.md"
+    _, _, text = map_.read_text(encoding="utf-8").partition("## Twelve questions of a newcomer\n")
+    rows = re.findall(r"^\| (.*\?) \| (.*) \|$", text.partition("\n## ")[0], re.MULTILINE)
+    return {
+        question: [(map_.parent / link).resolve() for link in re.findall(r"\]\((.*?)\)", answer)]
+        for question, answer in rows
+    }
+
+
 def every_module() -> list[Module]:
     """Return the files of the program."""
     return [Module(path) for package in PROGRAM for path in sorted((ROOT / package).rglob("*.py"))]
@@ -227,6 +239,10 @@ def rows() -> list[tuple[str, str]]:
     walk = walk_of_a_filter_call()
     return [
         *features.table(),
+        (
+            "files that answer one of a newcomer's twelve questions: median, worst",
+            features.median_and_worst([len(each) for each in questions().values()]),
+        ),
         ("caches with a budget of their own", f"{sum(map(caches, server))}"),
         ("step generators", f"{sum(map(step_generators, server))}"),
         ("files", f"{len(modules)}"),

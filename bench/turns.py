@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from itertools import islice
 from time import thread_time
@@ -19,6 +19,13 @@ async def stepwise(steps: Iterable[object], most: int) -> None:
     """Take so many steps at most, each in a turn of its own."""
     for _ in islice(steps, most):
         await asyncio.sleep(0)
+
+
+def taking(
+    steps: Callable[[ClusterState], Iterable[object]], state: ClusterState, most: int
+) -> Callable[[], Awaitable[None]]:
+    """Return what begins such steps over a state, and takes so many at most."""
+    return lambda: stepwise(steps(state), most)
 
 
 async def patrolling(state: ClusterState, most: int) -> None:

@@ -24,7 +24,7 @@ from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to_date
+from extender.controllers.upkeep import keep_expiring, keep_up_to_date
 from extender.metrics import Metrics
 from extender.parts import Context, build_parts
 from extender.ports import Check, Remark
@@ -142,7 +142,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
-        _look_after_state(context, parts)
+        _look_after_state(context.state, parts)
         _look_after_annotations(context, parts)
         helpers = build_helpers(context)
         if helpers.nomination is not None:
@@ -209,10 +209,8 @@ def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics
         metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
 
 
-def _look_after_state(context: Context, parts: AsyncExitStack) -> None:
+def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
     """Run what keeps the state true and tidy."""
-    state, metrics = context.state, context.metrics
-    _keep_running("audit", keep_auditing(state, metrics), parts)
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
 

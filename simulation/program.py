@@ -17,7 +17,7 @@ from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring
+from extender.controllers.upkeep import keep_expiring
 from extender.errors import RequestError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
@@ -166,7 +166,7 @@ class Incarnation:
             for part in features:
                 for _, task in part.tasks():
                     spawn(_kept(task), self.name)
-            controllers = self._controllers(source, metrics)
+            controllers = self._controllers(source)
             self._parts += [self.verbs, source, helpers, client, *controllers]
             for eternal in controllers:
                 spawn(_kept(eternal), self.name)
@@ -175,12 +175,11 @@ class Incarnation:
                     spawn(_kept(helper.run()), self.name)
             await asyncio.Event().wait()
 
-    def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:
+    def _controllers(self, source: Source) -> list[Coroutine[Any, Any, None]]:
         stale_after = self._config.client_connection.stale_after_seconds
         freshness = Freshness(lambda: source.picture.silent_for, stale_after, self.state, VITAL)
         return [
             freshness.run(),
-            keep_auditing(self.state, metrics),
             keep_expiring(self.state, now),
         ]
 

@@ -39,7 +39,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.track_quotas(lambda: 5, lambda: 2)
     metrics.quota_refusals.count("Filter")
     metrics.cache_objects.ask(lambda: 42, "pods")
-    metrics.mismatches.count(by=0)
     metrics.loop_lag.observe(0.002)
     metrics.tls_reloads.count("success")
     metrics.certificate_ends.set(1_800_000_000, "callbacks")
@@ -112,7 +111,6 @@ CONTRACT = {
     "affinity_extender_relists": {"resource", "reason"},
     "affinity_extender_watch_events": {"resource", "type"},
     "affinity_extender_watch_events_skipped": {"resource", "reason"},
-    "affinity_extender_consistency_mismatches": set(),
     "affinity_extender_event_loop_lag_seconds": {"le"},
     "affinity_extender_tls_reloads": {"result"},
     "affinity_extender_tls_certificate_expiration_timestamp_seconds": {"port"},
@@ -187,7 +185,6 @@ def test_names_and_labels(metrics: Metrics) -> None:
         pytest.param(
             'affinity_extender_relists_total{reason="expired",resource="pods"} 1.0', id="relist"
         ),
-        pytest.param("affinity_extender_consistency_mismatches_total 0.0", id="mismatches"),
         pytest.param('affinity_extender_build_info{version="1.2.3"} 1.0', id="version"),
         pytest.param(
             'rest_client_requests_total{code="200",host="10.0.0.1:443",method="GET"} 1.0',
@@ -275,8 +272,9 @@ def test_a_lost_sync_shows(metrics: Metrics) -> None:
 
 def test_two_instances_do_not_meet() -> None:
     one, two = (Metrics() for _ in range(2))
-    one.mismatches.count(by=3)
-    name = "affinity_extender_consistency_mismatches_total"
+    one.reservations.ask(lambda: 3)
+    two.reservations.ask(lambda: 0)
+    name = "affinity_extender_reservations"
     assert (samples(one)[name], samples(two)[name]) == (3, 0)
 
 

@@ -1,4 +1,4 @@
-"""Keeps the cluster state right while the program runs: counters are audited, reservations expire.
+"""Keeps the cluster state tidy while the program runs: reservations expire.
 
 What events have put off is done, too, when no further event does it. How long a reservation lasts
 is decided where places are reserved, in `callbacks.binding`: here it is only looked which are over.
@@ -12,13 +12,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final, NoReturn
 
-from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
 from extender.timing import LogThrottle
-
-AUDIT_PAUSE_SECONDS: Final = 1.0
-"""Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
 
 TIDY_STEPS: Final = 256
 """Things that were put off and are done at a time: some 0.2 ms."""
@@ -33,18 +28,6 @@ EXPIRED_LOG_BURST: Final = 10
 """Lines about expired reservations in a minute: an outage of the API server can leave hundreds."""
 
 _log = logging.getLogger(__name__)
-
-
-async def keep_auditing(
-    state: ClusterState, metrics: Metrics, pause: float = AUDIT_PAUSE_SECONDS
-) -> NoReturn:
-    """Compare the counters with a recount, a step at a time, for as long as the program runs."""
-    while True:
-        for finding in audit(state):
-            if finding is not None:
-                metrics.mismatches.count()
-                _log.error("counters differ from a recount: %s; restart to count anew", finding)
-            await asyncio.sleep(pause)
 
 
 async def keep_up_to_date(

@@ -172,10 +172,6 @@ class Metrics(ObserverMetrics):
         self.reservations = make.gauges(
             "reservations", "Pods assumed on a node: reserved there, not yet shown by the watch."
         )
-        self.mismatches = make.counters(
-            "consistency_mismatches",
-            "Counters that differed from a recount; anything above 0 is a bug in this program.",
-        )
         self.cache_objects = make.gauges("cache_objects", "Objects in the cache.", "resource")
 
     def _of_the_process(self, make: Collectors) -> None:

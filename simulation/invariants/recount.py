@@ -1,7 +1,7 @@
 """Every counter of the state again from scratch and at once, to compare the live ones with.
 
-A running program looks at a part at a time (`cluster/audits/recount.py`). Here is said once more
-which terms are carried, and by whom: where both go by the same code, they err alike.
+It goes by the pods, nodes and namespaces that the state knows. It shares no code with the program's
+own audit: where both go by the same, they err alike.
 """
 
 from __future__ import annotations
@@ -10,22 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from extender.cluster.audits.ledgers import charges_of, use_of
-from extender.cluster.audits.recount import (
-    Placements,
-    counting_by_domain,
-    counting_owners,
-    weights_of,
-)
 from extender.cluster.counts.annotation_scope import Scope
 from extender.cluster.counts.existing_term import Named, Role
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.state import ClusterState
 from extender.model.keys import namespace_of
-from extender.model.objects import PodClass
+from extender.model.node_resources import UsedPorts
+from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY
-from extender.model.quota import Charge
-from extender.model.stepping import at_once
+from extender.model.quota import Charge, ResourceQuota
 
 TableName: TypeAlias = Named | tuple[PodSet, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
@@ -50,17 +43,40 @@ def live(state: ClusterState) -> Tables:
 
 def recount(state: ClusterState) -> Tables:
     """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
-    placements = _placements(state)
-    existing = {named for pod_class in placements for named, _ in _carried_by(pod_class)}
-    tables: Tables = {
-        named: at_once(counting_owners(state, placements, named, _carried_by)) for named in existing
-    }
+    placed: dict[PodClass, Counter[str]] = {}
+    for pod in state.placed_pods:
+        placed.setdefault(pod.pod_class, Counter())[pod.node or ""] += 1
+    carried: dict[tuple[TableName, str], Counter[PodClass]] = {}
+    for pod_class in placed:
+        for named, weight in _carried_by(pod_class):
+            weights = carried.setdefault((named, named[0].topology_key), Counter())
+            weights[pod_class] += weight
+    matched: dict[tuple[TableName, str], Counter[PodClass]] = {}
     for counted in state.matching_sets:
         if counted.pending is None:
-            weights = weights_of(state, placements, counted)
-            key = counted.table.topology.key
-            tables[counted.name] = at_once(counting_by_domain(state, placements, key, weights))
-    return tables
+            weigh, labels = counted.pod_set.weigh, state.namespace_labels
+            weights = Counter({each: weigh(each, labels(each.namespace)) for each in placed})
+            matched[counted.name, counted.table.topology.key] = weights
+    return {
+        name: _by_domain(state, placed, each, key)
+        for (name, key), each in (*carried.items(), *matched.items())
+    }
+
+
+def _by_domain(
+    state: ClusterState,
+    placed: Mapping[PodClass, Mapping[str, int]],
+    weights: Mapping[PodClass, int],
+    key: str,
+) -> dict[str, int]:
+    """Add up what the pods of some classes weigh in each domain, zeros left out."""
+    table: Counter[str] = Counter()
+    for pod_class, weight in weights.items():
+        for node, pods in placed[pod_class].items():
+            domain = state.nodes.labels(node).get(key)
+            if domain is not None:
+                table[domain] += weight * pods
+    return {domain: count for domain, count in table.items() if count}
 
 
 def mismatches(state: ClusterState) -> list[TableName]:
@@ -85,9 +101,55 @@ def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {value: count for value, count in added.items() if count}
 
 
+def room_mismatches(state: ClusterState) -> list[str]:
+    """Return the nodes where more or less is in use than their pods request."""
+    used: dict[str, Counter[str]] = {}
+    ports: dict[str, UsedPorts] = {}
+    for pod in state.placed_pods:
+        node = pod.node or ""
+        used.setdefault(node, Counter()).update(dict(pod.spec.requests))
+        ports.setdefault(node, UsedPorts()).use(pod.spec.ports, 1)
+    resources = state.node_resources
+    return [
+        node
+        for node in {*resources.in_use, *used}
+        if resources.used(node) != {name: n for name, n in used.get(node, {}).items() if n}
+        or resources.ports(node) != ports.get(node, UsedPorts())
+    ]
+
+
+def nominated_mismatches(state: ClusterState) -> list[str]:
+    """Return the uids of pods whose nomination is not held as it should be."""
+    ledger = state.nominated
+    truth = _by_uid(
+        pod.judged_by(pod.status.judged)
+        for pod in state.pods.values()
+        if pod.node is None and pod.status.nominated is not None
+    )
+    shown, held = _by_uid(ledger.shown), _by_uid(ledger.pods)
+    # What is expected may differ from what is shown, but nothing that is shown is forgotten.
+    wrong = _differing(truth, shown) | (shown.keys() - held.keys())
+    nodes = {pod.status.nominated or "" for pod in held.values()}
+    there = (pod for node in nodes for pod in ledger.on(node) if pod.status.nominated == node)
+    of_class = (pod for each in ledger.classes for pod in ledger.of_class(each))
+    wrong |= _differing(held, _by_uid(there)) | _differing(held, _by_uid(of_class))
+    return sorted(wrong)
+
+
+def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
+    return {pod.uid: pod for pod in pods}
+
+
+def _differing(one: Mapping[str, Pod], other: Mapping[str, Pod]) -> set[str]:
+    return {uid for uid in {*one, *other} if one.get(uid) != other.get(uid)}
+
+
 def quota_mismatches(state: ClusterState) -> list[str]:
     """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
-    truth = charges_of(state, state.placed_pods)
+    truth: dict[str, Counter[Charge]] = {}
+    for pod in state.placed_pods:
+        if pod.spec.charge is not None and state.in_force(pod).spec.charge is not None:
+            truth.setdefault(pod.pod_class.namespace, Counter())[pod.spec.charge] += 1
     namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
     wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
     total = sum(sum(charges.values()) for charges in truth.values())
@@ -97,16 +159,16 @@ def quota_mismatches(state: ClusterState) -> list[str]:
 def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
     if state.quotas.charges(namespace) != truth:
         return False
-    return all(each.used == use_of(each.quota, truth) for each in state.quotas.of(namespace))
+    return all(each.used == _use_of(each.quota, truth) for each in state.quotas.of(namespace))
 
 
-def _placements(state: ClusterState) -> Placements:
-    placements: Placements = {}
-    for pod in state.placed_pods:
-        on_nodes = placements.setdefault(pod.pod_class, {})
-        number = state.nodes.number_of(pod.node or "")
-        on_nodes[number] = on_nodes.get(number, 0) + 1
-    return placements
+def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
+    """Return what pods with these charges use of a quota, zeros left out."""
+    used: Counter[str] = Counter()
+    for charge, pods in charges.items():
+        for name, amount in charge.usage if quota.applies_to(charge) else ():
+            used[name] += pods * amount
+    return {name: amount for name, amount in used.items() if name in quota.hard and amount}
 
 
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:

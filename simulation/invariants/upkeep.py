@@ -7,12 +7,15 @@ from typing import Final
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.callbacks.in_flight import SCORE_HOLD_SECONDS
-from extender.cluster.audits.ledgers import nominated_mismatches
-from extender.cluster.audits.recount import room_mismatches
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
 from simulation.invariants.broken import BrokenError
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import (
+    mismatches,
+    nominated_mismatches,
+    quota_mismatches,
+    room_mismatches,
+)
 
 DEADLINES: Final[Mapping[str, float]] = {
     "filter": 0.1,

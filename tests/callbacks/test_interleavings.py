@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.recount import room_mismatches
 from extender.metrics import Metrics
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
@@ -28,7 +27,7 @@ from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import mismatches, quota_mismatches, room_mismatches
 from tests import oracle
 from tests.answering import Answering, requests_of
 from tests.builders import (

@@ -12,14 +12,17 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.cluster.audits.ledgers import nominated_mismatches
-from extender.cluster.audits.recount import room_mismatches
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import (
+    mismatches,
+    nominated_mismatches,
+    quota_mismatches,
+    room_mismatches,
+)
 from tests import strategies
 from tests.annotating import REQUIRED, annotated, moved, sound, stored
 from tests.builders import (

@@ -8,7 +8,6 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import patrol
 from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, are_large
 from extender.cluster.state import ClusterState
@@ -210,16 +209,6 @@ def test_patrol_looks_at_one_pods_rules_at_a_time(state: ClusterState) -> None:
     for number in range(1, PLACED):
         placed(state, apart(number), number)
     assert len(list(patrol(state, 1))) > few + PLACED
-
-
-def test_the_audit_recounts_large_rules(state: ClusterState) -> None:
-    placed(state, apart(0), 3)
-    assert {*audit(state)} == {None}
-    (large,) = state.existing_terms.large
-    (table,) = large.tables
-    table.counts.clear()
-    (found,) = {*audit(state)} - {None}
-    assert found == f"{HOST} of {TERMS} terms"
 
 
 def test_terms_that_are_taken_apart_in_steps_count_once_they_are_placed(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.audits.ledgers import nominated_mismatches
 from extender.cluster.ledgers import nominated_pods
 from extender.cluster.state import ClusterState
 from extender.model import memory
+from simulation.invariants.recount import nominated_mismatches
 from tests.builders import Pod, model_pod, pod
 from tests.hostile import hostile
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.audits.recount import room_mismatches
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.keys import Identity, Key
 from extender.model.objects import Pod
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import mismatches, quota_mismatches, room_mismatches
 from tests.builders import (
     ZONE,
     crossing,

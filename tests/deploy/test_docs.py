@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from bench.shape import questions
 from extender.config.features import features
 from extender.metrics import PREFIX, Metrics
 from extender.parts import part_of
@@ -75,10 +77,46 @@ def test_every_path_of_the_map_is_there() -> None:
     assert rooms == {each.name for each in packages if (each / "__init__.py").exists()}
 
 
+TWELVE = {
+    "Where is a filter call answered?": ["class Filters"],
+    "Where is a node refused for inter-pod affinity?": [
+        "class InterPodAffinity",
+        "def united_rules",
+    ],
+    "Where is a term matched with a pod?": ["    def matches("],
+    "Where are the counters of a topology domain kept?": ["class DomainTable"],
+    "How does a pod event change the counters?": [
+        *("def upsert_pod(", "class Counters", "class PlacedClass"),
+    ],
+    "Where is the first-pod exception?": ["def is_first", ".is_first"],
+    "Where is a node scored?": ["def prioritize("],
+    "Where is a bind decided and sent?": ["may_bind(", "    async def bind("],
+    "Where is a placement reserved, and for how long?": [
+        *("class Reservations", "RESERVATION_SECONDS ="),
+    ],
+    "Where is a pod's JSON decoded?": ["class PodReader"],
+    "Where are lists and watches received?": ["class Reflector"],
+    "Where is everything started and stopped?": ["async def running("],
+}
+"""The questions of a newcomer, with what is in each file that answers one."""
+
+
+def test_the_twelve_questions_of_a_newcomer_lead_to_their_answers() -> None:
+    answers = questions()
+    assert [*answers] == [*TWELVE]
+    for question, holds in TWELVE.items():
+        for path, text in zip(answers[question], holds, strict=True):
+            assert text in path.read_text(), (question, path)
+
+
+def test_one_file_answers_most_of_the_twelve_and_three_any() -> None:
+    counts = [len(each) for each in questions().values()]
+    assert (len(counts), median(counts), max(counts)) == (12, 1, 3)
+
+
 @pytest.mark.parametrize(
     ("row", "holds"),
     [
-        ("Where is the first-pod exception?", "def is_first"),
         (
             "How long is a place reserved, and what if the answer to a bind is lost?",
             "RESERVATION_SECONDS = 180.0",
@@ -86,10 +124,8 @@ def test_every_path_of_the_map_is_there() -> None:
         ("What happens on 410 Gone?", "self.status == HTTPStatus.GONE"),
         ("Who may write `nominatedNodeName`?", "/status/nominatedNodeName"),
         ("When do two pods get in each other's way?", "def interact("),
-        ("Which counter does an event move?", "class PlacedClass"),
         ("Which nodes does node affinity match", "class NodeRules"),
         ("Which running pods may have begun", "class RuleWatch"),
-        ("How are label keys merged into a selector?", "def merged("),
         ("What is sent to the API server next", "class FlowControl"),
         ("When does Python's garbage collector run?", "def keep_collecting("),
         ("Whose requests are answered at all, and how large may they be?", "class Callers"),

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import strategies as st
 
 from affinityctl.commands.simulate.applied import SimulationReader
+from affinityctl.commands.simulate.carrier import cost_givers
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
+from affinityctl.commands.simulate.whatif.scaling import CostGiver
 from affinityctl.commands.simulate.whatif.turns import (
     Member,
     Size,
@@ -26,7 +28,6 @@ from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import wanted
 from extender.cluster.ledgers.successors import Succession
-from extender.features.scale_down.rules import given_costs
 from extender.model.keys import Key
 from extender.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
@@ -148,8 +149,9 @@ def test_simulated_replica_sets_take_the_pods_that_real_ones_take(
 ZONES = {"n0": "a", "n1": "a", "n2": "b", "n3": "b", "n4": "c"}
 
 
+@pytest.mark.parametrize("giver", cost_givers(), ids=lambda each: str(each.field))
 def test_with_costs_from_the_extender_a_scale_down_leaves_the_zones_even(
-    ask: Ask, start: int, examples: int
+    ask: Ask, giver: CostGiver, start: int, examples: int
 ) -> None:
     mine = replica_set(DEPLOYMENT, "web-a", 0, (0, 0))
     nodes = [node(name, {ZONE: zone, HOST: name}) for name, zone in ZONES.items()]
@@ -163,7 +165,7 @@ def test_with_costs_from_the_extender_a_scale_down_leaves_the_zones_even(
         ]
         scheduler = scheduler_of(nodes, [], placed)
         pods = [*scheduler.state.pods.values()]
-        costs = given_costs(scheduler.state, pods)
+        costs = giver.given_costs(scheduler.state, pods)
         assert costs.keys() == {each.key for each in pods}
         api = [api_pod(each, scheduler.lives, mine, **{HASH: "web-a"}) for each in pods]
         for each, made in zip(pods, api, strict=True):

@@ -1,7 +1,7 @@
-"""Run the program and print as JSON what there is of it: `python -m tests.features.census FIELDS`.
+"""Run the program and print what there is of it: `python -m tests.features.census FIELDS...`.
 
-FIELDS are those of the configuration, as JSON. It serves the sample cluster in replace mode, and
-asks each verb.
+For each FIELDS, those of a configuration as JSON, it serves the sample cluster in replace mode, and
+asks each verb. It prints a list, in JSON.
 """
 
 from __future__ import annotations
@@ -87,4 +87,5 @@ async def census(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(census(json.loads(sys.argv[1])))))  # noqa: T201
+    every = [asyncio.run(census(json.loads(fields))) for fields in sys.argv[1:]]
+    print(json.dumps(every))  # noqa: T201

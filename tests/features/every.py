@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from extender.cluster.state import ClusterState
 from extender.config.features import features
 from tests.planted.bugs import Bug
 
@@ -37,6 +39,18 @@ def shown_over(seen: Shown) -> list[Part]:
     """Return the features with pages, with all that they may show of a cluster."""
     names = (f"tests.features.{each.name}.showing" for each in features() if routes(each.name))
     return [import_module(name).shown(seen) for name in names]
+
+
+def switched_off(name: str) -> dict[str, Any]:
+    """Return fields of the configuration with which a feature is off."""
+    found: dict[str, Any] = getattr(import_module(f"tests.features.{name}.example"), "OFF", {})
+    return found
+
+
+def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
+    """Return by name what features do with a state in steps, for those who measure these."""
+    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    return {name: run for each in examples for name, run in getattr(each, "STEPS", {}).items()}
 
 
 def planted() -> tuple[Bug, ...]:

@@ -1,1 +1,1 @@
-"""From-scratch recounts of the picture, and what they find in it."""
+"""What pods and nodes say of the whole cluster, found without the counters."""

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec import structs
 
-from extender.cluster.audits.recount import audit
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.features.scale_down.cost import DeletionCost
@@ -178,11 +177,12 @@ def test_a_relabelled_namespace_costs_nothing_for_controllers_of_others() -> Non
 def test_the_audit_finds_who_is_not_known_as_he_is(amount: int) -> None:
     state = a_state()
     assert replica_mismatches(state) == []
-    assert set(audit(state)) == {None}
+    (ledger,) = state.ledgers
+    assert set(ledger.audit()) == {None}
     known = state.pods["default/p"]
     replicas_in(state).placed(known, "b" if amount > 0 else "a", amount)
     assert set(replica_mismatches(state)) == {"default/p"}
-    assert "default/p among the pods of its controller" in list(audit(state))
+    assert "default/p among the pods of its controller" in list(ledger.audit())
 
 
 def test_one_replica_is_what_a_scale_down_goes_by() -> None:

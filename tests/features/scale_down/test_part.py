@@ -8,6 +8,7 @@ from extender.cluster.state import ClusterState
 from extender.config.document import decode, effective
 from extender.controllers.history import History
 from extender.features.scale_down.cost import COST, DeletionCost
+from extender.features.scale_down.part import Ranking
 from extender.kube.client import ApiClient
 from extender.kube.reader import ObjectReader
 from extender.metrics import Metrics
@@ -34,6 +35,11 @@ def context(source: Source, *, on: bool = True) -> Context:
     return Context(config, source, state, metrics, lambda: None, WarmUp(state, metrics), History())
 
 
+def built(shared: Context) -> list[Ranking]:
+    """Build all parts, and return those of this feature."""
+    return [each for each in build_parts(shared) if isinstance(each, Ranking)]
+
+
 FILES = Source("files", StillPicture({}, {}))
 
 
@@ -44,7 +50,7 @@ def test_its_defaults() -> None:
 
 def test_off_there_is_nothing_of_it() -> None:
     shared = context(FILES, on=False)
-    assert build_parts(shared) == []
+    assert built(shared) == []
     assert shared.state.ledgers == ()
     assert METRIC not in {each.name for each in shared.metrics.families}
     assert lease_key(OFF) is None
@@ -53,7 +59,7 @@ def test_off_there_is_nothing_of_it() -> None:
 
 def test_pods_that_were_there_before_have_ranks_and_a_file_is_written_to_by_nobody() -> None:
     shared = context(FILES)
-    (part,) = build_parts(shared)
+    (part,) = built(shared)
     assert list(part.tasks()) == []
     assert METRIC in {each.name for each in shared.metrics.families}
     (placed,) = shared.state.pods.values()
@@ -65,7 +71,7 @@ async def test_with_an_api_server_and_a_lease_costs_are_put_in_order() -> None:
     async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
         api = ApiServer(client, ObjectReader(client, pod_reader(ON)))
         source = Source("a test", StillPicture({}, {}), leadership=Leader(), api=api)
-        (part,) = build_parts(context(source))
+        (part,) = built(context(source))
         ((name, task),) = part.tasks()
         task.close()
         assert name == "deletion costs"

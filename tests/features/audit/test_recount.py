@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
-from extender.cluster.audits import ledgers, recount
-from extender.cluster.audits.recount import audit
+from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
+from extender.features.audit import ledgers, recount
+from extender.features.audit.recount import audit
 from extender.model.node_resources import HostPort
 from tests.builders import (
     ZONE,
+    Json,
     Pod,
     crossing,
     model_node,
     model_pod,
     model_quota,
     node,
+    node_term,
     pod,
     quota,
+    requirement,
     selector,
     state_of,
     term,
@@ -143,6 +148,57 @@ def test_a_quota_that_counts_wrong_is_noticed() -> None:
     state.upsert_quota(model_quota(quota("q", {"pods": 3}, crossing())))
     next(iter(state.quotas.of("default"))).used["pods"] = 1
     assert list(audit(state))[1] == "quotas of default"
+
+
+class Wrong(Ledger):
+    """Books something that is wrong."""
+
+    def audit(self) -> Iterator[str | None]:
+        """Say so."""
+        yield "what it books"
+
+
+def test_what_a_ledger_finds_is_told() -> None:
+    state = a_state()
+    state.book_with(Wrong())
+    assert "what it books" in list(audit(state))
+
+
+def test_large_rules_are_recounted() -> None:
+    rules = [term(ZONE, selector(app=f"x{number}")) for number in range(400)]
+    state = state_of([node("n", {ZONE: "z"})], [], [pod("a").anti_affinity(*rules).on("n")])
+    assert {*audit(state)} == {None}
+    (large,) = state.existing_terms.large
+    (table,) = large.tables
+    table.counts.clear()
+    assert {*audit(state)} == {None, f"{ZONE} of 400 terms"}
+
+
+def unlike(app: str) -> Json:
+    return term(ZONE, {"matchExpressions": [requirement("app", "NotIn", app)]})
+
+
+def test_what_terms_say_together_is_recounted() -> None:
+    pods = [pod(f"p{n}").anti_affinity(unlike(f"x{n}")).on("n") for n in range(3)]
+    state = state_of([node("n", {ZONE: "z"})], [], pods)
+    assert {*audit(state)} == {None}
+    (total,) = state.existing_terms.sums
+    total.table.counts[0] += 1
+    assert {*audit(state)} == {None, f"{ZONE} of 3 terms together"}
+
+
+def test_a_column_that_says_wrong_is_noticed() -> None:
+    nodes = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]
+    picky = pod("p").requires_nodes(node_term(requirement("disk", "In", "ssd")))
+    state = state_of(nodes, [], [picky])
+    affinity = model_pod(picky).node_affinity
+    assert affinity is not None
+    assert affinity.required is not None
+    state.node_rules.judge(affinity.required)
+    assert {*audit(state)} == {None}
+    (column,) = state.node_rules
+    column.by_number[state.nodes.number_of("b")] = 1
+    assert "node affinity on b" in list(audit(state))
 
 
 def crossing_pod(number: int, cpu: str = "1") -> Pod:

@@ -8,11 +8,6 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from extender.cluster.audits.ledgers import (
-    audit_columns,
-    audit_nominated,
-    audit_quotas,
-)
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
@@ -24,6 +19,7 @@ from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.term_index import TermSum
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
+from extender.features.audit.ledgers import audit_columns, audit_nominated, audit_quotas
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once

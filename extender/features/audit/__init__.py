@@ -1,0 +1,1 @@
+"""Counters are compared with a recount while the program runs."""

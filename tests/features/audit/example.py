@@ -1,0 +1,9 @@
+"""How the feature is switched on and off, and what it does in steps."""
+
+from __future__ import annotations
+
+from extender.features.audit.recount import audit
+
+ON = {"audit": {"enabled": True}}
+OFF = {"audit": {"enabled": False}}
+STEPS = {"audit": audit}
