@@ -52,20 +52,6 @@ class Optional:
 NOT_MOVED: Final = (
     Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
-        "refused_pods",
-        (
-            "controllers/refused_pods/*",
-            "callbacks/refused_pods.py",
-            "callbacks/preempting.py",
-            "callbacks/named_victims.py",
-            "verbs/preempting.py",
-            "verbs/victims.py",
-            "verbs/nominating.py",
-            "wire/preempting.py",
-        ),
-        "hint|preempt",
-    ),
-    Optional(
         "moving",
         (
             "controllers/eviction/*",

@@ -37,6 +37,7 @@ from bench.hostile_pods import (
 from bench.hostile_report import Run, merged, report
 from bench.machine import revision
 from bench.output import add_files, put_out_measured
+from bench.refusing import Refusing
 from bench.turns import Turns, patrolling, stepwise, taking
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
@@ -45,8 +46,6 @@ from extender.callbacks.preempting import Preemptions
 from extender.collecting import keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
 from extender.errors import ObjectError
 from extender.kube.frames import Resource, is_large, read_object
 from extender.metrics import Metrics
@@ -141,7 +140,7 @@ class _Bench:
         context = ControllerContext(
             self.state, self.plugins, metrics, self.warm_up, History(), clocks
         )
-        self.preempting = PreemptionController(context, api, api)
+        self.refusing = Refusing(context, api)
         self.evicting = Evicting(self.state, metrics, self.plugins, self.warm_up)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.
@@ -196,10 +195,7 @@ class _Bench:
         with suppress(ObjectError):
             size = len(memoryview(raw))
             pod = await self.requests.pods.read(size, lambda pods: pods.read(raw))
-            self.preempting.refused(pod, ())
-            await asyncio.sleep(2 * SETTLING_SECONDS)
-            for _ in range(LOOKS):
-                await self.preempting.process_next()
+            await self.refusing.help(pod, LOOKS)
 
     async def callers(self) -> None:
         """Ask for many such pods at once, and for a plain one all the while."""

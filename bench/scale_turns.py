@@ -18,6 +18,7 @@ import orjson
 
 from bench.agreeing import Agreeing
 from bench.hostile_pods import PREFERRED, PRIORITY, REQUIRED, alike, hostile_pods
+from bench.refusing import Refusing
 from bench.turns import Turns, patrolling, taking
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.preempting import Preemptions
@@ -25,8 +26,6 @@ from extender.cluster.state import ClusterState
 from extender.collecting import Collector, keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.refused_pods.preemption import PreemptionController
-from extender.controllers.refused_pods.refusals import SETTLING_SECONDS
 from extender.kube.frames import Resource, read_event
 from extender.kube.mirroring import Mirror
 from extender.kube.observers import Unobserved
@@ -99,9 +98,8 @@ class Bench:
         requests = requests_of(state, metrics, warm_up=warm_up)
         clocks = Clocks(perf_counter, time, lambda: 0.5)
         self.preemptions = Preemptions(requests, _PLUGINS, may_be_empty=False, clock=clocks.clock)
-        api = Agreeing(state)
         context = ControllerContext(state, _PLUGINS, metrics, warm_up, History(), clocks)
-        self.preempting = PreemptionController(context, api, api)
+        self.refusing = Refusing(context, Agreeing(state))
 
     def watching(self, watched: WatchedResource[T], events: Iterable[tuple[str, Json]]) -> Activity:
         """Return what takes events of one watch that have all come already."""
@@ -149,10 +147,7 @@ class Bench:
 
         async def look() -> None:
             self.state.upsert_pod(pod)
-            self.preempting.refused(pod, ())
-            await asyncio.sleep(2 * SETTLING_SECONDS)
-            for _ in range(LOOKS):
-                await self.preempting.process_next()
+            await self.refusing.help(pod, LOOKS)
 
         return look
 

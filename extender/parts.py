@@ -89,6 +89,9 @@ class Part:
         del make
         return None
 
+    async def close(self) -> None:
+        """Leave nothing behind, once the tasks are ended and no callback comes any more."""
+
     def tasks(self) -> Iterable[Task]:
         """Return what runs as long as the program."""
         return ()

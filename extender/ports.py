@@ -11,7 +11,8 @@ from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.plugins import FilterResult, Plugins
+from extender.verbs.plugins import FilterResult, Plugins, Refused
+from extender.verbs.preempting import Rank
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
@@ -28,11 +29,49 @@ class Remark(str):
     __slots__ = ()
 
 
+class Pointer(Protocol):
+    """Nominates nodes for pods."""
+
+    def point(self, pod: Pod, node: str) -> None:
+        """Nominate a node, soon, for a pod that was not bound."""
+
+    async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
+        """Leave a pod's nomination to another, as `ReleaseNomination` says."""
+
+
+class Preemptor(Protocol):
+    """Evicts pods for others, beside the scheduler."""
+
+    def going(self, pod: Pod) -> Collection[str] | None:
+        """Return the uids of the pods that it evicts for a pod; None when it evicts none."""
+
+    def leaving(self, pod: Pod) -> Collection[str] | None:
+        """Return the uids of those of whose deletion the watch should tell any moment, if any."""
+
+    async def has_better_ones(self, pod: Pod, rank: Rank) -> bool:
+        """Return whether victims on a node that only we refuse are better than some of a rank."""
+
+    def unhelped(self, pod: Pod) -> None:
+        """Hear that no candidate of the scheduler's helps a pod."""
+
+    def defer_to_scheduler(self, pod: Pod) -> None:
+        """Leave a pod to the scheduler, which is about to evict others for it."""
+
+
 class Hook:
     """What a feature does in the middle of a callback; each method does nothing here."""
 
     judges: Plugins = ()
     """Rules by which filter calls are judged though they refuse nothing; of one hook at most."""
+    pointer: Pointer | None = None
+    """Of one hook at most, as is the next."""
+    preemptor: Preemptor | None = None
+
+    def refused(self, pod: Pod, refused: Refused) -> None:
+        """Hear that filter refuses a pod on every node it was asked about: no I/O, no await."""
+
+    def admitted(self, pod: Pod) -> None:
+        """Hear that filter does not refuse a pod everywhere: no I/O, no await."""
 
     def judged(self, pod: Pod, verdicts: FilterResult) -> None:
         """Hear what they said of a pod, before the answer is written: no I/O, no await."""

@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 import uvloop
 
 from extender import __version__
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
 from extender.config import Config, Mode, to_yaml
@@ -25,6 +26,7 @@ from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_expiring, keep_up_to_date
+from extender.enabled import enforced
 from extender.metrics import Metrics
 from extender.parts import Context, build_parts
 from extender.ports import Check, Remark
@@ -42,7 +44,6 @@ from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     build_callbacks,
     build_evicting,
-    build_helpers,
     build_ops,
 )
 
@@ -144,18 +145,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _look_after_state(context.state, parts)
         _look_after_annotations(context, parts)
-        helpers = build_helpers(context)
-        if helpers.nomination is not None:
-            parts.push_async_callback(helpers.nomination.close)
-            _keep_running("nomination", helpers.nomination.run(), parts)
-        if helpers.preemption is not None:
-            _keep_running("preemption", helpers.preemption.run(), parts)
         evicting = build_evicting(context)
         context = replace(
             context,
             eviction=evicting.eviction,
             repair=evicting.repair,
-            refused=helpers.refused,
+            refused=RefusedPods(state) if enforced(config) else None,
         )
         features = build_parts(context)
         if source.leadership is not None:
@@ -168,10 +163,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
             if each is not None:
                 _keep_running(name, each.run(), parts)
         for part in features:
+            parts.push_async_callback(part.close)
             for name, task in part.tasks():
                 _keep_running(name, task, parts)
         hooks = [hook for part in features for hook in part.hooks]
-        callbacks = build_callbacks(context, helpers, hooks)
+        callbacks = build_callbacks(context, hooks)
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         status = partial(_status, context, calls, callbacks_url=listening.url, started=time())
@@ -182,7 +178,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             context.history,
             unsynced,
             status,
-            refused=helpers.refused,
+            refused=context.refused,
             quotas_limited=(
                 config.cross_namespace_pod_affinity.limited_by_default
                 if config.looks_at_quotas
@@ -221,7 +217,7 @@ def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
     metrics.broken_annotations.ask(lambda: len(annotations))
     metrics.ignored_annotations.ask(lambda: annotations.ignored)
     _keep_running("annotations", keep_telling_of_broken(state), parts)
-    has_api = source.nominator is not None
+    has_api = source.api is not None
     if has_api and config.takes_annotations and config.mode is Mode.ASSIST:
         recorder = Recorder(state, source.binder.record)
         _keep_running("recorder", recorder.run(), parts)

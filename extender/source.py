@@ -22,7 +22,6 @@ from extender.ports import (
     Evictor,
     Leadership,
     NoApiServer,
-    Nominator,
     PodBinder,
     PodMover,
 )
@@ -84,7 +83,6 @@ class Source:
     """For people: names of files, or the API server's address."""
     picture: Picture
     binder: PodBinder = field(default_factory=NoApiServer)
-    nominator: Nominator | None = None
     evictor: Evictor | None = None
     mover: PodMover | None = None
     leadership: Leadership | None = None
@@ -184,7 +182,7 @@ async def mirror(
 
     `namespace` is where the program itself runs, if anything says so.
     """
-    from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
+    from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import EventType, Skip  # noqa: PLC0415
@@ -211,14 +209,13 @@ async def mirror(
     leadership = None if key is None else Lease(client, key, timing=timing)
     if leadership is not None:
         parts.push_async_callback(leadership.close)
-    binder, nominator = Binder(client, pods), ApiNominator(client)
+    binder = Binder(client, pods)
     objects = ObjectReader(client, pods)
     evictor = ApiEvictor(client, objects, key)
     return Source(
         client.host,
         watchers,
         binder,
-        nominator,
         evictor,
         mover=evictor,
         leadership=leadership,

@@ -18,7 +18,6 @@ from extender.callbacks.in_flight import (
 from extender.callbacks.passing import passing_filter, passing_preempt
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
-from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
@@ -30,12 +29,10 @@ from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
-from extender.controllers.refused_pods.hints import HintController, HintLimits
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.model.objects import PodClass
 from extender.parts import Context, Part
-from extender.ports import Check, Hook, ReleaseNomination
+from extender.ports import Check, Hook, Pointer
 from extender.reading import pods_apart
 from extender.source import pod_reader
 from extender.verbs.interaction import interact, prefer
@@ -47,28 +44,15 @@ from extender.web.page.status import Shown
 from extender.wire.limits import OF_REQUESTS
 
 
-@dataclass(frozen=True, slots=True)
-class Helpers:
-    """What looks after pods that were refused on every node, where that is enabled."""
-
-    nomination: HintController | None
-    preemption: PreemptionController | None
-    refused: RefusedPods | None = None
-
-    @property
-    def all(self) -> list[Helper]:
-        """Return those that there are, in the order in which they hear of a refusal."""
-        found = (self.nomination, self.preemption, self.refused)
-        return [each for each in found if each is not None]
-
-
-def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = ()) -> Application:
+def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     config, state, metrics = context.config, context.state, context.metrics
     clock = context.clocks.clock
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     judging = next((each for each in hooks if each.judges), None)
+    pointer = next((each.pointer for each in hooks if each.pointer), None)
+    preemptor = next((each.preemptor for each in hooks if each.preemptor), None)
     requests = Requests(
         state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
     )
@@ -91,7 +75,7 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
             binder,
             in_flight,
             clock=clock,
-            steering=_steering(context, helpers.nomination),
+            steering=_steering(context, pointer),
             hooks=hooks,
         )
     elif config.mode is Mode.ASSIST and config.takes_annotations:
@@ -103,10 +87,13 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
             refusing,
             may_be_empty=config.scheduler_takes_empty_victims,
             clock=clock,
-            release_nomination=_release_nomination(helpers.nomination),
-            preemption=helpers.preemption,
+            release_nomination=None if pointer is None else pointer.release_nomination,
+            preemption=preemptor,
         )
-        listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
+        helpers: list[Helper] = [*hooks]
+        if context.refused is not None:
+            helpers.append(context.refused)
+        listeners = replace(listeners, helpers=helpers, held=preemptions.held)
     filters: Callback
     if refusing or judging is not None:
         resolvable = config.resolves_refusals
@@ -121,40 +108,11 @@ def build_callbacks(context: Context, helpers: Helpers, hooks: Sequence[Hook] = 
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
 
 
-def _steering(context: Context, hints: HintController | None) -> Steering | None:
+def _steering(context: Context, pointer: Pointer | None) -> Steering | None:
     moves = context.config.preferred_during_execution
-    if hints is None or not moves.enabled:
+    if pointer is None or not moves.enabled:
         return None
-    return Steering(context.state, filter_plugins(context.config), hints, moves.min_gain)
-
-
-def build_helpers(context: Context) -> Helpers:
-    """Build what looks after refused pods, where the hard rules are ours and somebody can be told.
-
-    The page for people lists them in any case.
-    """
-    config, source = context.config, context.source
-    refused = RefusedPods(context.state) if enforced(config) else None
-    if source.nominator is None or config.mode is not Mode.REPLACE:
-        return Helpers(None, None, refused)
-    nomination = preemption = None
-    if config.hints.enabled:
-        hints = config.hints
-        limits = HintLimits(hints.per_second, hints.max_outstanding, hints.patience_seconds)
-        nomination = HintController(context.of_controllers, source.nominator, limits)
-    if config.preempts and source.evictor is not None:
-        preemption = PreemptionController(
-            context.of_controllers,
-            source.nominator,
-            source.evictor,
-            release_nomination=_release_nomination(nomination),
-            is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
-        )
-    return Helpers(nomination, preemption, refused)
-
-
-def _release_nomination(nomination: HintController | None) -> ReleaseNomination | None:
-    return None if nomination is None else nomination.release_nomination
+    return Steering(context.state, filter_plugins(context.config), pointer.point, moves.min_gain)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:

@@ -33,7 +33,6 @@ from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
     build_callbacks,
     build_evicting,
-    build_helpers,
 )
 from simulation.apiserver.store import PATHS
 from simulation.loop import now, spawn, the_loop
@@ -152,10 +151,9 @@ class Incarnation:
                 Clocks(now, timing.wall, self._chance.random),
                 Askers(timing.wall),
             )
-            helpers = build_helpers(context)
             features = build_parts(context)
             hooks = [hook for part in features for hook in part.hooks]
-            self.verbs = build_callbacks(context, helpers, hooks)[CALLBACKS]
+            self.verbs = build_callbacks(context, hooks)[CALLBACKS]
             evicting = build_evicting(context)
             self._parts.append(evicting)
             if source.leadership is not None:
@@ -167,12 +165,9 @@ class Incarnation:
                 for _, task in part.tasks():
                     spawn(_kept(task), self.name)
             controllers = self._controllers(source)
-            self._parts += [self.verbs, source, helpers, client, *controllers]
+            self._parts += [self.verbs, source, client, *features, *controllers]
             for eternal in controllers:
                 spawn(_kept(eternal), self.name)
-            for helper in (helpers.nomination, helpers.preemption):
-                if helper is not None:
-                    spawn(_kept(helper.run()), self.name)
             await asyncio.Event().wait()
 
     def _controllers(self, source: Source) -> list[Coroutine[Any, Any, None]]:

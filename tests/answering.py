@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
+from collections.abc import Sequence
+
+from extender.callbacks.filtering import Filters, HeldPlaces, Helper, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
 from extender.cluster.state import ClusterState
 from extender.config import Mode
-from extender.controllers.refused_pods.hints import HintController
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check, Hook
 from extender.reading import pods_apart
@@ -57,8 +57,7 @@ class Answering:
         warm_up: WarmUp | None = None,
         in_flight: InFlightPods | None = None,
         in_flight_scores: InFlightPods | None = None,
-        nomination: HintController | None = None,
-        preemption: PreemptionController | None = None,
+        helpers: Sequence[Helper] = (),
         judging: Hook | None = None,
         held: HeldPlaces | None = None,
         defer: Defer = soon,
@@ -82,7 +81,7 @@ class Answering:
         )
         listeners = Listeners(
             in_flight,
-            [each for each in (nomination, preemption) if each is not None],
+            helpers,
             judging,
             held,
             self.priorities.filter_answered,

@@ -10,6 +10,7 @@ from itertools import count
 
 import msgspec
 
+from bench.refusing import helpers
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
@@ -17,8 +18,6 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
-from extender.controllers.refused_pods.hints import HintController, HintLimits
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
 from extender.model.disruption import preemptor_in
 from extender.model.labels import EVERYTHING
@@ -91,16 +90,7 @@ class Churn:
             History(),
             Clocks(clock, clock, self._chance.random, lambda _: asyncio.sleep(0)),
         )
-        self.nomination = HintController(
-            context, self, HintLimits(per_second=1000, most_outstanding=20, patience=1)
-        )
-        self.preemption = PreemptionController(
-            context,
-            self,
-            self,
-            release_nomination=self.nomination.release_nomination,
-            is_hint=self.nomination.nominates,
-        )
+        self.nomination, self.preemption = helpers(context, self)
         self.preemptions = Preemptions(
             requests_of(self.state, metrics, pods=self._pods),
             plugins,
@@ -116,9 +106,8 @@ class Churn:
             scoring=(InterPodAffinity(), nodes),
             in_flight=in_flight,
             pods=self._pods,
-            nomination=self.nomination,
+            helpers=(self.nomination, self.preemption),
             held=self.preemptions.held,
-            preemption=self.preemption,
             defer=lambda work: work(),
         )
         requests = requests_of(self.state, metrics)

@@ -88,8 +88,6 @@ CONTRACT = {
     "affinity_extender_broken_annotations": set(),
     "affinity_extender_ignored_annotations": set(),
     "affinity_extender_bind": {"result"},
-    "affinity_extender_hints": {"result"},
-    "affinity_extender_preemptions": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_evictions_leader": set(),
     "affinity_extender_repairs": {"result"},

@@ -14,7 +14,7 @@ from extender.parts import Context, build_parts
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS
-from extender.wiring import build_callbacks, build_helpers
+from extender.wiring import build_callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,4 +56,4 @@ def wired(
         Clocks(clock, clock, lambda: 0.5),
     )
     hooks = [hook for part in build_parts(context) for hook in part.hooks]
-    return build_callbacks(context, build_helpers(context), hooks)[CALLBACKS]
+    return build_callbacks(context, hooks)[CALLBACKS]

@@ -26,6 +26,7 @@ from aiohttp import web
 from bench import echo
 from bench.instructions.callgrind import Counter
 from bench.workloads import MIXED, QUESTIONS, Question, Rules, cluster_items, questions, write_list
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
 from extender.config import API_VERSION, KIND, Config, Mode
 from extender.controllers.context import Clocks
@@ -36,7 +37,7 @@ from extender.source import open_source
 from extender.warm_up import WarmUp
 from extender.web.connections import Connection, Connections, ServerLog
 from extender.wire.extender_args import Envelope, read_envelope
-from extender.wiring import build_callbacks, build_helpers
+from extender.wiring import build_callbacks
 
 NODES: Final = 1_000
 PODS: Final = 2_000
@@ -125,8 +126,9 @@ async def _extender(parts: AsyncExitStack, folder: Path) -> _Client:
         WarmUp(state, metrics),
         History(),
         Clocks(lambda: float(next(seconds)), lambda: 0.0, lambda: 0.5),
+        refused=RefusedPods(state),
     )
-    app = build_callbacks(context, build_helpers(context))
+    app = build_callbacks(context)
     connections = Connections("callbacks", 10, config.serving, metrics)
     log = ServerLog()
     return await _connect(app, lambda server: Connection(server, connections, log))

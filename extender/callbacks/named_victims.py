@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.model import memory
 from extender.model.lru_cache import PER_NAME, LruCache
 from extender.model.objects import Pod
+from extender.ports import Preemptor
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, only_waits
 
@@ -32,7 +32,7 @@ class NamedVictims:
         self,
         state: ClusterState,
         plugins: Plugins,
-        preemption: PreemptionController | None,
+        preemption: Preemptor | None,
         clock: Callable[[], float],
     ) -> None:
         self._state = state

@@ -12,10 +12,9 @@ from time import perf_counter
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.requests import NotReadyError, Requests
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.errors import ObjectError
 from extender.model.objects import Pod
-from extender.ports import ReleaseNomination
+from extender.ports import Preemptor, ReleaseNomination
 from extender.verbs.filtering import indeterminate
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
@@ -60,7 +59,7 @@ class Preemptions:
         may_be_empty: bool,
         clock: Callable[[], float],
         release_nomination: ReleaseNomination | None = None,
-        preemption: PreemptionController | None = None,
+        preemption: Preemptor | None = None,
     ) -> None:
         """`release_nomination` tells whoever else nominates nodes of preemptions before they begin.
 

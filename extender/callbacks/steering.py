@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.plugins import Plugins
 from extender.verbs.repair import better_node, chooser_of_places
-
-
-class Pointer(Protocol):
-    """Nominates nodes."""
-
-    def point(self, pod: Pod, node: str) -> None:
-        """Nominate a node for a pod that was not bound."""
 
 
 class Steering:
@@ -25,11 +18,15 @@ class Steering:
     """
 
     def __init__(
-        self, state: ClusterState, plugins: Plugins, pointer: Pointer, min_gain: int
+        self,
+        state: ClusterState,
+        plugins: Plugins,
+        point: Callable[[Pod, str], None],
+        min_gain: int,
     ) -> None:
         self._state = state
         self._chooser = chooser_of_places(state, plugins)
-        self._pointer = pointer
+        self._point = point
         self._min_gain = min_gain
 
     def turn_away(self, pod: Pod, node: str) -> str | None:
@@ -46,7 +43,7 @@ class Steering:
         if better is None:
             return None
         succession.turned_away = True
-        self._pointer.point(pod, better)
+        self._point(pod, better)
         return (
             f"it replaces a pod that was moved for its preferred rules, which node {better} meets "
             "better; that one is tried first now"

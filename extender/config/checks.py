@@ -10,6 +10,7 @@ from typing import TypeAlias
 from extender.config.connections import Serving
 from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
+from extender.config.features import Help, gives, switch_of
 from extender.config.schema import SCHEDULER_VERSIONS, Config, Mode
 from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
@@ -59,10 +60,14 @@ def _execution(config: Config) -> Iterator[ConfigError]:
     if (
         config.preferred_during_execution.enabled
         and config.mode is Mode.REPLACE
-        and not config.hints.enabled
+        and not gives(config, Help.NODE)
     ):
-        why = "preferredDuringExecution has successors nominated to better nodes: true in replace"
-        yield ConfigError("hints.enabled", why)
+        why = "preferredDuringExecution has successors nominated to better nodes"
+        switch = switch_of(Help.NODE)
+        if switch is None:
+            yield ConfigError("preferredDuringExecution.enabled", f"{why}, which nothing here does")
+        else:
+            yield ConfigError(switch, f"{why}: true in replace")
     settings = config.required_during_execution
     annotations = config.annotations
     for read in (

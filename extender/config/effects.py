@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from extender.config.conditions import ALWAYS, REPLACE, WRITING, Condition
+from extender.config.conditions import ALWAYS, WRITING, Condition
 from extender.config.connections import Block
 from extender.config.features import features, whole
 from extender.config.schema import API_VERSION, KIND, Config, Mode
@@ -46,7 +46,7 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "schedulerVersion": ALWAYS,
     "interPodAffinity": _enabled(PluginName.INTER_POD_AFFINITY),
     "nodeAffinity.weight": _enabled(PluginName.NODE_AFFINITY),
-    # What the scheduler requires besides counts in hints, preemption, moves and /explain.
+    # What the scheduler requires besides counts in nominations, preemption, moves and /explain.
     "nodeAffinity.addedAffinity": ALWAYS,
     "nodeAffinity.schedulerConfigFile": ALWAYS,
     "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution": Condition(
@@ -56,8 +56,6 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "crossNamespacePodAffinity": _enabled(PluginName.CROSS_NAMESPACE_POD_AFFINITY),
     "filter.resolvable": REFUSING,
     "prioritize.maxScore": ALWAYS,
-    "hints": REPLACE,
-    "preemption": REPLACE,
     "annotations": ALWAYS,
     "requiredDuringExecution": ALWAYS,
     "requiredDuringExecution.dryRun": WRITING,
@@ -76,7 +74,7 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
 
 def effects() -> Mapping[str, Condition]:
     """Return when each field has an effect, by its path, or by that of a block for all in it."""
-    return {**_OF_CORE, **{each.field: each.effect for each in features() if each.section}}
+    return {**_OF_CORE, **{name: each.effect for each in features() for name in each.fields}}
 
 
 def without_effect(config: Config) -> Iterator[ConfigError]:

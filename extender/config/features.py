@@ -6,8 +6,8 @@ is imported while it is off. `docs/development/features.md` says how to write on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
@@ -46,6 +46,23 @@ class Want(Enum):
     """Which of several replicas acts."""
 
 
+class Help(Enum):
+    """What is done for pods that were refused on every node that the scheduler asked about."""
+
+    NODE = auto()
+    """A node that would take one is nominated for it."""
+    ROOM = auto()
+    """Less important pods are evicted for one that only the extender's rules keep waiting."""
+
+
+class Given(NamedTuple):
+    """When a feature gives something, in the modes that have it."""
+
+    switch: str
+    """The field by which it is switched on."""
+    holds: Callable[[Config], bool]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """An optional feature. Modules are named as in its folder, and imported when they are used."""
@@ -54,14 +71,19 @@ class Feature:
     """That of its folder; with hyphens, of its page in docs/ and of its component."""
     section: type[Block] | None = None
     """Its block of the configuration; None where other fields switch it on."""
+    sections: Mapping[str, type[Block]] = field(default_factory=dict)
+    """Its blocks under other names than its own, as attributes of the configuration."""
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""
     needs: tuple[str, ...] = ()
     """Other features whose folders it imports."""
     wants: frozenset[Want] = frozenset()
+    gives: Mapping[Help, Given] = field(default_factory=dict)
     rights: tuple[Right, ...] = ()
     """Those that its component gives, beside the ones of manifests/base."""
+    needed_rights: Callable[[Config], Iterable[Right]] | None = None
+    """Which of them a configuration needs; None: all where the feature is on."""
     reads: str = ""
     """The module with its FACETS, a tuple of Facet."""
     costs: str = ""
@@ -71,10 +93,19 @@ class Feature:
     """A regular expression, in any case: no file outside of its folder has one of these words."""
 
     @property
+    def blocks(self) -> Mapping[str, type[Block]]:
+        """Its blocks by the attributes that have them."""
+        return {**({} if self.section is None else {self.name: self.section}), **self.sections}
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its blocks in the file."""
+        return tuple(map(_camel, self.blocks))
+
+    @property
     def field(self) -> str:
-        """The name of its block in the file."""
-        first, *others = self.name.split("_")
-        return first + "".join(map(str.capitalize, others))
+        """Its name in files."""
+        return _camel(self.name)
 
     @property
     def component(self) -> str:
@@ -89,6 +120,11 @@ class Feature:
     def module(self, name: str) -> ModuleType:
         """Import one of its modules."""
         return import_module(f"{_PACKAGE}.{self.name}.{name}")
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 @cache
@@ -109,6 +145,16 @@ def wants(config: Config, what: Want) -> bool:
     return any(what in each.wants for each in enabled(config))
 
 
+def gives(config: Config, what: Help) -> bool:
+    """Return whether a feature gives something, where the mode is replace."""
+    return any(what in each.gives and each.gives[what].holds(config) for each in features())
+
+
+def switch_of(what: Help) -> str | None:
+    """Return the field by which something is switched on; None where no feature gives it."""
+    return next((each.gives[what].switch for each in features() if what in each.gives), None)
+
+
 def facets(config: Config) -> tuple[Facet[Any], ...]:
     """Return what the features that are on read of pods."""
     return tuple(facet for each in enabled(config) for facet in each.facets)
@@ -117,6 +163,6 @@ def facets(config: Config) -> tuple[Facet[Any], ...]:
 @cache
 def whole() -> type[Config]:
     """Return the configuration with the blocks of all features."""
-    sections = ((each.name, each.section) for each in features())
-    blocks = [(name, each, each()) for name, each in sections if each is not None]
+    every = (item for each in features() for item in each.blocks.items())
+    blocks = [(name, block, block()) for name, block in every]
     return defstruct("Config", blocks, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

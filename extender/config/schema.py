@@ -110,33 +110,6 @@ class Prioritize(Block, frozen=True, kw_only=True):
     plugin the range 0..200 that it has in-tree, in steps of 10."""
 
 
-class Hints(Block, frozen=True, kw_only=True):
-    """Nominating nodes for pods that were refused on all nodes asked about; mode replace."""
-
-    enabled: bool = True
-    """True sets hints. Needs the right to patch pods/status."""
-
-    per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
-    """Hints per second on average, and the largest burst. Each is a request to the API server and
-    one more scheduling attempt."""
-
-    max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Hints that may be open at a time, if the scheduler comes to them. A nominated pod holds room
-    on its node against pods of the same and of lower priority."""
-
-    patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
-    """Seconds after which a hint is withdrawn if the scheduler did not take it."""
-
-
-class PreemptionSettings(Block, frozen=True, kw_only=True):
-    """Evicting less important pods for one that only affinity rules keep from every node."""
-
-    enabled: bool | None = None
-    """True evicts as the scheduler does for its own plugins, in mode replace alone. Needs the
-    rights to delete pods, to patch pods/status and to create Events. With false such pods wait.
-    Unset is true below schedulerVersion 1.38; from then on the scheduler does it."""
-
-
 class FeatureGates(
     Gates,
     frozen=True,
@@ -193,17 +166,15 @@ class Config(Block, frozen=True, kw_only=True):
 
     scheduler_version: str = "1.37"
     """Minor version of the kube-scheduler that calls, in quotes: 1.33 to 1.38. From 1.38 on, the
-    scheduler preempts for refusals of the extender, so filter.resolvable is true and
-    preemption.enabled false unless set, and nodes without victims stay in the answer of preempt;
-    up to 1.37 they would fail the whole preemption."""
+    scheduler preempts for refusals of the extender, so unless set, filter.resolvable is true and
+    the extender does not preempt itself; nodes without victims stay in the answer of preempt, which
+    up to 1.37 would fail the whole preemption."""
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     node_affinity: NodeAffinityArgs = NodeAffinityArgs()
     cross_namespace_pod_affinity: CrossNamespaceArgs = CrossNamespaceArgs()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
-    hints: Hints = Hints()
-    preemption: PreemptionSettings = PreemptionSettings()
     annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     preferred_during_execution: PreferredDuringExecution = PreferredDuringExecution()
@@ -233,14 +204,6 @@ class Config(Block, frozen=True, kw_only=True):
         """Whether running pods are evicted for the sake of rules, or looked at as if."""
         settings = self.required_during_execution, self.preferred_during_execution
         return any(each.enabled for each in settings)
-
-    @property
-    def preempts(self) -> bool:
-        """Whether pods are evicted for others that only the extender's rules keep waiting."""
-        enabled = self.preemption.enabled
-        if enabled is None:
-            enabled = not self.scheduler_takes_empty_victims
-        return self.mode is Mode.REPLACE and enabled
 
     @property
     def resolves_refusals(self) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from time import time
 from typing import Final
 
@@ -19,12 +18,8 @@ ENTRY_BYTES: Final = 400
 """About what an entry takes beside its texts."""
 
 
-class Kind(StrEnum):
-    """What it was about."""
-
-    HINT = "hint"
-    PREEMPTION = "preemption"
-    EVICTION = "eviction"
+EVICTION: Final = "eviction"
+"""A kind that several features note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,8 @@ class Entry:
 
     at: float
     """In seconds since the epoch."""
-    kind: Kind
+    kind: str
+    """What it was about: EVICTION, or what a feature does."""
     result: str
     """As the metric of that kind counts it."""
     pod: str
@@ -54,9 +50,11 @@ class History:
         self._clock = clock
         self._entries: deque[Entry] = deque()
         self._bytes = 0
+        self.told: Final[dict[str, Mapping[str, str]]] = {}
+        """How people read the results of each kind that one feature alone notes."""
 
     def note(
-        self, kind: Kind, result: str, pod: str, node: str | None = None, note: str = ""
+        self, kind: str, result: str, pod: str, node: str | None = None, note: str = ""
     ) -> None:
         """Note something that was done just now; O(1)."""
         where = None if node is None else _cut(node)

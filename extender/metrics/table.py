@@ -24,13 +24,6 @@ LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 ATTEMPTS: Final = ("feasible", "unschedulable", "error")
 BINDS: Final = ("bound", "refused", "unclear", "error")
-HINTS: Final = (
-    *("set", "renewed", "taken", "elsewhere", "gone"),
-    *("refused", "withdrawn", "preempted", "woken", "failed", "skipped"),
-)
-PREEMPTIONS: Final = (
-    *("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed", "exhausted"),
-)
 EVICTIONS: Final = ("evicted", "gone", "failed")
 MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""
@@ -114,14 +107,6 @@ class Metrics(ObserverMetrics):
         )
 
     def _of_what_follows(self, make: Collectors) -> None:
-        self.hints = make.counters(
-            "hints", "Hints: nodes nominated for refused pods, by result.", result=HINTS
-        )
-        self.preemptions = make.counters(
-            "preemptions",
-            "Pods that less important ones were evicted for by the extender, by result.",
-            result=PREEMPTIONS,
-        )
         self.evictions = make.counters(
             "evictions", "Pods evicted by the extender, by result.", "plugin", "result"
         )

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from extender.cluster.ledgers.nominated_pods import NominationLedger
-from extender.controllers.refused_pods.record import Nomination, Withdrawal
 from simulation.invariants.broken import BrokenError
 
 LONGEST_NOMINATION: Final = 60.0
@@ -17,13 +16,12 @@ LATE: Final = 5.0
 def check_endings(everything: Iterable[object], now: float) -> None:
     """Raise when anything goes on that has to be over by now."""
     for each in everything:
-        match each:
-            case Nomination() if now - each.since > LONGEST_NOMINATION:
-                raise BrokenError("nomination without an end", each.pod.key, (each.pod.key,))
-            case Withdrawal() if not each.ended.is_set() and now - each.at > LONGEST_NOMINATION:
-                raise BrokenError("nomination without an end", f"from {each.node}", ())
-            case NominationLedger():
-                _check_expected(each, now)
+        if isinstance(each, NominationLedger):
+            _check_expected(each, now)
+        elif isinstance(getattr(type(each), "open_since", None), property):
+            since: float | None = each.open_since  # type: ignore[attr-defined]
+            if since is not None and now - since > LONGEST_NOMINATION:
+                raise BrokenError("nomination without an end", str(each), ())
 
 
 def _check_expected(ledger: NominationLedger, now: float) -> None:

@@ -18,8 +18,8 @@ from prometheus_client import CollectorRegistry
 from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
-from extender.controllers.refused_pods.preemption import PreemptionController
 from extender.metrics import Metrics
+from extender.ports import Preemptor
 from extender.verbs.plugins import Plugins
 from extender.warm_up import AT_MOST, WarmUp
 from extender.web.app import callbacks_app
@@ -36,7 +36,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.controllers.preempting import LOW, MIDDLE, PreemptionRig, db, important, plain, server
+from tests.important_pods import LOW, MIDDLE, db, important, plain, server
 from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
@@ -63,7 +63,7 @@ class PreemptRig:
         unready: str | None = None,
         may_be_empty: bool = False,
         plugins: Plugins = AFFINITY,
-        preemption: PreemptionController | None = None,
+        preemption: Preemptor | None = None,
         ticks: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """With `ticks`, the clock by which the looks at candidates are cut into slices."""
@@ -223,17 +223,15 @@ async def victims_on_a(rig: PreemptRig, body: Any) -> list[str]:
 async def test_whom_the_scheduler_named_is_spared_if_those_whom_we_add_make_room(
     there: list[Pod], asking: Pod, gone: list[str]
 ) -> None:
-    cluster = PreemptionRig([server("a", pods="3")], *there, asking)
-    rig = PreemptRig(cluster.state)
+    rig = PreemptRig(state_of([server("a", pods="3")], [], [*there, asking]))
     assert await victims_on_a(rig, {**NAMED, "Pod": asking}) == gone
 
 
 async def test_who_was_spared_goes_when_the_scheduler_names_it_again() -> None:
     there = [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("other", "a", LOW - 1)]
-    cluster = PreemptionRig([server("a", pods="3")], *there, important())
-    rig = PreemptRig(cluster.state)
+    rig = PreemptRig(state_of([server("a", pods="3")], [], [*there, important()]))
     assert await victims_on_a(rig, NAMED) == ["default-blocker"]
-    cluster.api.end("default-blocker")
+    rig.state.remove_pod("default/blocker", "default-blocker")
     held = {**NAMED, "Pod": important().nominated("a")}
     assert await victims_on_a(rig, held) == ["default-web-1"]
 
@@ -241,30 +239,11 @@ async def test_who_was_spared_goes_when_the_scheduler_names_it_again() -> None:
 async def test_only_on_the_node_that_is_taken_anybody_is_spared() -> None:
     """With the blocker alone gone, it would be the better one, but then it might need the other."""
     there = [db("blocker", "a"), plain("web-1", "a", MIDDLE), plain("x", "b", LOW + 1)]
-    cluster = PreemptionRig([server("a", pods="2"), server("b", pods="1")], *there, important())
-    rig = PreemptRig(cluster.state)
+    rig = PreemptRig(
+        state_of([server("a", pods="2"), server("b", pods="1")], [], [*there, important()])
+    )
     body = question(important(), {"a": ["default-web-1"], "b": ["default-x"]})
     assert await victims_on_a(rig, body) == ["default-web-1", "default-blocker"]
-
-
-async def test_where_no_rule_of_ours_is_about_any_pod_the_victims_are_the_schedulers() -> None:
-    """By room alone a less important one would do."""
-    there = [plain("web-1", "a", MIDDLE), plain("other", "a")]
-    cluster = PreemptionRig([server("a", pods="2")], *there, important())
-    rig = PreemptRig(cluster.state, preemption=cluster.controller)
-    body = question(important(), {"a": ["default-web-1"]})
-    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
-    assert answer == {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
-
-
-async def test_a_group_that_the_scheduler_named_goes_as_a_whole() -> None:
-    there = [plain(name, "a").in_group("gang") for name in ("one", "two")]
-    cluster = PreemptionRig([server("a", pods="2")], *there, important())
-    rig = PreemptRig(cluster.state, preemption=cluster.controller)
-    body = question(important(), {"a": ["default-one", "default-two"]})
-    body["NodeNameToMetaVictims"]["a"]["NumPDBViolations"] = 1
-    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
-    assert answer == {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
 
 
 MANY = [f"n{number:02}" for number in range(40)]

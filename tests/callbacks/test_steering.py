@@ -41,7 +41,7 @@ class Rig:
             self.state.upsert_pod(structs.replace(web(name), node=place))
         self.moved = structs.replace(web("moved"), node="a1")
         self.state.expect_successor(self.moved)
-        self.steering = Steering(self.state, AFFINITY, self.pointed, min_gain)
+        self.steering = Steering(self.state, AFFINITY, self.pointed.point, min_gain)
         self.successor = web("next")
         self.state.upsert_pod(self.successor)
 

@@ -39,8 +39,6 @@ crossNamespacePodAffinity:
   limitedByDefault: false
 filter:
   resolvable: null
-preemption:
-  enabled: null
 prioritize:
   maxScore: 20
 requiredDuringExecution:
@@ -80,8 +78,9 @@ def _no_file(path: Path) -> str:
 def test_defaults() -> None:
     actual = config.effective(load_text(HEADER))
     for each in features():
-        if each.section is not None:
-            assert actual.pop(each.field) == msgspec.to_builtins(each.section())
+        for name, block in zip(each.fields, each.blocks.values(), strict=True):
+            default = msgspec.to_builtins(block()).items()
+            assert actual.pop(name) == {key: value for key, value in default if value is not None}
     assert actual == {
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",
@@ -100,13 +99,6 @@ def test_defaults() -> None:
         "crossNamespacePodAffinity": {"limitedByDefault": False},
         "filter": {},
         "prioritize": {"maxScore": 20},
-        "hints": {
-            "enabled": True,
-            "perSecond": 20,
-            "maxOutstanding": 100,
-            "patienceSeconds": 5,
-        },
-        "preemption": {},
         "annotations": {},
         "requiredDuringExecution": {
             "enabled": False,
@@ -336,9 +328,6 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         ),
         pytest.param("prioritize.maxScore", 101, "101 is not in 1..100", id="max score too high"),
         pytest.param("prioritize.maxScore", 0, "0 is not in 1..100", id="max score too low"),
-        pytest.param(
-            "hints.perSecond", 0, "0 is not a number above 0 and up to 1000", id="no hints"
-        ),
         pytest.param(
             "serving.port", {"a": 1}, "a mapping is not a whole number in 0..65535", id="a block"
         ),
@@ -677,27 +666,3 @@ def test_what_selects_no_namespaces_for_annotations_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(expected)):
         load_fields({"annotations": {"namespaceSelector": selector}})
-
-
-@pytest.mark.parametrize(
-    ("mode", "hints", "moves", "fits"),
-    [
-        ("replace", False, True, False),
-        ("replace", False, False, True),
-        ("replace", True, True, True),
-        ("assist", True, True, True),
-    ],
-)
-def test_moves_for_preferences_need_the_hints_that_steer_their_successors(
-    mode: str, *, hints: bool, moves: bool, fits: bool
-) -> None:
-    fields = {
-        "mode": mode,
-        "hints": {"enabled": hints},
-        "preferredDuringExecution": {"enabled": moves},
-    }
-    if fits:
-        load_fields(fields)
-        return
-    with pytest.raises(ConfigError, match=r"hints\.enabled: preferredDuringExecution"):
-        load_fields(fields)

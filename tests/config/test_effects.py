@@ -12,7 +12,7 @@ import yaml
 from msgspec import structs
 
 from extender import config
-from extender.config.conditions import WRITING
+from extender.config.conditions import REPLACE, WRITING
 from extender.config.connections import Block
 from extender.config.effects import effects
 from extender.config.features import features, whole
@@ -45,7 +45,6 @@ OTHERS: dict[str, Any] = {
     f"{QUOTAS}.admissionControlConfigFile": "admission.yaml",
     "nodeAffinity.schedulerConfigFile": "scheduler.yaml",
     "filter.resolvable": False,
-    "preemption.enabled": True,
     "annotations.namespaceSelector": {},
     "requiredDuringExecution.maxAffected": "5%",
     "requiredDuringExecution.plainRules": {"matchLabels": {"a": "b"}},
@@ -65,7 +64,7 @@ def another(path: str) -> object:
     if path in OTHERS:
         return OTHERS[path]
     default = FIELDS[path]
-    if isinstance(default, bool):
+    if default is None or isinstance(default, bool):
         return not default
     return default + 1 if isinstance(default, int | float) else "another"
 
@@ -88,17 +87,17 @@ def idle_in(mode: str, path: str, value: object, **fields: Any) -> list[str]:
 
 NOWHERE = {f"{ADDED}.{PREFERRED}", "nodeAffinity.weight", QUOTAS, "serving.allowedClientNames"}
 """Without the plugin, or the CA of clients, in every mode."""
+OF_REPLACE = [name for each in features() if each.effect is REPLACE for name in each.fields]
 IDLE = {
     "shadow": {
         *NOWHERE,
         "filter",
-        "hints",
-        "preemption",
+        *OF_REPLACE,
         "preferredDuringExecution",
         "requiredDuringExecution.dryRun",
-        *(each.field for each in features() if each.section and each.effect is WRITING),
+        *(name for each in features() if each.effect is WRITING for name in each.fields),
     },
-    "assist": {*NOWHERE, "filter", "hints", "preemption"},
+    "assist": {*NOWHERE, "filter", *OF_REPLACE},
     "replace": NOWHERE,
 }
 """Fields and blocks that have no effect with the default plugins."""
@@ -170,22 +169,20 @@ def test_a_scheduler_that_is_not_known_is_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "mode", "fields", "preempts", "resolves"),
+    ("version", "mode", "fields", "resolves"),
     [
-        ("1.33", "replace", {}, True, False),
-        ("1.37", "replace", {}, True, False),
-        ("1.38", "replace", {}, False, True),
-        ("1.38", "replace", {"preemption": {"enabled": True}}, True, True),
-        ("1.37", "replace", {"preemption": {"enabled": False}}, False, False),
-        ("1.37", "replace", {"filter": {"resolvable": True}}, True, True),
-        ("1.38", "replace", {"filter": {"resolvable": False}}, False, False),
-        ("1.37", "assist", {}, False, False),
+        ("1.33", "replace", {}, False),
+        ("1.37", "replace", {}, False),
+        ("1.38", "replace", {}, True),
+        ("1.37", "replace", {"filter": {"resolvable": True}}, True),
+        ("1.38", "replace", {"filter": {"resolvable": False}}, False),
+        ("1.37", "assist", {}, False),
     ],
 )
-def test_who_preempts_follows_from_the_scheduler_unless_it_is_said(
-    version: str, mode: str, fields: dict[str, Any], *, preempts: bool, resolves: bool
+def test_whether_refusals_are_resolvable_follows_from_the_scheduler_unless_it_is_said(
+    version: str, mode: str, fields: dict[str, Any], *, resolves: bool
 ) -> None:
     document = {**HEADER, **fields, "mode": mode, "schedulerVersion": version}
     text = yaml.safe_dump(document)
     loaded = config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
-    assert (loaded.preempts, loaded.resolves_refusals) == (preempts, resolves)
+    assert loaded.resolves_refusals == resolves

@@ -41,13 +41,6 @@ def configurations(draw: st.DrawFn) -> config.Config:
     if mode is config.Mode.REPLACE:
         replacing = {
             "filter": schema.Filter(resolvable=draw(st.none() | st.booleans())),
-            "hints": schema.Hints(
-                enabled=draw(st.booleans()),
-                per_second=draw(st.integers(1, 1000)),
-                max_outstanding=draw(st.integers(1, 10_000)),
-                patience_seconds=draw(st.integers(1, 300)),
-            ),
-            "preemption": schema.PreemptionSettings(enabled=draw(st.none() | st.booleans())),
         }
     return whole()(
         api_version="affinity-extender.io/v1alpha1",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from extender.controllers import history
-from extender.controllers.history import History, Kind
+from extender.controllers.history import EVICTION, History
 from tests.clock import Clock
 
 
 def test_the_latest_comes_first_and_goes_after_an_hour() -> None:
     clock = Clock(1_000_000.0)
     kept = History(clock)
-    kept.note(Kind.HINT, "set", "a/first", "n1")
+    kept.note("hint", "set", "a/first", "n1")
     clock.now += 1800
-    kept.note(Kind.EVICTION, "evicted", "a/second", "n2", "for a/third")
+    kept.note(EVICTION, "evicted", "a/second", "n2", "for a/third")
     assert [each.pod for each in kept.latest()] == ["a/second", "a/first"]
     clock.now += 1800
     assert [(each.pod, each.note) for each in kept.latest()] == [("a/second", "for a/third")]
@@ -25,7 +25,7 @@ def test_the_latest_comes_first_and_goes_after_an_hour() -> None:
 def test_there_are_so_many_and_no_more() -> None:
     kept = History(Clock(1_000_000.0))
     for number in range(history.MOST + 10):
-        kept.note(Kind.HINT, "set", f"a/{number}")
+        kept.note("hint", "set", f"a/{number}")
     latest = kept.latest()
     assert (len(latest), latest[-1].pod) == (history.MOST, "a/10")
 
@@ -34,7 +34,7 @@ def test_there_are_so_many_and_no_more() -> None:
 def test_long_names_are_cut_and_all_together_are_bounded(character: str) -> None:
     kept = History(Clock(1_000_000.0))
     for _ in range(history.MOST):
-        kept.note(Kind.PREEMPTION, "started", *[character * 60_000] * 3)
+        kept.note("preemption", "started", *[character * 60_000] * 3)
     latest = kept.latest()
     assert len(latest[0].note) == history.MOST_CHARACTERS
     assert 100 < len(latest) < history.MOST

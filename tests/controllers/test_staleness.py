@@ -13,7 +13,6 @@ from extender.verbs.filtering import indeterminate
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
-from tests.controllers.nominating import ONE, TWO, NominationRig
 
 NODES = [node("a", {ZONE: "a"})]
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
@@ -100,15 +99,3 @@ def test_a_quota_is_still_judged_by_a_stale_picture() -> None:
 def crossing_pod() -> Pod:
     """Build a pod with affinity across namespaces."""
     return pod("far").affinity(term(ZONE, selector(app="db"), namespaces=["other"]))
-
-
-async def test_no_hint_comes_from_a_stale_picture() -> None:
-    rig = NominationRig(ONE.on("a"), TWO)
-    rig.state.stale = "too old"
-    rig.refuse(TWO)
-    await rig.pass_time()
-    await rig.tick()
-    assert rig.api.made == []
-    rig.state.stale = None
-    await rig.tick()
-    assert rig.api.made == [("two", None, "b")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from extender.config.conditions import REPLACE
 from extender.config.document import decode, parse
 from extender.config.features import features
 from extender.config.schema import API_VERSION, KIND
@@ -23,8 +24,9 @@ Objects = list[dict[str, Any]]
 COMPONENTS = MANIFESTS / "components"
 ADDED = (
     *("eviction", "namespace-opt-in"),
-    *(each.component for each in features() if each.rights),
+    *(each.component for each in features() if each.rights and each.effect is not REPLACE),
 )
+"""The overlays of mode replace have the others."""
 SWITCHED_ON = {"preferredDuringExecution": {"enabled": True}}
 
 # On kubeadm the pods are files on the hosts, and stay in kube-system as these say.

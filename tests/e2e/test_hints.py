@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.kube.binder import ApiNominator
+from extender.features.refused_pods.nominator import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
 from extender.wire.objects import PodReader

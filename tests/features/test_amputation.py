@@ -53,7 +53,7 @@ def census(folder: Path, *fields: dict[str, Any]) -> list[dict[str, Any]]:
 @REMOVABLE
 def test_without_it_all_else_is_as_it_was(feature: Feature, tmp_path: Path) -> None:
     fields = switched_on(feature.name)
-    others = {name: value for name, value in fields.items() if name != feature.field}
+    others = {name: value for name, value in fields.items() if name not in feature.fields}
     off, on = census(ROOT, switched_off(feature.name), fields)
     usual, left = census(without(feature, tmp_path), {}, others)
     made = Metrics()
@@ -61,7 +61,7 @@ def test_without_it_all_else_is_as_it_was(feature: Feature, tmp_path: Path) -> N
     part_of(feature).metrics(made.make)
     declared = {
         "metrics": {each.name for each in made.families} - before,
-        "fields": {feature.field} if feature.section else set[str](),
+        "fields": {*feature.fields},
         "rights": {str(each) for each in feature.rights} - {*left["rights"]},
         "pages": {*routes(feature.name)},
     }

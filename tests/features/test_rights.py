@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from extender.config.conditions import REPLACE
 from extender.config.features import Feature, features
 from tests.commands.lint.asking import found, linted, ours
 from tests.deploy.places import MANIFESTS, ROOT, read_objects
@@ -24,11 +25,13 @@ def roles(*folders: str) -> list[dict[str, Any]]:
 
 @WITH_RIGHTS
 def test_the_component_has_what_is_declared_and_no_more(feature: Feature) -> None:
-    base, whole = roles("base"), roles("base", f"components/{feature.component}")
-    on, off = ours("assist", **switched_on(feature.name)), ours("assist")
-    assert found(linted(*whole, on)) == []
-    assert found(linted(*base, on)) == ["right-missing"]
-    assert found(linted(*whole, off)) == ["right-without-use"]
+    fields = {"mode": "assist", **switched_on(feature.name)}
+    of_mode = ("base", "components/bind") if fields["mode"] == "replace" else ("base",)
+    component = f"components/{feature.component}"
+    on, off = ours(**fields), ours("assist")
+    assert found(linted(*roles(*of_mode, component), on)) == []
+    assert found(linted(*roles(*of_mode), on)) == ["right-missing"]
+    assert found(linted(*roles("base", component), off)) == ["right-without-use"]
     given = {
         (group, resource, verb)
         for one in roles(f"components/{feature.component}")
@@ -42,9 +45,13 @@ def test_the_component_has_what_is_declared_and_no_more(feature: Feature) -> Non
 
 
 @WITH_RIGHTS
-def test_the_chart_has_a_value_of_its_name_for_them(feature: Feature) -> None:
-    assert f"\n{feature.field}:\n" in (CHART / "values.yaml").read_text()
+def test_the_chart_gives_them_with_a_value_of_its_name_or_with_the_mode(feature: Feature) -> None:
     template = (CHART / "templates/rbac.yaml").read_text()
-    files = f'"components/{feature.component}/rbac.yaml"'
-    switch = f"{{{{- if .Values.{feature.field}.enabled }}}}"
-    assert f"{switch}\n{{{{- $files = append $files {files} }}}}" in template
+    file = f'"components/{feature.component}/rbac.yaml"'
+    if feature.effect is REPLACE:
+        switch = '{{- if eq .Values.mode "replace" }}'
+    else:
+        assert f"\n{feature.field}:\n" in (CHART / "values.yaml").read_text()
+        switch = f"{{{{- if .Values.{feature.field}.enabled }}}}"
+    given = f"{{{{- $files = append $files {file} }}}}"
+    assert given in template.partition(f"{switch}\n")[2].partition("{{- end }}")[0]

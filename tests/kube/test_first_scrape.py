@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.kube.failures import Relist, Restart
 from extender.kube.frames import EventType, Skip
-from extender.metrics.table import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
+from extender.metrics.table import ATTEMPTS, BINDS
 from extender.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, Reason
 from extender.runtime import running
 from tests.kube.program import live
@@ -29,7 +29,6 @@ EVERYWHERE = {
     "schedule_attempts_total": len(ATTEMPTS),
     "nodes_filtered_total": len(TOLD),
     "bind_total": len(BINDS),
-    "hints_total": len(HINTS),
     "quota_refusals_total": 2,
     "filter_hold_seconds_count": 1,
     "reservations": 1,
@@ -38,7 +37,6 @@ EVERYWHERE = {
     "event_loop_lag_seconds_count": 1,
     "build_info": 1,
     "config_info": 1,
-    "preemptions_total": len(PREEMPTIONS),
     "quota_pods_in_scope": 1,
     "quota_namespaces_in_scope": 1,
 }

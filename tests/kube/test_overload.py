@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from extender.callbacks.binding import ANSWER_SECONDS
-from extender.kube.binder import ApiNominator, Binder
+from extender.features.refused_pods.nominator import ApiNominator
+from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, ThrottledError
 from extender.kube.flowcontrol import Flow, FlowControl

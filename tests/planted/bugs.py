@@ -359,42 +359,11 @@ BUGS = (
         "controllers/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
     ),
     Bug(
-        "evicts for pods that are gone or bound",
-        "controllers.refused_pods.victim_sets",
-        "lambda: self._is_wanted(preemption)",
-        "lambda: True",
-        "controllers/test_preemption_woken.py"
-        "::test_no_further_victim_goes_for_a_preemptor_that_needs_none",
-    ),
-    Bug(
         "evicts where it does not help",
         "verbs.victims",
         "if not fit.fits or not self._obeys_rules_without(lesser, node):",
         "if not fit.fits:",
         "verbs/test_victims.py::test_victims_of_each_node",
-    ),
-    Bug(
-        "evicts before the watch shows the nomination",
-        "controllers.refused_pods.victim_sets",
-        "if not preemption.is_ours(seen):",
-        "if seen.nominated is preemption:",
-        "controllers/test_preemption_replicas.py"
-        "::test_nobody_is_marked_before_the_watch_shows_the_nomination",
-    ),
-    Bug(
-        "evicts before the watch shows the mark",
-        "controllers.refused_pods.evictions",
-        "return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)",
-        "return True",
-        "controllers/test_preemption_replicas.py"
-        "::test_nothing_is_deleted_before_the_watch_shows_the_mark",
-    ),
-    Bug(
-        "withdraws no nomination of a preemptor",
-        "controllers.refused_pods.victim_sets",
-        "await self._patches.change(preemption.pod, preemption.node, None)",
-        "del preemption",
-        "controllers/test_preemption.py::test_a_place_that_is_not_taken_after_all_is_given_up",
     ),
     Bug(
         "a pod does not count for its own limit",
@@ -752,7 +721,7 @@ BUGS = (
         "verbs.filtering",
         "    if not held:\n        return []",
         "    if held is not None:\n        return []",
-        "controllers/test_preemption_successors.py::test_a_successor_does_not_take_another_node_of_the_domain",
+        "features/refused_pods/test_preemption_successors.py::test_a_successor_does_not_take_another_node_of_the_domain",
     ),
     Bug(
         "a preemptor holds its domain against its equals",
@@ -790,27 +759,6 @@ BUGS = (
         "yield _rule(limit, {*full, *more} if more else full)",
         "yield _rule(limit, full)",
         "verbs/test_held_domains.py::test_a_limit_counts_who_holds_a_domain",
-    ),
-    Bug(
-        "sets of victims of which nobody went are counted",
-        "controllers.refused_pods.victim_sets",
-        "if result not in _LAST and self._cost_pods(preemption):",
-        "if result not in _LAST:",
-        "controllers/test_preemption_successors.py::test_sets_of_which_nobody_went_are_not_counted",
-    ),
-    Bug(
-        "no end of sets of victims",
-        "controllers.refused_pods.victim_sets",
-        "(self._spent.get(uid) or 0) >= MOST_SETS",
-        "(self._spent.get(uid) or 0) > MOST_SETS",
-        "controllers/test_preemption_successors.py::test_no_more_than_so_many_sets_go_for_one_pod",
-    ),
-    Bug(
-        "a preemptor is woken again and again while its victims are there",
-        "controllers.refused_pods.victim_sets",
-        "preemption.renewed = await self._renew(preemption, seen)",
-        "await self._renew(preemption, seen)",
-        "controllers/test_preemption.py::test_a_nomination_that_is_wiped_out_is_set_again_once_while_victims_go",
     ),
     Bug(
         "a victim goes though the preemptor's company is less important too",

@@ -19,8 +19,9 @@ from extender.cluster.counts.counters import Counters
 from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
-from extender.controllers.refused_pods.records import Records
-from extender.kube.binder import ApiNominator, Binder
+from extender.features.refused_pods.nominator import ApiNominator
+from extender.features.refused_pods.records import Records
+from extender.kube.binder import Binder
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.watchers import StateSink
 from extender.model.objects import Pod

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-import extender.controllers.refused_pods.preemption
-import extender.controllers.refused_pods.victim_sets
+import extender.features.refused_pods.preemption
+import extender.features.refused_pods.victim_sets
 import extender.verbs.filtering
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
-from extender.controllers.refused_pods.evictions import Evictions
-from extender.controllers.refused_pods.victim_sets import VictimSets
-from extender.kube.binder import ApiNominator
+from extender.features.refused_pods.evictions import Evictions
+from extender.features.refused_pods.nominator import ApiNominator
+from extender.features.refused_pods.victim_sets import VictimSets
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
 from extender.model.objects import Pod
@@ -70,7 +70,7 @@ def _chooses_anew(patch: Patch) -> None:
     """Look neither at the nomination nor at marks, nor at who is on the way out."""
     _forgets_marks(patch)
     patch.setattr(
-        extender.controllers.refused_pods.preemption, "earlier_nodes", lambda *_, **__: iter(())
+        extender.features.refused_pods.preemption, "earlier_nodes", lambda *_, **__: iter(())
     )
     patch.setattr(extender.verbs.victims, "_victims_leave", lambda *_: False)
 
@@ -78,7 +78,7 @@ def _chooses_anew(patch: Patch) -> None:
 def _is_impatient(patch: Patch) -> None:
     """Give a node up for another after a second, whatever is under way there."""
     _chooses_anew(patch)
-    patch.setattr(extender.controllers.refused_pods.victim_sets, "EVICTING_SECONDS", 1.0)
+    patch.setattr(extender.features.refused_pods.victim_sets, "EVICTING_SECONDS", 1.0)
 
 
 def _evicts_equals(patch: Patch) -> None:
@@ -94,7 +94,7 @@ def _evicts_for_anybody(patch: Patch) -> None:
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
         return ineligible(state, pod.with_spec(may_preempt=True), plugins)
 
-    patch.setattr(extender.controllers.refused_pods.preemption, "ineligible", eager)
+    patch.setattr(extender.features.refused_pods.preemption, "ineligible", eager)
 
 
 def _deletes_what_it_has_not_marked(patch: Patch) -> None:

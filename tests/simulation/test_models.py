@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.controllers.history import MOST, History, Kind
+from extender.controllers.history import MOST, History
 from extender.model.lru_cache import LruCache
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
@@ -140,7 +140,7 @@ def test_a_cache_that_says_less_than_it_holds_is_found() -> None:
 def test_the_history_of_the_last_hour_may_hold_what_it_says_and_no_more() -> None:
     kept = History()
     for number in range(MOST):
-        kept.note(Kind.HINT, "set", f"default/web-{number}")
+        kept.note("hint", "set", f"default/web-{number}")
     check_registries([Program(kept)], 10)
     kept._entries.append(kept._entries[0])
     with pytest.raises(BrokenError, match=f"{MOST + 1} entries"):

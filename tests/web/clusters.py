@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
+from extender.controllers.history import EVICTION, History
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
 from extender.model.objects import Node
@@ -48,8 +48,8 @@ def of_hostile_names() -> Shown:
         # Where nodes are read, these names are refused.
         state.upsert_node(Node(name, {HOST: name, ZONE: f"{place}{name}", name: name}))
     seen = _of(state, {name: [f"waits{name}"] for name in HOSTILE}, SCRIPT)
-    for (kind, result), name in zip(RESULTS, HOSTILE * 10, strict=False):
-        seen.history.note(kind, result, f"{name}/{name}", name, name * 2)
+    for result, name in zip(RESULTS, HOSTILE * 10, strict=False):
+        seen.history.note(EVICTION, result, f"{name}/{name}", name, name * 2)
     return seen
 
 
@@ -72,7 +72,7 @@ def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
     ]
     seen = _of(state_of(nodes, [], pods), {"team-1": [f"waits-{i}" for i in range(waiting)]})
     for each in range(2 * waiting):
-        seen.history.note(Kind.HINT, "set", f"team-1/waits-{each}", f"node-{each}")
+        seen.history.note("hint", "set", f"team-1/waits-{each}", f"node-{each}")
     return seen
 
 

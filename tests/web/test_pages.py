@@ -11,7 +11,7 @@ import pytest
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
-from extender.controllers.history import History, Kind
+from extender.controllers.history import EVICTION, History
 from extender.model.verdict import Reason
 from extender.web.page import pages
 from extender.web.page.status import MODES, ResourceStatus, Shown, Status
@@ -151,16 +151,17 @@ async def test_quotas(read: Read) -> None:
 
 async def test_activity(read: Read) -> None:
     history = History()
-    history.note(Kind.HINT, "set", "a/hinted", "n1")
-    history.note(Kind.EVICTION, "failed", "a/victim", "n2", "for a/preemptor")
+    history.told.update({"nominating": {"set": "node nominated"}, "another": {}})
+    history.note("nominating", "set", "a/hinted", "n1")
+    history.note(EVICTION, "failed", "a/victim", "n2", "for a/preemptor")
     seen = shown(history=history)
     text = await read(seen, "/page/activity")
     assert text.index("eviction failed a/victim n2 for a/preemptor") < text.index(
         "node nominated a/hinted n1"
     )
-    text = await read(seen, "/page/activity?kind=hint")
+    text = await read(seen, "/page/activity?kind=nominating")
     assert ("a/hinted" in text, "a/victim" in text) == (True, False)
-    assert "Nothing of that" in await read(seen, "/page/activity?kind=preemption&q=")
+    assert "Nothing of that" in await read(seen, "/page/activity?kind=another&q=")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,11 @@ class Rule(Generic[S]):
 AnyRule: TypeAlias = Rule[Any]
 
 
+def only_if(given: object, *rules: Rule[S]) -> tuple[Rule[S], ...]:
+    """Return rules about what a feature gives, where there is one."""
+    return rules if given else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One object, and the file that it is in."""

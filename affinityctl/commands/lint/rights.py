@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.config import Config, Mode
+from extender.config.conditions import REPLACE
 from extender.config.features import Feature, Right, enabled, features
 from extender.resources import RESOURCES, WatchedResource, needed
 from extender.wire.decoding import Json, decode
@@ -116,13 +117,14 @@ class Granted:
         """Yield each right that is of no use, with its rule's index."""
         used = {*needed_rights(self.config)}
         if self.config.mode is Mode.REPLACE:
-            used.update(_TO_PREEMPT)
+            # The overlays give these with the mode, whatever is switched off in it.
+            used.update(_TO_PATCH_STATUS)
+            used.update(_of(each for each in features() if each.effect is REPLACE))
         for index, rule in enumerate(self.rules):
             # To read what a wildcard stands for is found by itself.
             read = () if rule.is_wide else _to_read(RESOURCES)
-            for right in dict.fromkeys(
-                (*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT, *_of(features()))
-            ):
+            ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_TO_EVICT, *_of(features()))
+            for right in dict.fromkeys((*read, *ours)):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
 
@@ -140,12 +142,6 @@ _TO_BIND: Final = (
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
 _TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
-_TO_PREEMPT: Final = (
-    Right("", "pods", "delete"),
-    *_TO_PATCH_STATUS,
-    *_TO_LOOK,
-    Right("events.k8s.io", "events", "create"),
-)
 _TO_EVICT: Final = (
     Right("", "pods/eviction", "create"),
     *_TO_LOOK,
@@ -163,10 +159,9 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     watched = [*_to_read(needed(config))]
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
-        watched += _TO_PATCH_STATUS if config.hints.enabled else ()
-        watched += _TO_PREEMPT if config.preempts else ()
     watched += _TO_PATCH_STATUS if config.records_rules else ()
     # A dry run asks the API server as well, which refuses that without the right.
     watched += _TO_EVICT if config.moves_pods else ()
-    watched += _of(enabled(config))
+    for each in enabled(config):
+        watched += each.rights if each.needed_rights is None else each.needed_rights(config)
     return tuple(dict.fromkeys(watched))

@@ -11,7 +11,7 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.limits import Pauses
 from extender.controllers.eviction.moves import End, Move
 from extender.controllers.eviction.record import Record
-from extender.controllers.history import Kind
+from extender.controllers.history import EVICTION
 from extender.errors import ExtenderError
 from extender.metrics.table import MOVES
 from extender.model.keys import name_of, namespace_of
@@ -114,7 +114,7 @@ class EventRecorder:
     def ended(self, move: Move, end: End) -> None:
         """Remember what has become of a pod that was evicted, if it came to nothing."""
         if end.misses:
-            self._history.note(Kind.EVICTION, "missed", move.pod.key, move.target, end.words)
+            self._history.note(EVICTION, "missed", move.pod.key, move.target, end.words)
 
     def publish(self, records: Iterable[Record], pauses: Pauses, *, leads: bool) -> None:
         """Have the gauges say how things are."""
@@ -129,7 +129,7 @@ class EventRecorder:
         """Count an eviction, and remember whose it was."""
         self._metrics.evictions.count(REASON, result)
         note = record.why or _what(pod, record)
-        self._history.note(Kind.EVICTION, result, pod.key, pod.node, note)
+        self._history.note(EVICTION, result, pod.key, pod.node, note)
 
     async def _report(self, pod: Pod | None, occurrence: Occurrence) -> None:
         try:

@@ -11,7 +11,7 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.eviction.moves import End, Move
 from extender.controllers.eviction.moving import WENT_WRONG
 from extender.controllers.eviction.turns import EvictionTurns
-from extender.controllers.history import Kind
+from extender.controllers.history import EVICTION
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
 from extender.metrics.table import MOVES
@@ -92,7 +92,7 @@ class RepairMover:
         result = {End.LANDED: "landed", End.UNDONE: "undone"}.get(end, "missed")
         self._metrics.repairs.count(result)
         note = end.words if end.misses else ""
-        self._history.note(Kind.EVICTION, result, move.pod.key, move.target, note)
+        self._history.note(EVICTION, result, move.pod.key, move.target, note)
 
     def _has_landed(self, move: Move) -> bool:
         """Return whether the successor sits better than it would where the pod was."""
@@ -178,7 +178,7 @@ class RepairMover:
 
     def _count(self, result: str, move: Improvement, note: str) -> None:
         self._metrics.evictions.count(REASON, result)
-        self._history.note(Kind.EVICTION, result, move.pod.key, move.pod.node, note)
+        self._history.note(EVICTION, result, move.pod.key, move.pod.node, note)
 
 
 def said(move: Improvement) -> str:

@@ -7,11 +7,12 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import NODE, Setup
 from affinityctl.scheduler.arguments import Taken, read_profile
 from extender.config import Mode
 from extender.config.execution import NodeAffinityTerms, V1NodeSelector
+from extender.config.features import Help, gives, switch_of
 from extender.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
@@ -42,8 +43,12 @@ def _required(affinity: NodeAffinityTerms) -> V1NodeSelector | None:
     return affinity.required_during_scheduling_ignored_during_execution
 
 
+_SWITCHES: Final = " and ".join(filter(None, map(switch_of, Help)))
+
+
 def _unknown_to_us(setup: Setup) -> Iterator[Spot]:
-    if setup.mode is not Mode.REPLACE or not (setup.config.hints.enabled or setup.config.preempts):
+    helps = any(gives(setup.config, each) for each in Help)
+    if setup.mode is not Mode.REPLACE or not helps:
         return
     for path, profile in setup.scheduler.every_profile():
         for plugin in _ASSUMED:
@@ -91,13 +96,17 @@ RULES: Final = (
         "plugins.",
         _other_nodes,
     ),
-    Rule(
-        "scheduler-arguments-unknown",
-        Level.ERROR,
-        "A setting of the scheduler decides where pods may go, and the extender cannot know it.",
-        "Hints and preemption go by the defaults: they pass over nodes that would do, or evict "
-        "pods where the scheduler then refuses the node.",
-        "Leave it at its default, or set hints.enabled and preemption.enabled to false.",
-        _unknown_to_us,
+    *only_if(
+        _SWITCHES,
+        Rule(
+            "scheduler-arguments-unknown",
+            Level.ERROR,
+            "A setting of the scheduler decides where pods may go, and the extender cannot know "
+            "it.",
+            "Hints and preemption go by the defaults: they pass over nodes that would do, or evict "
+            "pods where the scheduler then refuses the node.",
+            f"Leave it at its default, or set {_SWITCHES} to false.",
+            _unknown_to_us,
+        ),
     ),
 )

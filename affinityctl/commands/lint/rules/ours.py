@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.rights import Granted, Rights
 from affinityctl.commands.lint.template import Template
 from extender.config import Config, Mode
 from extender.config.checks import is_loopback
-from extender.config.features import features
+from extender.config.features import Help, features, gives, switch_of
 
 
 def _spinning(config: Config) -> Iterator[Spot]:
@@ -32,10 +32,13 @@ def _any_certificate(config: Config) -> Iterator[Spot]:
         yield Spot("serving.allowedClientNames", f"empty on {serving.bind_address}")
 
 
+_ROOM: Final = switch_of(Help.ROOM) or ""
+
+
 def _no_preemption(config: Config) -> Iterator[Spot]:
     by_scheduler = config.scheduler_takes_empty_victims and config.resolves_refusals
-    if config.mode is Mode.REPLACE and not (config.preempts or by_scheduler):
-        yield Spot("preemption.enabled", "false in mode replace")
+    if config.mode is Mode.REPLACE and not (gives(config, Help.ROOM) or by_scheduler):
+        yield Spot(_ROOM, "false in mode replace")
 
 
 OF_CONFIG: Final = (
@@ -64,13 +67,16 @@ OF_CONFIG: Final = (
         "Set serving.allowedClientNames: [system:kube-scheduler].",
         _any_certificate,
     ),
-    Rule(
-        "preemption-off",
-        Level.WARNING,
-        "In mode replace, nobody preempts for affinity rules.",
-        "Important pods wait behind less important ones.",
-        "Leave preemption.enabled out.",
-        _no_preemption,
+    *only_if(
+        _ROOM,
+        Rule(
+            "preemption-off",
+            Level.WARNING,
+            "In mode replace, nobody preempts for affinity rules.",
+            "Important pods wait behind less important ones.",
+            f"Leave {_ROOM} out.",
+            _no_preemption,
+        ),
     ),
 )
 
@@ -118,7 +124,7 @@ OF_RIGHTS: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        "Apply the component of manifests/components that has it: bind, preemption, eviction, "
+        "Apply the component of manifests/components that has it: bind, eviction, "
         f"{_COMPONENTS} or annotations.",
         _missing,
     ),
@@ -139,7 +145,7 @@ OF_ROLE: Final = (
         "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
         "budgets, only requiredDuringExecution and preferredDuringExecution evict, only the quota "
         "plugin and annotations need quotas, and a feature that is off needs no right.",
-        f"Leave out the components bind and preemption, eviction, {_COMPONENTS} or annotations.",
+        f"Leave out the components bind, eviction, {_COMPONENTS} or annotations.",
         _idle,
     ),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import INTER_POD, Setup
 from affinityctl.scheduler.file import seconds
 from extender.config import Mode
+from extender.config.features import Help, gives, switch_of
 
 _DEFAULT_TIMEOUT: Final = 5.0
 """Of the scheduler, also where the file says 0."""
@@ -111,12 +112,13 @@ def _every_node(setup: Setup) -> Iterator[Spot]:
             yield Spot(path, f"{percentage} makes the other plugins look at every node")
 
 
+_NODE: Final = switch_of(Help.NODE) or ""
+
+
 def _no_hints(setup: Setup) -> Iterator[Spot]:
     sampled = any((percentage or 0) < _EVERY_NODE for _, percentage in _percentages(setup))
-    if setup.mode is Mode.REPLACE and sampled and not setup.config.hints.enabled:
-        yield Spot(
-            _PERCENTAGE, "the scheduler takes a sample of the nodes, and hints.enabled is false"
-        )
+    if setup.mode is Mode.REPLACE and sampled and not gives(setup.config, Help.NODE):
+        yield Spot(_PERCENTAGE, f"the scheduler takes a sample of the nodes, and {_NODE} is false")
 
 
 def _percentages(setup: Setup) -> Iterator[tuple[str, int | None]]:
@@ -224,14 +226,17 @@ RULES: Final = (
         "Leave percentageOfNodesToScore out; in mode replace, hints find other nodes.",
         _every_node,
     ),
-    Rule(
-        "sample-without-hints",
-        Level.WARNING,
-        "In mode replace the scheduler samples nodes, and hints are off.",
-        "When every node of the sample breaks a rule, the pod waits although another node would "
-        "do.",
-        "Set hints.enabled to true.",
-        _no_hints,
+    *only_if(
+        _NODE,
+        Rule(
+            "sample-without-hints",
+            Level.WARNING,
+            "In mode replace the scheduler samples nodes, and hints are off.",
+            "When every node of the sample breaks a rule, the pod waits although another node "
+            "would do.",
+            f"Set {_NODE} to true.",
+            _no_hints,
+        ),
     ),
     Rule(
         "slow-api-client",

@@ -1,0 +1,6 @@
+"""How the feature is switched on, and off in mode replace."""
+
+from __future__ import annotations
+
+ON = {"mode": "replace"}
+OFF = {"hints": {"enabled": False}, "preemption": {"enabled": False}}

@@ -1,0 +1,96 @@
+"""What is sent to nominate a node, and what the answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.errors import ApiError
+from extender.features.refused_pods import nominator as nominator_module
+from extender.features.refused_pods.nominator import ApiNominator
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE
+from extender.kube.client import ApiClient
+from extender.kube.failures import NoAnswerError
+from extender.kube.limits import RequestSeconds
+from tests.builders import model_pod, pod
+from tests.kube.rig import credentials_for
+from tests.kube.told import Told
+
+WEB = model_pod(pod("web"))
+
+
+@pytest.fixture
+def server() -> Told:
+    return Told()
+
+
+@pytest.fixture
+async def nominator(
+    server: Told, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ApiNominator]:
+    monkeypatch.setattr(nominator_module, "WITHIN", RequestSeconds(nomination=0.1))
+    app = web.Application()
+    app.router.add_patch("/api/v1/namespaces/default/pods/web/status", server.take)
+    running = await aiohttp_server(app)
+    async with ApiClient(credentials_for(str(running.make_url("")))) as client:
+        yield ApiNominator(client)
+    assert {kind for kind, _ in server.bodies} <= {JSON_PATCH, STRATEGIC_MERGE}
+
+
+def conditions(before: str | None) -> list[dict[str, Any]]:
+    """Return what has to hold when the patch is applied."""
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": "default-web"},
+        {"op": "test", "path": "/status/nominatedNodeName", "value": before},
+    ]
+
+
+async def test_a_nomination_names_what_must_not_have_changed(
+    server: Told, nominator: ApiNominator
+) -> None:
+    assert await nominator.nominate(WEB, None, "n")
+    assert await nominator.nominate(WEB, "n", "m")
+    assert await nominator.nominate(WEB, "m", None)
+    field = "/status/nominatedNodeName"
+    waits = {"op": "test", "path": "/spec/nodeName", "value": None}
+    assert [body for _, body in server.bodies] == [
+        [*conditions(None), waits, {"op": "add", "path": field, "value": "n"}],
+        [*conditions("n"), waits, {"op": "add", "path": field, "value": "m"}],
+        [*conditions("m"), {"op": "remove", "path": field}],
+    ]
+
+
+async def test_a_pod_is_woken_by_a_change_that_says_nothing(
+    server: Told, nominator: ApiNominator
+) -> None:
+    assert await nominator.wake(WEB)
+    ((kind, patch),) = server.bodies
+    assert kind == STRATEGIC_MERGE
+    assert patch["metadata"] == {"uid": "default-web"}
+    (condition,) = patch["status"]["conditions"]
+    assert condition.keys() == {"type", "lastProbeTime"}
+    assert condition["type"] == "PodScheduled"
+    assert datetime.fromisoformat(condition["lastProbeTime"]).tzinfo is not None
+
+
+@pytest.mark.parametrize("code", [404, 409, 422])
+async def test_somebody_else_was_faster(server: Told, nominator: ApiNominator, code: int) -> None:
+    server.code = code
+    assert not await nominator.nominate(WEB, None, "n")
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_a_refusal_is_an_error(server: Told, nominator: ApiNominator, code: int) -> None:
+    server.code = code
+    with pytest.raises(ApiError, match="because"):
+        await nominator.nominate(WEB, None, "n")
+
+
+async def test_silence_is_told_from_a_refusal(server: Told, nominator: ApiNominator) -> None:
+    server.silent = True
+    with pytest.raises(NoAnswerError):
+        await nominator.nominate(WEB, None, "n")

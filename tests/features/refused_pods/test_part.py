@@ -1,0 +1,98 @@
+"""What the program gets where the feature is on, without an API server and with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.config.document import decode
+from extender.config.schema import API_VERSION, KIND
+from extender.controllers.history import History
+from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
+from extender.kube.client import ApiClient
+from extender.kube.evictor import ApiEvictor
+from extender.kube.reader import ObjectReader
+from extender.metrics import Metrics
+from extender.parts import Context, build_parts
+from extender.source import ApiServer, Source, StillPicture, pod_reader
+from extender.warm_up import WarmUp
+from tests.kube.rig import credentials_for
+
+FILES = Source("files", StillPicture({}, {}))
+METRICS = {"affinity_extender_hints_total", "affinity_extender_preemptions_total"}
+
+
+def context(source: Source, **fields: Any) -> Context:
+    """Build what all parts share."""
+    config = decode({"apiVersion": API_VERSION, "kind": KIND, "mode": "replace", **fields})
+    state, metrics = ClusterState(), Metrics()
+    return Context(config, source, state, metrics, lambda: None, WarmUp(state, metrics), History())
+
+
+def built(shared: Context) -> Helping:
+    """Build it beside the features that are always on."""
+    (part,) = (each for each in build_parts(shared) if isinstance(each, Helping))
+    return part
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mode": "assist"},
+        {"mode": "shadow"},
+        {"hints": {"enabled": False}, "preemption": {"enabled": False}},
+        {"hints": {"enabled": False}, "schedulerVersion": "1.38"},
+    ],
+)
+def test_off_there_is_nothing_of_it(fields: dict[str, Any]) -> None:
+    shared = context(FILES, **fields)
+    assert not any(isinstance(each, Helping) for each in build_parts(shared))
+    assert METRICS.isdisjoint(each.name for each in shared.metrics.families)
+    assert shared.history.told == {}
+
+
+def test_every_series_is_there_before_anything_has_happened() -> None:
+    shared = context(FILES)
+    build_parts(shared)
+    values = shared.metrics.values()
+    assert values["affinity_extender_hints_total", "result"] == {*HINTS}
+    assert values["affinity_extender_preemptions_total", "result"] == {*PREEMPTIONS}
+
+
+def test_a_file_is_written_to_by_nobody() -> None:
+    part = built(context(FILES))
+    assert list(part.tasks()) == []
+    assert all(each.pointer is None and each.preemptor is None for each in part.hooks)
+
+
+@pytest.mark.parametrize(
+    ("hints", "preemption", "names"),
+    [
+        (True, True, ["nomination", "preemption"]),
+        (True, False, ["nomination"]),
+        (False, True, ["preemption"]),
+    ],
+)
+async def test_each_goes_by_its_own_switch(
+    *, hints: bool, preemption: bool, names: list[str]
+) -> None:
+    async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
+        shared = context(FILES)
+        objects = ObjectReader(client, pod_reader(shared.config))
+        source = Source(
+            "a test",
+            StillPicture({}, {}),
+            evictor=ApiEvictor(client, objects, None),
+            api=ApiServer(client, objects),
+        )
+        switches = {"hints": {"enabled": hints}, "preemption": {"enabled": preemption}}
+        part = built(context(source, **switches))
+        tasks = dict(part.tasks())
+        for each in tasks.values():
+            each.close()
+        await part.close()
+    assert [*tasks] == names
+    assert any(each.pointer is not None for each in part.hooks) == hints
+    assert any(each.preemptor is not None for each in part.hooks) == preemption

@@ -1,0 +1,96 @@
+"""Nominated nodes that others are after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+from extender.model.objects import Pod as ModelPod
+from tests.builders import model_pod, pod
+from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig, loner
+from tests.important_pods import HIGH, LOW, db, important
+
+
+async def test_what_hints_nominated_is_theirs_to_give_up_first() -> None:
+    told: list[tuple[str, set[str]]] = []
+
+    async def release_nomination(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
+        told.append((each.key, {*nodes}))
+        return frozenset("a")
+
+    rig = PreemptionRig([A], ON_A, important(), release_nomination=release_nomination)
+    rig.refuse()
+    await rig.pass_time()
+    assert told == [("default/important", {"a"})]
+    assert rig.done() == [], "a withdrawal of theirs may still be carried out"
+
+
+async def test_lesser_nominations_on_the_node_end() -> None:
+    waiting = pod("lesser").priority(LOW).nominated("a")
+    rig = PreemptionRig([A], ON_A, important(), waiting)
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.done("nominate") == ["nominate important None->a", "nominate lesser a->None"]
+
+
+async def test_two_that_exclude_each_other_do_not_evict_on_the_same_node() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, loner("one"), loner("two"), loner("three"))
+    rig.api.grace = True
+    for name in ("one", "two", "three"):
+        rig.refuse(name)
+    await rig.tick(4)
+    assert rig.done("nominate") == ["nominate one None->a", "nominate two None->b"]
+    assert rig.evicted() == ["on-a", "on-b"]
+
+
+async def test_a_place_is_held_though_the_scheduler_wipes_out_the_nomination() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, loner("one"), loner("two"))
+    rig.refuse("one")
+    async with rig.held_at("mark"):
+        rig.api.wiped_out("one")
+        rig.refuse("two")
+        second = asyncio.create_task(rig.pass_time())
+    await second
+    assert rig.evicted() == ["on-a", "on-b"]
+    assert rig.done("nominate")[:2] == ["nominate one None->a", "nominate two None->b"]
+
+
+async def test_a_place_that_was_taken_meanwhile_is_given_up_at_once() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.api.wiped_out("important")
+        rock = db("rock", "a", HIGH)
+        rig.api.pods["default-rock"] = model_pod(rock)
+        rig.api.show()
+    await rig.tick()
+    assert rig.counts() == {"started": 1, "useless": 1}
+    assert not rig.state.nominated.on("a")
+
+
+async def test_it_begins_as_soon_as_the_scheduler_has_ended_its_attempt() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    await rig.pass_time(0)
+    assert rig.api.calls == []
+    # It writes a condition, which is nothing to us, but an event.
+    rig.api.show()
+    # That makes it try once more.
+    rig.refuse()
+    await rig.pass_time(0)
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_what_the_watch_has_shown_long_ago_ends_no_attempt() -> None:
+    rig = PreemptionRig([A], db("rock", "a", HIGH), important())
+    rig.refuse()
+    rig.api.show()
+    await rig.tick()
+    rig.api.end("default-rock")
+    rig.api.pods["default-on-a"] = model_pod(ON_A)
+    rig.state.upsert_pod(model_pod(ON_A))
+    rig.refuse()
+    await rig.pass_time(0)
+    assert rig.api.calls == [], "the scheduler may still preempt by itself"
+    await rig.pass_time()
+    assert rig.evicted() == ["on-a"]

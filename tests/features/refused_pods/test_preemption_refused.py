@@ -1,0 +1,138 @@
+"""PreemptionController where the API server refuses, fails, or does not answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.errors import ApiError
+from extender.features.refused_pods.evictions import DENIED_SECONDS
+from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
+from extender.features.refused_pods.victim_sets import EVICTING_SECONDS
+from extender.kube.failures import NoAnswerError
+from extender.timing import LONGEST_PAUSE_SECONDS
+from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig
+from tests.important_pods import important
+
+# Faults
+
+
+def refuses(*words: str, status: int = 403) -> object:
+    """Return what fails calls of these kinds."""
+
+    def fails(call: str) -> Exception | None:
+        if call.partition(" ")[0] in words:
+            return ApiError(status, "Reason", "because")
+        return None
+
+    return fails
+
+
+async def test_without_the_right_it_says_so_once_and_nobody_is_nominated(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.api.fails = refuses("try", "delete")  # type: ignore[assignment]
+    for _ in range(3):
+        rig.refuse()
+        await rig.pass_time()
+        await rig.pass_time(DENIED_SECONDS)
+    assert rig.done() == []
+    said = [each.message for each in caplog.records if "may not delete pods" in each.message]
+    assert len(said) == 1
+    rig.api.fails = lambda _: None
+    await rig.pass_time(DENIED_SECONDS)
+    assert rig.evicted() == ["on-a"], "somebody has granted it"
+
+
+@pytest.mark.parametrize("word", ["mark", "delete"])
+@pytest.mark.parametrize("status", [409, 429, 500, 504])
+async def test_an_eviction_that_fails_is_tried_again(word: str, status: int) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.api.fails = refuses(word, status=status)  # type: ignore[assignment]
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.evicted() == []
+    await rig.pass_time(1)
+    rig.api.fails = lambda _: None
+    await rig.pass_time(5)
+    assert rig.evicted() == ["on-a"]
+    assert rig.eviction_counts() == {"failed": 2, "evicted": 1}
+
+
+async def test_who_cannot_be_evicted_at_all_is_given_up() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.api.fails = refuses("delete", status=500)  # type: ignore[assignment]
+    rig.refuse()
+    await rig.pass_time()
+    while "failed" not in rig.counts() and rig.now < 100 + 2 * EVICTING_SECONDS:
+        await rig.pass_time(1)
+    assert rig.done("nominate") == ["nominate important None->a", "nominate important a->None"]
+    assert rig.counts() == {"started": 1, "failed": 1}
+
+
+@pytest.mark.parametrize("words", [("mark",), ("delete",), ("nominate",)])
+@pytest.mark.parametrize("status", [403, 500])
+async def test_victims_that_can_never_be_had_hold_domains_for_so_long_in_all(
+    words: tuple[str, ...], status: int
+) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.api.fails = refuses(*words, status=status)  # type: ignore[assignment]
+    held = 0
+    for _ in range(1800):
+        rig.refuse()
+        await rig.pass_time(1.0)
+        held += bool(rig.state.nominated.preempting)
+    assert rig.evicted() == []
+    assert held <= MOST_HELD_SECONDS + 1
+    rig.api.fails = lambda _: None
+    await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    assert rig.evicted() == ["on-a"], "that it failed is nothing against it"
+
+
+async def test_a_lost_answer_to_a_deletion_harms_nobody() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+
+    def lost(call: str) -> Exception | None:
+        if call == "delete on-a":
+            rig.api.end("default-on-a")
+            return NoAnswerError("gone")
+        return None
+
+    rig.api.fails = lost
+    rig.refuse()
+    await rig.pass_time()
+    rig.api.bind("important", "a")
+    await rig.tick(4)
+    assert rig.counts() == {"started": 1, "bound": 1}
+    assert rig.done("delete") == ["delete on-a failed"]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+async def test_an_unclear_nomination_evicts_nobody_before_it_is_clear(*, carried_out: bool) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+
+    def lost(call: str) -> Exception | None:
+        return NoAnswerError("silence") if call.startswith("nominate") else None
+
+    rig.api.fails = lost
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.evicted() == []
+    rig.api.fails = lambda _: None
+    if carried_out:
+        known = rig.state.pods["default/important"]
+        assert await rig.api.nominate(known, None, "a")
+    await rig.pass_time(FIRST_PAUSE_SECONDS)
+    assert rig.evicted() == ["on-a"]
+    assert rig.counts() == {"failed": 1, "started": 1}
+
+
+async def test_who_is_second_to_nominate_evicts_nobody() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("nominate"):
+        wanted = rig.api.pods["default-important"]
+        rig.api.pods[wanted.uid] = wanted.with_status(nominated="b")
+    assert rig.done() == ["nominate important None->a overtaken"]
+    assert rig.counts() == {"overtaken": 1}
