@@ -57,3 +57,10 @@ def planted() -> tuple[Bug, ...]:
     """Return the bugs that are planted in features."""
     modules = (import_module(f"tests.features.{each.name}.bugs") for each in features())
     return tuple(chain.from_iterable(each.BUGS for each in modules))
+
+
+def planted_in_simulation() -> dict[str, Any]:
+    """Return the bugs of features that the simulation has to find."""
+    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    modules = (import_module(each.PLANTED) for each in examples if hasattr(each, "PLANTED"))
+    return dict(chain.from_iterable(each.PLANTED.items() for each in modules))

@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from extender.callbacks.binding import ANSWER_SECONDS
-from extender.features.refused_pods.nominator import ApiNominator
 from extender.kube.binder import Binder
+from extender.kube.calls import JSON_PATCH, pod_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, ThrottledError
 from extender.kube.flowcontrol import Flow, FlowControl
+from extender.kube.limits import WITHIN
 from extender.kube.pacing import Timing
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
@@ -126,9 +127,11 @@ def test_binds_in_excess_hold_up_neither_reads_nor_patches_nor_watches() -> None
             flood = asyncio.create_task(there.offer(600, 2.5))
             await asyncio.sleep(1.5)
             start = there.loop.time()
+            status = f"{pod_path('default/p1')}/status"
+            patch = b'[{"op": "add", "path": "/status/nominatedNodeName", "value": "n"}]'
             for _ in range(5):
                 await there.client.get(PODS, {})
-                assert await ApiNominator(there.client).nominate(model_pod(pod("p1")), None, "n")
+                await there.client.patch(status, patch, JSON_PATCH, within=WITHIN.nomination)
             params = {"watch": "true", "resourceVersion": str(there.api.version)}
             async with there.client.stream(PODS, params):
                 assert there.loop.time() - start < 0.2

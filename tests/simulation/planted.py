@@ -19,8 +19,6 @@ from extender.cluster.counts.counters import Counters
 from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
-from extender.features.refused_pods.nominator import ApiNominator
-from extender.features.refused_pods.records import Records
 from extender.kube.binder import Binder
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.watchers import StateSink
@@ -31,9 +29,9 @@ from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
+from tests.features.every import planted_in_simulation as of_features
 from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_lists import old_lists
-from tests.simulation.planted_preemptions import PREEMPTIONS
 from tests.simulation.planted_repairs import REPAIRS
 from tests.simulation.planted_terms import TERMS
 from tests.simulation.planting import Planted
@@ -143,15 +141,6 @@ def _answers_late(patch: Patch) -> None:
     patch.setattr(extender.callbacks.binding, "ANSWER_SECONDS", 6.0)
 
 
-def _withdraws_no_hint(patch: Patch) -> None:
-    nominate = ApiNominator.nominate
-
-    async def kept(self: ApiNominator, pod: Pod, before: str | None, node: str | None) -> bool:
-        return True if node is None else await nominate(self, pod, before, node)
-
-    patch.setattr(ApiNominator, "nominate", kept)
-
-
 def _binds_whoever_has_the_name(patch: Patch) -> None:
     binding = extender.kube.binder._binding
 
@@ -192,10 +181,6 @@ def _keeps_hints_of_pods_that_are_gone(patch: Patch) -> None:
         return False
 
     patch.setattr(NominationLedger, "forget", kept)
-
-
-def _never_ends_a_nomination(patch: Patch) -> None:
-    patch.setattr(Records, "end", lambda *_: None)
 
 
 def _remembers_every_pod(patch: Patch) -> None:
@@ -243,7 +228,6 @@ LONELY = "required affinity not met"
 MIRROR = ("mirror differs from the cluster", "counters differ from a recount")
 ENDLESS = ("reservation without an end", "reservation outlives its bind")
 WAIT = "waits in vain"
-HINT = "hint outlives its use"
 BOUNDS = "registry out of bounds"
 LATE = "callback after its deadline"
 
@@ -268,7 +252,6 @@ PLANTED: Mapping[str, Planted] = {
     "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY}),
     "holds filters for a second": Planted(_holds_filters, {LATE}),
     "answers binds late": Planted(_answers_late, {LATE}),
-    "withdraws no hint": Planted(_withdraws_no_hint, {HINT}),
     "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
     "takes any error for success": Planted(
         _takes_any_error_for_success, {MEET, WAIT, LONELY, "evicted in vain", *ENDLESS}
@@ -282,14 +265,11 @@ PLANTED: Mapping[str, Planted] = {
     "keeps hints of pods that are gone": Planted(
         _keeps_hints_of_pods_that_are_gone, {WAIT, *MIRROR}
     ),
-    "never ends a nomination": Planted(
-        _never_ends_a_nomination, {"nomination without an end", HINT}
-    ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}, _sets_quotas),
     **TERMS,
-    **PREEMPTIONS,
+    **of_features(),
     **EVICTIONS,
     **REPAIRS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),

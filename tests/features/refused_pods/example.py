@@ -4,3 +4,5 @@ from __future__ import annotations
 
 ON = {"mode": "replace"}
 OFF = {"hints": {"enabled": False}, "preemption": {"enabled": False}}
+PLANTED = "tests.features.refused_pods.planted"
+"""The module with bugs for the simulation."""

@@ -1,4 +1,4 @@
-"""Bugs of preemption, planted to see whether they are found."""
+"""Bugs of hints and preemption, planted in the simulation to see whether they are found."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import extender.verbs.victims
 from extender.cluster.state import ClusterState
 from extender.features.refused_pods.evictions import Evictions
 from extender.features.refused_pods.nominator import ApiNominator
+from extender.features.refused_pods.records import Records
 from extender.features.refused_pods.victim_sets import VictimSets
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
@@ -116,14 +117,32 @@ def _holds_its_node_alone(patch: Patch) -> None:
     patch.setattr(extender.verbs.filtering, "preempting_beside", lambda *_: [])
 
 
+def _withdraws_no_hint(patch: Patch) -> None:
+    nominate = ApiNominator.nominate
+
+    async def kept(self: ApiNominator, pod: Pod, before: str | None, node: str | None) -> bool:
+        return True if node is None else await nominate(self, pod, before, node)
+
+    patch.setattr(ApiNominator, "nominate", kept)
+
+
+def _never_ends_a_nomination(patch: Patch) -> None:
+    patch.setattr(Records, "end", lambda *_: None)
+
+
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 
+HINT = "hint outlives its use"
 TWO = "two sets of victims"
 VAIN = "evicted in vain"
 UNMARKED = "evicted without a mark"
 TAKEN = "held domain taken"
 
-PREEMPTIONS: Mapping[str, AnyPlanted] = {
+PLANTED: Mapping[str, AnyPlanted] = {
+    "withdraws no hint": AnyPlanted(_withdraws_no_hint, {HINT}),
+    "never ends a nomination": AnyPlanted(
+        _never_ends_a_nomination, {"nomination without an end", HINT}
+    ),
     "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN, TAKEN}),
     "deletes whoever has the name": Planted(_deletes_whoever_has_the_name, {UNMARKED, VAIN}),
     "forgets whom it has marked": Planted(_forgets_marks, {TWO}),
