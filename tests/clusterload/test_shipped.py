@@ -9,13 +9,13 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-from prometheus_client import CollectorRegistry
 
 from clusterload.compiling import compile_test
 from clusterload.measurements import METHODS
 from clusterload.schema import Config
 from clusterload.templates import Templates, mapping
-from extender.metrics import PREFIX, Metrics
+from extender.metrics import PREFIX
+from tests.features.every import all_metrics
 
 FOLDER = Path(__file__).resolve().parents[2] / "loadtest"
 TESTS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -86,10 +86,8 @@ def test_values_in_the_head_of_a_test_are_those_it_takes(test: str) -> None:
 
 
 def test_metrics_that_are_asked_for_are_ours() -> None:
-    registry = CollectorRegistry()
-    Metrics(registry, "0")
     kinds = ("", "_total", "_sum", "_count", "_bucket")
-    ours = {f"{metric.name}{kind}" for metric in registry.collect() for kind in kinds}
+    ours = {f"{metric.name}{kind}" for metric in all_metrics().collect() for kind in kinds}
 
     text = (FOLDER / "modules" / "measurements.yaml").read_text()
     asked = set(re.findall(rf"{PREFIX}_\w+", text))

@@ -9,13 +9,11 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from bench.shape import questions
-from extender.config.features import features
-from extender.metrics import PREFIX, Metrics
-from extender.parts import part_of
+from extender.metrics import PREFIX
 from tests.deploy.places import EXAMPLES, ROOT
+from tests.features.every import all_metrics
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -162,13 +160,9 @@ def test_every_example_is_listed_tested_and_whole() -> None:
 
 
 def test_metrics_that_are_named_are_ours() -> None:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry, "0")
-    for each in features():
-        part_of(each).metrics(metrics.make)
     ours = {
         f"{metric.name}{suffix}"
-        for metric in registry.collect()
+        for metric in all_metrics().collect()
         for suffix in ("", "_total", "_sum", "_count")
     }
     text = (ROOT / "docs" / "troubleshooting.md").read_text()

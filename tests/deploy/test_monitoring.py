@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 
-from extender.config.features import features
-from extender.metrics import Metrics
-from extender.parts import part_of
 from tests.deploy.kustomize import render
 from tests.deploy.places import KUBEADM, MONITORING, ROOT, SERVICEMONITOR, SIDECAR, named, read_yaml
+from tests.features.every import all_metrics
 
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
 QUERIES = [
@@ -35,13 +32,8 @@ NAME = re.compile(r"(?<![\w:])(?:[a-z_]+:)?(?:affinity_extender|rest_client|proc
 
 def samples() -> set[str]:
     """Return the names of all samples that the program can have."""
-    registry = CollectorRegistry()
-    metrics = Metrics(registry, "0")
-    metrics.track_quotas(lambda: 0, lambda: 0)
-    for each in features():
-        part_of(each).metrics(metrics.make)
     suffixes = ("", "_total", "_bucket", "_sum", "_count", "_info")
-    return {f"{one.name}{suffix}" for one in registry.collect() for suffix in suffixes}
+    return {f"{one.name}{suffix}" for one in all_metrics().collect() for suffix in suffixes}
 
 
 def test_a_dashboard_is_full_of_queries() -> None:

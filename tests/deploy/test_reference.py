@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from affinityctl.cli import affinity_extender
 from clusterload.cli import clusterload
 from extender.command_line import Parser
 from extender.config import OPTIONS
-from extender.config.features import features
-from extender.metrics import Metrics
-from extender.parts import part_of
 from release import reference, values_schema
 from tests.deploy.places import ROOT
+from tests.features.every import all_metrics
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -58,14 +55,9 @@ def test_it_has_the_flag_of_every_field() -> None:
 
 
 def test_it_has_every_metric_as_prometheus_reads_it() -> None:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry)
-    metrics.track_quotas(lambda: 0, lambda: 0)
-    for each in features():
-        part_of(each).metrics(metrics.make)
     ours = {
         f"{metric.name}{'_total' if metric.type == 'counter' else ''}"
-        for metric in registry.collect()
+        for metric in all_metrics().collect()
         if not metric.name.startswith(("process_", "python_")) and metric.type != "info"
     }
     assert set(re.findall(r"^## `(\w+)`$", PAGES["metrics.md"], re.MULTILINE)) == ours

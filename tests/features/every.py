@@ -7,8 +7,12 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import CollectorRegistry
+
 from extender.cluster.state import ClusterState
 from extender.config.features import features
+from extender.metrics import Metrics
+from extender.parts import part_of
 from tests.planted.bugs import Bug
 
 if TYPE_CHECKING:
@@ -51,6 +55,16 @@ def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
     """Return by name what features do with a state in steps, for those who measure these."""
     examples = (import_module(f"tests.features.{each.name}.example") for each in features())
     return {name: run for each in examples for name, run in getattr(each, "STEPS", {}).items()}
+
+
+def all_metrics() -> CollectorRegistry:
+    """Return the metrics of the program with every feature on."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, "0")
+    metrics.track_quotas(lambda: 0, lambda: 0)
+    for each in features():
+        part_of(each).metrics(metrics.make)
+    return registry
 
 
 def planted() -> tuple[Bug, ...]:
