@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.e2e import matrix
-from tests.e2e.matrix import Outcome, as_markdown, joined, read_markdown
+from tests.e2e.matrix import CORE, Outcome, as_markdown, joined, read_markdown
 
 OLD = Outcome(
     {"test_shadow": Counter(passed=3, skipped=1), "test_hints": Counter(passed=5)},
@@ -33,3 +33,8 @@ def test_a_release_takes_the_place_of_another_one_of_its_minor_version() -> None
 def test_a_new_minor_version_comes_where_its_number_belongs() -> None:
     before = {"1.9.9": OLD, "1.38.0": OLD}
     assert [*joined(before, "1.37.2", NEW)] == ["1.9.9", "1.37.2", "1.38.0"]
+
+
+def test_the_files_of_the_core_are_there() -> None:
+    folder = Path(__file__).parent / "e2e"
+    assert [name for name in CORE if not (folder / f"test_{name}.py").exists()] == []
