@@ -13,7 +13,6 @@ from extender.cluster.state import ClusterState
 from extender.config.features import features
 from extender.metrics import Metrics
 from extender.parts import part_of
-from tests.planted.bugs import Bug
 
 if TYPE_CHECKING:
     from extender.parts import Part
@@ -65,12 +64,6 @@ def all_metrics() -> CollectorRegistry:
     for each in features():
         part_of(each).metrics(metrics.make)
     return registry
-
-
-def planted() -> tuple[Bug, ...]:
-    """Return the bugs that are planted in features."""
-    modules = (import_module(f"tests.features.{each.name}.bugs") for each in features())
-    return tuple(chain.from_iterable(each.BUGS for each in modules))
 
 
 def planted_in_simulation() -> dict[str, Any]:

@@ -55,6 +55,14 @@ def test_a_bug_is_found(bug: Bug) -> None:
     assert found.returncode == FAILED, f"not found by {bug.found_by}:\n{found.stdout[-2_000:]}"
 
 
+def test_nothing_is_loaded_before_a_bug_is_planted() -> None:
+    code = "import sys, tests.planted.every; print([n for n in sys.modules if 'extender' in n])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "[]"
+
+
 def test_no_two_bugs_have_a_name() -> None:
     assert len({each.name for each in EVERY}) == len(EVERY)
 
