@@ -170,7 +170,8 @@ class Sandbox:
         """Return the node of a pod that has been refused before, once it has one."""
 
         def node() -> str:
-            return str(self.pods.objects[key]["spec"].get("nodeName", ""))
+            seen = self.pods.objects.get(key)
+            return "" if seen is None else str(seen["spec"].get("nodeName", ""))
 
         await self.pods.until(lambda: bool(node()), SETTLE_S, f"{key} to be bound after all")
         return node()
