@@ -179,7 +179,7 @@ async def _asked(
             told.placed += said.startswith(PLACED)
             told.refused += not said.startswith(PLACED)
             told.by_default += any(
-                each.is_default for each in profile.spread.constraints(asked)
+                each.is_default for each in profile.of(asked).spread.constraints(asked)
             ) and any(plugin == POD_TOPOLOGY_SPREAD for plugin, *_ in found.values())
             told.reasons.update(each for _, reasons, _ in found.values() for each in reasons)
             return ""
