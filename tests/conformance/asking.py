@@ -6,10 +6,12 @@ import json
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    Ask = Callable[[Mapping[str, Any]], Any]
 
 INTER_POD_AFFINITY, NODE_AFFINITY = "interPodAffinity", "nodeAffinity"
 PLUGINS = (INTER_POD_AFFINITY, NODE_AFFINITY)
@@ -44,10 +46,9 @@ class Release:
 class InTree:
     """The scheduler's plugins of one release; `conformance/README.md` has the shape of a case."""
 
-    def __init__(self, release: Release, cases: IO[bytes], replies: IO[bytes]) -> None:
+    def __init__(self, release: Release, put: Ask) -> None:
         self.release = release
-        self._cases = cases
-        self._replies = replies
+        self._put = put
 
     def answers(self, case: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each question of a case what each plugin says."""
@@ -65,11 +66,7 @@ class InTree:
         return judged
 
     def _ask(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        self._cases.write(json.dumps(case).encode() + b"\n")
-        self._cases.flush()
-        line = self._replies.readline()
-        assert line, f"the program with Kubernetes {self.release} ended"
-        reply: dict[str, Any] = json.loads(line)
+        reply: dict[str, Any] = self._put(case)
         # The API server would not have stored such a pod, or the case is malformed.
         assert "error" not in reply, f"Kubernetes {self.release}: {reply['error']}"
         return reply
@@ -78,8 +75,23 @@ class InTree:
 @contextmanager
 def in_tree(release: Release, program: str) -> Iterator[InTree]:
     """Run the program that `programs.answering` built for this release."""
-    command = [program, *(release.flags() if release.gates else ())]
+    with asking(program, *(release.flags() if release.gates else ())) as put:
+        yield InTree(release, put)
+
+
+@contextmanager
+def asking(*command: str) -> Iterator[Ask]:
+    """Run a program that answers each line of JSON by one; what is given puts a question to it."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        yield InTree(release, process.stdin, process.stdout)
+        questions, replies = process.stdin, process.stdout
+
+        def ask(question: Mapping[str, Any]) -> Any:
+            questions.write(json.dumps(question).encode() + b"\n")
+            questions.flush()
+            line = replies.readline()
+            assert line, f"{command} ended"
+            return json.loads(line)
+
+        yield ask

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from affinityctl.commands.simulate.whatif.outcome import Step
     from extender.model.objects import Pod
-    from tests.e2e.stepping import JSON, Ask
+    from tests.conformance.asking import Ask
+    from tests.e2e.stepping import JSON
 
 MOST_TURNS = 60
 

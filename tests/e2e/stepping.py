@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from affinityctl.commands.simulate.whatif.deletion_order import PHASES
 from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
-from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, kept_from
-from tests.e2e.controlplane.gobuild import build, staging_replacements
+from tests.conformance.asking import asking
+from tests.e2e.original import WHOLE, original
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from affinityctl.commands.simulate.whatif.deletion_order import Lives
     from extender.model.objects import Pod
-
-    Ask = Callable[[dict[str, Any]], dict[str, Any]]
+    from tests.conformance.asking import Ask
+    from tests.e2e.controlplane.binaries import Binaries
 
 JSON = dict[str, Any]
 
-_SOURCES = Path(__file__).with_name("controllermanager")
 _PROGRAM = "controllermanager"
 _PLURALS = {
     "ReplicaSet": "replicasets",
@@ -39,44 +34,17 @@ SELECTOR = {"matchLabels": {"app": "web"}}
 LONG_AGO = "2025-01-01T00:00:00Z"
 
 
-def built_controllers(report: Callable[[str], None]) -> Binaries:
-    """Build what answers, of the controllers' own packages: a minute the first time."""
-
-    def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        folder = scratch / _PROGRAM
-        shutil.copytree(_SOURCES, folder)
-        build(
-            go,
-            folder,
-            ["-o", str(product / _PROGRAM), "."],
-            report,
-            what=f"the controllers of Kubernetes {KUBERNETES}",
-            requires=[f"k8s.io/kubernetes v{KUBERNETES}"],
-            replaces=staging_replacements(go, folder, KUBERNETES),
-            module=_PROGRAM,
-        )
-
-    return kept_from(f"{_PROGRAM}-{KUBERNETES}", sorted(_SOURCES.iterdir()), compile_it, report)
-
-
 @contextmanager
-def asking(binaries: Binaries) -> Iterator[Ask]:
-    """Start the program; what is given puts one question to it."""
-    command = [binaries[_PROGRAM]]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        asked, replies = process.stdin, process.stdout
+def controllers(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
+    """Start the controllers' own packages, built on the first run; what is given asks them."""
+    with asking(original(built, _PROGRAM, "the controllers of Kubernetes", WHOLE)) as put:
 
-        def ask(question: JSON) -> JSON:
-            asked.write(json.dumps(question).encode() + b"\n")
-            asked.flush()
-            found: JSON = json.loads(replies.readline())
+        def ask(question: Mapping[str, Any]) -> JSON:
+            found: JSON = put(question)
             assert "error" not in found, found["error"]
             return found
 
         yield ask
-        asked.close()
 
 
 class Looked:

@@ -55,8 +55,7 @@ from tests.e2e.stepping import (
     JSON,
     REVISION,
     api_pod,
-    asking,
-    built_controllers,
+    controllers,
     of_kind,
     replica_set,
     revisions_of,
@@ -67,8 +66,8 @@ from tests.e2e.stepping import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.conformance.asking import Ask
     from tests.e2e.controlplane.binaries import Binaries
-    from tests.e2e.stepping import Ask
 
 CASES_PER_QUESTION = 0.15
 """`--questions` is 2,000 in a usual run: 300 cases."""
@@ -77,7 +76,7 @@ CASES_PER_QUESTION = 0.15
 @pytest.fixture(scope="module")
 def ask(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
     """Return what puts a question to the controllers, built on the first run."""
-    with asking(built(built_controllers)) as asked:
+    with controllers(built) as asked:
         yield asked
 
 

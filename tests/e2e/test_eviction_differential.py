@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conformance.asking import asking
 from tests.conformance.drawing import look_at_each
-from tests.e2e.controlplane.binaries import KUBERNETES, kept_from
-from tests.e2e.controlplane.gobuild import build, staging_replacements
+from tests.e2e.controlplane.binaries import KUBERNETES
 from tests.e2e.evicted import Simulated, clusters, drained_pods, preflight, theirs, with_status
+from tests.e2e.original import WHOLE, original
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.conformance.asking import Ask
     from tests.e2e.controlplane.binaries import Binaries
 
-    Ask = Callable[[dict[str, Any]], Any]
-
-_SOURCES = Path(__file__).with_name("evictions")
 CASES_PER_QUESTION = 0.5
 """`--questions` is 2,000 in a usual run: 1,000 cases."""
-
-
-def _built(report: Callable[[str], None]) -> Binaries:
-    def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        folder = scratch / "evictions"
-        shutil.copytree(_SOURCES, folder)
-        build(
-            go,
-            folder,
-            ["-o", str(product / "evictions"), "."],
-            report,
-            what=f"the eviction subresource of Kubernetes {KUBERNETES}",
-            requires=[f"k8s.io/kubernetes v{KUBERNETES}"],
-            replaces=staging_replacements(go, folder, KUBERNETES),
-            module="evictions",
-        )
-
-    return kept_from(f"evictions-{KUBERNETES}", sorted(_SOURCES.iterdir()), compile_it, report)
 
 
 @pytest.fixture(scope="module")
 def kubernetes(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
     """Return what asks Kubernetes' own code, built on the first run."""
-    command = [built(_built)["evictions"]]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        asked, replies = process.stdin, process.stdout
-
-        def ask(question: dict[str, Any]) -> Any:
-            asked.write(json.dumps(question).encode() + b"\n")
-            asked.flush()
-            return json.loads(replies.readline())
-
-        yield ask
+    what = "the eviction subresource of Kubernetes"
+    with asking(original(built, "evictions", what, WHOLE)) as asked:
+        yield asked
 
 
 @pytest.fixture

@@ -6,10 +6,6 @@ What differs stands in docs/kubeconfig.md, and in `is_documented` and `compared`
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +15,8 @@ from yarl import URL
 
 from extender.errors import ConfigError
 from extender.kube.proxies import proxy_for
+from tests.conformance.asking import asking
 from tests.conformance.drawing import look_at_each
-from tests.e2e.controlplane.binaries import KUBERNETES, kept
-from tests.e2e.controlplane.gobuild import build
 from tests.e2e.kubeconfigs import (
     ADDRESSES,
     Material,
@@ -30,56 +25,23 @@ from tests.e2e.kubeconfigs import (
     joined_paths,
     ours,
 )
+from tests.e2e.original import CLIENT_GO, original
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.conformance.asking import Ask
     from tests.e2e.controlplane.binaries import Binaries
 
-    Ask = Callable[[dict[str, Any]], dict[str, Any]]
-
-_MAIN = Path(__file__).with_name("clientcmd") / "main.go"
 CASES_PER_QUESTION = 0.15
 """`--questions` is 2,000 in a usual run: 300 cases."""
-
-
-def _built(report: Callable[[str], None]) -> Binaries:
-    digest = hashlib.sha256(_MAIN.read_bytes()).hexdigest()[:12]
-    version = f"v0.{KUBERNETES.split('.', 1)[1]}"
-
-    def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        folder = scratch / "clientcmd"
-        folder.mkdir()
-        shutil.copy(_MAIN, folder)
-        build(
-            go,
-            folder,
-            ["-o", str(product / "clientcmd"), "."],
-            report,
-            what=f"client-go {version}",
-            requires=[f"k8s.io/client-go {version}"],
-            module="clientcmd",
-        )
-
-    return kept(f"clientcmd-{KUBERNETES}-{digest}", compile_it, report)
 
 
 @pytest.fixture(scope="module")
 def client_go(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
     """Return what asks client-go, built on the first run."""
-    command = [built(_built)["clientcmd"]]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        asked, replies = process.stdin, process.stdout
-
-        def ask(question: dict[str, Any]) -> dict[str, Any]:
-            asked.write(json.dumps(question).encode() + b"\n")
-            asked.flush()
-            found: dict[str, Any] = json.loads(replies.readline())
-            return found
-
-        yield ask
+    with asking(original(built, "clientcmd", "client-go's clientcmd", CLIENT_GO)) as asked:
+        yield asked
 
 
 @pytest.fixture

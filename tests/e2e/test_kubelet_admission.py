@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.controlplane.binaries import KUBERNETES, kept
-from tests.e2e.controlplane.gobuild import build, staging_replacements
 from tests.e2e.moving import on_ssd
 from tests.e2e.objects import JSON, node, pod
+from tests.e2e.original import WHOLE, original
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.e2e.controlplane.binaries import Binaries
 
-_MAIN = Path(__file__).with_name("admission") / "main.go"
 _AFFINITY = "affinity-extender.io/affinity"
 
 
 @pytest.fixture(scope="module")
 def admission(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries]) -> str:
     """Return the program around the kubelet's own handler, built on the first run."""
-    return built(_built)["admission"]
-
-
-def _built(report: Callable[[str], None]) -> Binaries:
-    digest = hashlib.sha256(_MAIN.read_bytes()).hexdigest()[:12]
-
-    def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        folder = scratch / "admission"
-        folder.mkdir()
-        shutil.copy(_MAIN, folder)
-        build(
-            go,
-            folder,
-            ["-o", str(product / "admission"), "."],
-            report,
-            what=f"the kubelet's admission of Kubernetes {KUBERNETES}",
-            requires=[f"k8s.io/kubernetes v{KUBERNETES}"],
-            replaces=staging_replacements(go, folder, KUBERNETES),
-            module="admission",
-        )
-
-    return kept(f"kubelet-admission-{KUBERNETES}-{digest}", compile_it, report)
+    what = "the kubelet's admission of Kubernetes"
+    return original(built, "admission", what, WHOLE)
 
 
 def rules(execution: str) -> str:

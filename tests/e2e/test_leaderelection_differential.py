@@ -7,13 +7,9 @@ docs/development/differences.md, and in `is_documented` here.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-import shutil
-import subprocess
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,60 +22,28 @@ from extender.kube.limits import LEASE
 from extender.kube.pacing import Timing
 from extender.model.keys import Key
 from tests.clock import Clock
+from tests.conformance.asking import asking
 from tests.conformance.drawing import look_at_each
-from tests.e2e.controlplane.binaries import KUBERNETES, kept
-from tests.e2e.controlplane.gobuild import build
+from tests.e2e.original import CLIENT_GO, original
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hypothesis.strategies import SearchStrategy
 
+    from tests.conformance.asking import Ask
     from tests.e2e.controlplane.binaries import Binaries
 
     JSON = dict[str, Any]
-    Ask = Callable[[JSON], Any]
-
-_FOLDER = Path(__file__).with_name("leaderelection")
-_SOURCES = ("main.go", "linked.s")
-
-
-def _built(report: Callable[[str], None]) -> Binaries:
-    content = b"\0".join((_FOLDER / name).read_bytes() for name in _SOURCES)
-    digest = hashlib.sha256(content).hexdigest()[:12]
-    version = f"v0.{KUBERNETES.split('.', 1)[1]}"
-
-    def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        folder = scratch / "leaderelection"
-        shutil.copytree(_FOLDER, folder)
-        build(
-            go,
-            folder,
-            ["-o", str(product / "leaderelection"), "."],
-            report,
-            what=f"client-go's leader election {version}",
-            requires=[f"k8s.io/client-go {version}"],
-            module="leaderelection",
-        )
-
-    return kept(f"leaderelection-{KUBERNETES}-{digest}", compile_it, report)
 
 
 @pytest.fixture(scope="module")
 def client_go(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
     """Return what asks client-go, built on the first run."""
-    command = [built(_built)["leaderelection"]]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        asked, replies = process.stdin, process.stdout
-
-        def ask(question: JSON) -> Any:
-            asked.write(json.dumps(question).encode() + b"\n")
-            asked.flush()
-            return json.loads(replies.readline())
-
-        yield ask
+    with asking(
+        original(built, "leaderelection", "client-go's leader election", CLIENT_GO)
+    ) as asked:
+        yield asked
 
 
 # Cases
