@@ -106,7 +106,7 @@ def affinity_extender(called: Sequence[str] = ()) -> Parser:
 
 
 def kubectl_affinity(called: Sequence[str] = ()) -> Parser:
-    """Build the parser of the kubectl plugin, likewise."""
+    """Build the parser of the kubectl plugin, which has the same commands."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
     _add_common(commands, called, KUBECTL_PLUGIN_FILE, kubectl_affinity)
     return program

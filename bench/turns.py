@@ -24,7 +24,7 @@ async def stepwise(steps: Iterable[object], most: int) -> None:
 def taking(
     steps: Callable[[ClusterState], Iterable[object]], state: ClusterState, most: int
 ) -> Callable[[], Awaitable[None]]:
-    """Return what begins such steps over a state, and takes so many at most."""
+    """Return what begins such steps over a state, and takes a number of them at most."""
     return lambda: stepwise(steps(state), most)
 
 

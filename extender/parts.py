@@ -48,7 +48,7 @@ class Context:
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
     askers: Askers = field(default_factory=Askers)
     turns: Turns = field(default_factory=Turns)
-    """Of all answers that take long to put together, whoever asks."""
+    """Of all answers that take long to put together."""
     eviction: EvictionController | None = None
     repair: RepairController | None = None
     refused: RefusedPods | None = None

@@ -10,7 +10,7 @@ SIZE_ANNOTATION = "example.com/size"
 
 
 class SizeFacet(Facet[int]):
-    """A number, of which 0 is not written."""
+    """A number; 0 is not written."""
 
     annotations = frozenset((SIZE_ANNOTATION,))
 

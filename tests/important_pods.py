@@ -1,4 +1,4 @@
-"""Nodes, and pods of which some are more important than those in their way."""
+"""Nodes, and pods; some are more important than those in their way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def db(name: str, on: str, priority: int = LOW) -> Pod:
 
 
 def plain(name: str, on: str, priority: int = LOW) -> Pod:
-    """Build a pod that concerns nobody."""
+    """Build a pod that concerns no other."""
     return pod(name).priority(priority).on(on)
 
 

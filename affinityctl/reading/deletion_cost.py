@@ -11,7 +11,7 @@ COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class DeletionCostFacet(Facet[int]):
-    """What it costs to delete a pod, whoever said so."""
+    """What it costs to delete a pod, by whatever wrote it."""
 
     annotations = frozenset((COST_ANNOTATION,))
 

@@ -21,7 +21,7 @@ class Rollout:
     """Old pods that may be gone before new ones are ready."""
     rolling: bool = False
     partition: int = 0
-    """Of a StatefulSet: its first pods keep their version, so many of them."""
+    """Of a StatefulSet: how many of its first pods keep their version."""
     start: int = 0
     """Of a StatefulSet: the ordinal of its first pod."""
     in_order: bool = True

@@ -14,7 +14,7 @@ from extender.wire.workloads import Workload
 PARALLEL: Final = "Parallel"
 """The podManagementPolicy of a StatefulSet whose pods do not wait for each other."""
 UNKNOWN_COUNT: Final = 100
-"""Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
+"""Pods of a DaemonSet that shares are taken of where its size is not known."""
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):
@@ -45,7 +45,7 @@ _STRATEGY = msgspec.json.Decoder(Strategy | None)
 
 
 def rollout(workload: Workload, pods: int) -> Rollout:
-    """Return how a workload with so many pods replaces them; ObjectError for a broken field.
+    """Return how a workload replaces its pods, by their number; ObjectError for a broken field.
 
     Where the manifest does not say how many there are to be, it stays at that number.
     """

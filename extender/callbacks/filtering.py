@@ -68,7 +68,7 @@ class Listeners:
     helpers: Sequence[Helper] = ()
     """Who does something for pods that are refused on every node."""
     judging: Hook | None = None
-    """Hears what its own rules say, of which no answer depends."""
+    """Hears what its own rules say; no answer depends on it."""
     held: HeldPlaces | None = None
     answered: Callable[[], None] | None = None
     """Hears of each verdict."""

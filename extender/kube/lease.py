@@ -34,10 +34,10 @@ ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
 FLOW: Final = Flow.PATCHES
 _OVERTAKEN: Final = frozenset((HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
-"""Somebody else has written: an operator an annotation, or another replica; or it was deleted."""
+"""Another writer was first (an operator's annotation, another replica), or it was deleted."""
 
 GIVEN_BACK_SECONDS: Final = 1
-"""The duration of a Lease that nobody holds, as client-go writes it."""
+"""The duration of a Lease that is held by no replica, as client-go writes it."""
 
 _log = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ class Conjunction(NamedTuple):
     unwanted_spaces: Sequence[Unwanted] = ()
     """Labels of namespaces, and names under NAME."""
     spared: Sequence[Unwanted] = ()
-    """The workload, under WORKLOAD, of which other revisions are spared."""
+    """The workload, under WORKLOAD, whose other revisions are spared."""
 
 
 class _Sides(NamedTuple):

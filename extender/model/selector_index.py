@@ -191,7 +191,7 @@ def _choices(pods: PodSelector) -> list[list[Bucket]]:
 
 
 def _pinned(selector: Selector) -> list[list[_Label]]:
-    """Return, for each requirement that pins labels down, the few of which one must be there."""
+    """Return, for each requirement that pins labels down, the few labels; one must be there."""
     found: list[list[_Label]] = []
     for each in selector.requirements:
         if each.operator is _IN and len(each.values) <= _MOST_BUCKETS:

@@ -55,7 +55,7 @@ def filters(
     room: NodeResourcesFit = ROOM,
     off: Collection[str] = (),
 ) -> Plugins:
-    """Return all of them but those that are `off`; without quotas nobody looks at these.
+    """Return all of them but those that are `off`; without quotas these are not looked at.
 
     `claims`, `volumes`, another `spread` than that of pods alone, another `room`, and what is `off`
     are what the commands have, and a server has not.

@@ -305,9 +305,9 @@ class NodeResourcesFit(FilterPlugin):
     """The scheduler's plugin of that name, without its score."""
 
     ignored: frozenset[str] = frozenset()
-    """Extended resources that somebody else gives out, by name, as in NodeResourcesFitArgs."""
+    """Extended resources that another component gives out, by name, as in NodeResourcesFitArgs."""
     ignored_groups: frozenset[str] = frozenset()
-    """Likewise, by what comes before the slash."""
+    """The same, by what comes before the slash."""
 
     name: ClassVar[str] = NODE_RESOURCES_FIT
 

@@ -34,7 +34,7 @@ def test_every_row_names_a_test_that_is_there() -> None:
 
 
 def test_every_comparison_has_a_row() -> None:
-    """Those that go by the name; others are for whoever writes them to add."""
+    """Those that go by the name; the authors of others have to add them."""
     listed = {name for row in BODY for name in named_in(row)}
     there = (ROOT / "tests" / "e2e").glob("test_*differential.py")
     assert {str(path.relative_to(ROOT)) for path in there} <= listed

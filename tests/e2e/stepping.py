@@ -78,7 +78,7 @@ class Looked:
 
 
 def template(version: int = 0, **labels: str) -> JSON:
-    """Return a pod template, of which there are versions."""
+    """Return one version of a pod template."""
     container = {"name": "main", "image": f"x:{version}"}
     return {"metadata": {"labels": {"app": "web"} | labels}, "spec": {"containers": [container]}}
 

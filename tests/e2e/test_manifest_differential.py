@@ -49,7 +49,7 @@ _DRY = "?dryRun=All&fieldValidation=Strict"
 NOT_READ = re.compile(
     r"containers\[\d+\]\.(name|image|ports\[\d+\]\.name)$|^metadata\.name$|schedule$"
 )
-"""Fields of which lint says nothing: a name, an image, a schedule."""
+"""Fields about which lint says nothing: a name, an image, a schedule."""
 ACCEPTED = frozenset(("label-key-already-selected",))
 """Rules about what the API server takes in a template, and refuses in the pods that it makes."""
 ELSEWHERE = "does not match the namespace sent on the request"
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class Asking:
-    """Puts manifests to an API server, none of which is stored."""
+    """Puts manifests to an API server, which stores none."""
 
     def __init__(self, session: aiohttp.ClientSession, server: str) -> None:
         self._session = session

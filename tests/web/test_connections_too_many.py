@@ -12,7 +12,7 @@ from extender.web.limits import MOST
 
 
 class Heard:
-    """A connection of which only what it waits for matters."""
+    """A connection; only what it waits for matters."""
 
     def __init__(self, kind: str) -> None:
         self.is_idle = kind == "idle"

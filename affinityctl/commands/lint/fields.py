@@ -1,4 +1,4 @@
-"""The fields of manifests: which there are, of which type, as Kubernetes 1.37 has them.
+"""The fields of manifests and their types, as Kubernetes 1.37 has them.
 
 Of what lint does not speak of, the names alone: they tell a field that is misspelt or misplaced.
 tests/e2e compares the table with what an API server says of its types.

@@ -15,7 +15,7 @@ from extender import files
 from extender.plain_yaml import FastLoader, documents
 
 MOST_BYTES: Final = 1 << 20
-"""Of a file that people write; in a dump nobody looks for a line."""
+"""Of a file that people write; people do not look for lines in a dump."""
 
 
 def line_of(found: Finding) -> int | None:

@@ -213,7 +213,7 @@ class Objects:
             self.skipped[kind] += 1
 
     def _take_written(self, raw: Raw) -> None:
-        """Take a workload, a pod or a budget, of which the API server may refuse a part."""
+        """Take a workload, a pod or a budget; the API server may refuse a part of it."""
         if is_stored(raw.kind, raw.content):
             self._take_readable(raw)
             return

@@ -143,7 +143,7 @@ def _update(each: Manifest) -> Found:
 
 
 def _parts(each: Manifest, unavailable: int, surge: int) -> tuple[int, int]:
-    """Return maxUnavailable and maxSurge, of which only matters whether they are 0."""
+    """Return maxUnavailable and maxSurge; only whether they are 0 matters."""
     return _part(each.get("maxUnavailable"), unavailable), _part(each.get("maxSurge"), surge)
 
 
@@ -198,7 +198,7 @@ def _selecting(spec: Manifest) -> Found:
 
 
 def _controller(spec: Manifest) -> Found:
-    """Yield likewise, of a ReplicationController, whose selector is made of labels."""
+    """Yield the same of a ReplicationController, whose selector is made of labels."""
     template = spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels") or {}
     selector = spec.get("selector") or labels

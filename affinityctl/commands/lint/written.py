@@ -1,4 +1,4 @@
-"""Manifests that somebody wrote: their faults, and what can be read in spite of them."""
+"""Manifests as people write them: their faults, and what can be read in spite of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Looked(NamedTuple):
     name: str
     """With its namespace."""
     whole: bool
-    """False for a patch, which is to be merged with an object that nobody has shown."""
+    """False for a patch, which is merged with an object that is not shown."""
     readable: msgspec.Raw
     """The manifest without what cannot be read."""
 

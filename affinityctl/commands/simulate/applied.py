@@ -224,5 +224,5 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
 
 
 def as_applied(identity: Identity, pod: Pod, wanted: int, start: int = 0) -> Applied:
-    """Return a workload of which one of its pods tells what it makes."""
+    """Return a workload that makes pods like this one."""
     return Applied(identity, as_made(pod), wanted, start)

@@ -300,7 +300,7 @@ class RuleWatch:
             yield
 
     def _about(self, pod_class: PodClass, places: Labels) -> Iterator[WatchedTerm | None]:
-        """Yield the terms about a class, None for each that is tried in vain or takes long.
+        """Yield the terms about a class, None for each that is not, or that takes long.
 
         At least those with owners in some domains, by key: these are tried where they are fewer
         than those that the index finds, as with thousands of terms about all pods but the owner's.

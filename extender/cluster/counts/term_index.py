@@ -67,7 +67,7 @@ _Bags: TypeAlias = dict[str, dict[str | None, _Bag]]
 
 
 class TermGroup(TermSum):
-    """Terms of one role and source, over one topology key, for pods of which they want the same."""
+    """Terms of one role and source, over one topology key, that want the same of pods."""
 
     __slots__ = ("_spared", "_unwanted", "_unwanted_spaces", "role", "source", "topology")
 
@@ -186,13 +186,13 @@ class TermIndex:
 
     Bounded by the terms themselves: each has MOST_ENTRIES entries at most, whatever it says. A
     look-up costs the keys of nodes that terms are over, and under each the terms that stand alone
-    and the groups, each of which wants another selection of the labels of the class.
+    and the groups; each wants another selection of the labels of the class.
     """
 
     def __init__(self, nodes: NodeRegistry) -> None:
         self._nodes = nodes
         self._indexes: dict[str, SelectorIndex[ExistingTerm | TermGroup]] = {}
-        """By topology key: whatever terms are over keys that no node has, nobody looks there."""
+        """By topology key; terms over keys that no node has are not looked at."""
         self._groups: dict[_Shape, TermGroup] = {}
 
     def add(self, named: Named, number: int) -> ExistingTerm:
@@ -242,7 +242,7 @@ class TermIndex:
     def about(
         self, pod_class: PodClass, namespace_labels: Labels
     ) -> Iterator[ExistingTerm | TermGroup]:
-        """Yield the terms that are about pods of a class, and the groups of which some may be.
+        """Yield the terms that are about pods of a class, and groups with some that may be.
 
         Terms over a key that no node has are left out: no pod shares a domain.
         """

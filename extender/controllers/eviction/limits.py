@@ -59,7 +59,7 @@ class LastHour:
     """The moves of the last hour, by namespace."""
 
     def __init__(self, clock: Callable[[], float], per_minute: int) -> None:
-        """With so many `per_minute` at most; no more are believed when another replica says so."""
+        """With `per_minute` moves at most; a replica that tells of more is not believed."""
         self._clock = clock
         self._most = int(per_minute * HOUR / WINDOW_SECONDS)
         self._moves: deque[tuple[float, str, int]] = deque()

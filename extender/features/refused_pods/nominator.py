@@ -30,7 +30,7 @@ class ApiNominator:
         self._client = client
 
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Nominate a node, or none any more; False when somebody else has changed something.
+        """Nominate a node, or none any more; False when another writer has changed something.
 
         `before` is what the field has to be at that moment. ApiError when the API server refuses,
         NoAnswerError and BrokenAnswerError leave open whether it was done.

@@ -18,7 +18,7 @@ class DeletionCost(NamedTuple):
     value: int
     given: bool
     """Whether we gave it, as another annotation with that value tells; else it is its user's own.
-    Whoever may edit a pod can pretend that, for the order among the pods of its owner alone."""
+    A user who may edit a pod can pretend that, for the order among the pods of its owner alone."""
 
 
 class CostFacet(Facet[DeletionCost]):

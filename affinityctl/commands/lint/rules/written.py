@@ -1,4 +1,4 @@
-"""Affinity, in fields and annotations, that cannot be read, or of which a part is dropped."""
+"""Affinity, in fields and annotations, that cannot be read, or that lose a part."""
 
 from __future__ import annotations
 

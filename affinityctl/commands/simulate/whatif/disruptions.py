@@ -18,7 +18,7 @@ MOST_GRANTED: Final = 2_000
 """Granted evictions that the disruption controller has not seen yet; beyond them all are refused
 (MaxDisruptedPodSize)."""
 WITHOUT_SCALE: Final = frozenset((DAEMON_SET, JOB, STATIC))
-"""Controllers of which the disruption controller cannot tell how many pods they want."""
+"""Controllers whose number of pods the disruption controller cannot tell."""
 
 
 class Refusal(NamedTuple):
@@ -50,7 +50,7 @@ class Disruptions:
     """
 
     def __init__(self, state: ClusterState, wanted: Callable[[Identity, int], int]) -> None:
-        """`wanted` says how many pods a workload wants, of which a number is there."""
+        """`wanted` says how many pods a workload wants, given how many are there."""
         self._state = state
         self._wanted = wanted
         self._begun: dict[str, _Begun] = {}
@@ -58,7 +58,7 @@ class Disruptions:
         self._healthy: Counter[str] = Counter()
         """By how much the pods of a budget that are ready have grown."""
         self._scaled: Counter[str] = Counter()
-        """Likewise, what the controllers of its pods want."""
+        """The same of what the controllers of its pods want."""
 
     def came(self, pod: Pod) -> None:
         """Count a pod that has become ready on a node."""

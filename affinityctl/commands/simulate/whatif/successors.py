@@ -58,7 +58,7 @@ def is_drained(pod: Pod) -> bool:
 
 
 def is_lost(pod: Pod) -> bool:
-    """Return whether nobody makes another one where a pod goes, and nobody had deleted it."""
+    """Return whether a pod goes for good, and had not been deleted before."""
     return pod.spec.owner is None and not pod.status.deleting
 
 

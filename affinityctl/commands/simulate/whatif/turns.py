@@ -24,7 +24,7 @@ class Turn(NamedTuple):
 
 
 def next_of_stateful_set(rollout: Rollout, wanted: int, there: Mapping[int, Member]) -> Turn:
-    """Return what follows (UpdateStatefulSet) with so many pods `wanted`, by their ordinals."""
+    """Return what follows (UpdateStatefulSet) with `wanted` pods, by their ordinals."""
     ordinals = range(rollout.start, rollout.start + wanted)
     condemned = sorted((each for each in there if each not in ordinals), reverse=True)
     return (_one_by_one if rollout.in_order else _all_at_once)(rollout, ordinals, condemned, there)
