@@ -19,23 +19,10 @@ from extender.model.conjunctions import (
 from extender.model.labels import EVERYTHING, NOTHING, Labels, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
 from extender.model.workload import OWN, REVISION, REVISIONS, WORKLOAD, OtherRevisions
+from tests.model.drawn import labels, requirements
 
-KEYS, VALUES, NAMESPACES = ("app", "tier"), ("a", "b", "c"), ("red", "blue", "green")
+NAMESPACES = ("red", "blue", "green")
 
-some_values = st.frozensets(st.sampled_from(VALUES), min_size=1)
-requirements = st.one_of(
-    st.builds(
-        Requirement,
-        st.sampled_from(KEYS),
-        st.sampled_from((Operator.IN, Operator.NOT_IN)),
-        some_values,
-    ),
-    st.builds(
-        Requirement,
-        st.sampled_from(KEYS),
-        st.sampled_from((Operator.EXISTS, Operator.DOES_NOT_EXIST)),
-    ),
-)
 selectors = st.one_of(
     st.just(NOTHING), st.just(EVERYTHING), st.lists(requirements, max_size=4).map(Selector.of)
 )
@@ -53,7 +40,6 @@ pod_selectors = st.builds(
     st.one_of(st.none(), selectors),
     st.one_of(st.none(), st.none(), spared),
 )
-labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
 marks = st.sampled_from(
     [{}, *({WORKLOAD: "red/Deployment/web", REVISION: revision} for revision in "12")]
 )

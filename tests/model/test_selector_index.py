@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
 from extender.model.selector_index import SelectorIndex
+from tests.model.drawn import labels, requirements
 
-KEYS, VALUES, NAMESPACES = ("app", "tier"), ("a", "b", "c"), ("red", "blue")
+NAMESPACES = ("red", "blue")
 
 
 def in_values(values: frozenset[str]) -> Requirement:
@@ -44,20 +45,6 @@ class Item:
     """What is filed: told apart by identity alone."""
 
 
-some_values = st.frozensets(st.sampled_from(VALUES), min_size=1)
-requirements = st.one_of(
-    st.builds(
-        Requirement,
-        st.sampled_from(KEYS),
-        st.sampled_from((Operator.IN, Operator.NOT_IN)),
-        some_values,
-    ),
-    st.builds(
-        Requirement,
-        st.sampled_from(KEYS),
-        st.sampled_from((Operator.EXISTS, Operator.DOES_NOT_EXIST)),
-    ),
-)
 selectors = st.one_of(st.just(NOTHING), st.lists(requirements, max_size=3).map(Selector.of))
 pod_selectors = st.builds(
     PodSelector,
@@ -65,7 +52,6 @@ pod_selectors = st.builds(
     st.frozensets(st.sampled_from(NAMESPACES)),
     st.one_of(st.none(), selectors),
 )
-labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
 
 
 @given(
