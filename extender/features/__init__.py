@@ -1,3 +1,10 @@
-"""Optional features, one folder each. To take one out: its folder, and its name in this line."""
+"""Optional features, one folder each. To take one out: its folder, and its line here."""
 
-FEATURES = ("audit", "explain", "refused_pods", "scale_down", "shadow", "violations")
+FEATURES: tuple[str, ...] = (
+    "audit",
+    "explain",
+    "refused_pods",
+    "scale_down",
+    "shadow",
+    "violations",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -38,11 +37,8 @@ def copy_without(names: set[str], to: Path) -> Path:
             shutil.rmtree(to / "manifests/components" / each.component, ignore_errors=True)
             (to / f"tests/e2e/test_{each.name}.py").unlink(missing_ok=True)
     line = to / "extender/features/__init__.py"
-    kept = [f'"{each.name}"' for each in features() if each.name not in names]
-    text = ", ".join(kept) + ("," if len(kept) == 1 else "")
-    (named,) = re.findall(r"^FEATURES.*$", line.read_text(), re.MULTILINE)
-    after = f"{named.partition(' = ')[0]} = ({text})"
-    line.write_text(line.read_text().replace(named, after))
+    kept = [each for each in line.read_text().splitlines() if each.strip(' ",') not in names]
+    line.write_text("\n".join([*kept, ""]))
     return to
 
 
