@@ -27,7 +27,8 @@ from tests.builders import Pod as Written
 from tests.builders import pod as written
 from tests.calls import calls_during
 from tests.hostile import crowded, narrow
-from tests.model.test_conjunctions import NAMESPACES, labels, selectors
+from tests.model.drawn import labels
+from tests.model.test_conjunctions import NAMESPACES, selectors
 
 NODES = {f"n{number}": {HOST: f"n{number}", ZONE: "ab"[number % 2]} for number in range(4)}
 
