@@ -17,7 +17,7 @@ from extender.verbs.explaining.sitting import MOST_TERMS
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term
-from tests.features.every import pages, shown_over
+from tests.features.every import shown_over
 from tests.web.showing import app_of, shown
 
 APPS = 600
@@ -112,25 +112,15 @@ def measured() -> Iterator[Longest]:
         f"/domains?key={ZONE}&value=a&limit=1000",
         f"/domains?key={HOST}&value=n7",
         "/domains?term=1&limit=1000",
-        *pages(),
         "/violations?limit=10000",
         "/configz",
         "/readyz?verbose",
         "/metrics/slis",
-        "/",
-        "/page/domains?sort=carriers",
-        f"/page/domains?key={ZONE}&value=a&q=zzz",
-        f"/page/domains?key={HOST}",
-        "/page/domains?term=1",
-        "/page/quotas",
-        "/page/activity",
         "/explain?pod=p0",
-        "/page/explain?pod=p0",
         "/explain?pod=choosy",
         "/explain?pod=big",
         "/explain?pod=spreading",
         "/explain?pod=ports",
-        "/page/explain?pod=ports",
     ],
 )
 async def test_no_step_of_an_answer_is_long(

@@ -15,11 +15,10 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.web.page.status import Shown
 from extender.web.turns import Turns
 from extender.wire.objects import PodReader
 from tests.answering import AFFINITY
-from tests.web.showing import app_of
+from tests.web.showing import Seen, app_of
 from tests.web.showing import shown as seen_of
 from tests.wired import context_over
 
@@ -62,7 +61,7 @@ def part_over(
     return part
 
 
-def shown(seen: Shown, **options: Any) -> Explaining:
+def shown(seen: Seen, **options: Any) -> Explaining:
     """Return the part over what pages show."""
     options = {"turns": seen.turns, "refused": seen.refused, **options}
     return part_over(seen.state, seen.unready(), **options)

@@ -15,19 +15,21 @@ from extender.features.explain import waiting
 from extender.features.explain.answer import Explain
 from extender.model.objects import Pod
 from extender.verbs.explaining.explanation import Explanation
-from extender.web.page.status import Shown
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
+from tests.features.every import has_pages
 from tests.features.explain.showing import shown as part_over_shown
 from tests.web.reading import Reader
-from tests.web.showing import app_of, shown, status
+from tests.web.showing import Seen, app_of, shown
+
+pytestmark = pytest.mark.skipif(not has_pages(), reason="no feature shows pages")
 
 NODES = [node(name, {HOST: name, ZONE: name[0]}) for name in ("a1", "a2", "b1")]
 WEB, DB = selector(app="web"), selector(app="db")
 MINUTE = 60
 
 
-def seen_of(*pods: Any, **changed: Any) -> Shown:
+def seen_of(*pods: Any, **changed: Any) -> Seen:
     """Show pods in mode assist, as they are read from a watch."""
     reader = PodReader(waiting=True)
     state = ClusterState()
@@ -35,7 +37,7 @@ def seen_of(*pods: Any, **changed: Any) -> Shown:
         state.upsert_node(model_node(each))
     for each in pods:
         state.upsert_pod(reader.read(json.dumps(each).encode()))
-    return shown(state, refused=None, status=lambda: status(mode="assist"), **changed)
+    return shown(state, refused=None, status=lambda: {"mode": "assist"}, **changed)
 
 
 def aged(made: Any, seconds: float) -> Any:
@@ -50,7 +52,7 @@ def apart(name: str, app: str, key: str) -> Any:
 
 @pytest.fixture
 def read(aiohttp_client: Any) -> Callable[..., Any]:
-    async def reading(seen: Shown, path: str = "/page/explain") -> str:
+    async def reading(seen: Seen, path: str = "/page/explain") -> str:
         app = app_of(seen, parts=[part_over_shown(seen)])
         client: TestClient[Any, Any] = await aiohttp_client(app)
         return Reader(await (await client.get(path)).text()).text

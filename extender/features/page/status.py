@@ -1,25 +1,20 @@
-"""What pages show: the program and what it knows, and how callbacks did in the last minutes."""
+"""What pages show parts of: the program, and what it knows."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
-from typing import Final, NoReturn
+from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.metrics.latencies import NO_CALLS, Calls
+from extender.features.page.recent import RecentCalls
+from extender.parts import Context, Program
 from extender.ports import Check
+from extender.resources import object_counts
 from extender.web.turns import Turns, check_known
 
-EVERY_SECONDS: Final = 15.0
-READINGS: Final = 20
-"""Five minutes."""
 MODES: Final = {
     "assist": "scores come from here, the scheduler keeps the hard rules",
     "replace": "scores and hard rules come from here",
@@ -67,46 +62,8 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
-    """What came of callbacks."""
-
-    all: Calls
-    """Since the program began."""
-    latest: Calls
-    seconds: float
-    """How long `latest` has taken."""
-
-
-class RecentCalls:
-    """Reads the metrics now and then, so that they can be compared with what they were."""
-
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = monotonic) -> None:
-        self._metrics = metrics
-        self._clock = clock
-        self._readings: deque[tuple[float, Calls]] = deque([(clock(), NO_CALLS)], maxlen=READINGS)
-
-    async def read(self) -> Recent:
-        """Return what came of callbacks until now."""
-        # In a thread, as for a scrape.
-        calls = await asyncio.to_thread(self._metrics.calls)
-        at, before = self._readings[0]
-        return Recent(calls, calls.since(before), self._clock() - at)
-
-    async def take(self) -> None:
-        """Take a reading to compare later ones with."""
-        calls = await asyncio.to_thread(self._metrics.calls)
-        self._readings.append((self._clock(), calls))
-
-    async def run(self) -> NoReturn:
-        """Take readings until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            await self.take()
-
-
-@dataclass(frozen=True, slots=True)
 class Shown:
-    """Whatever pages show parts of."""
+    """What pages show parts of."""
 
     state: ClusterState
     recent: RecentCalls
@@ -124,3 +81,21 @@ class Shown:
         """Return the state; QueryError while parts of the cluster are not known yet."""
         check_known(self.unready)
         return self.state
+
+
+def status_of(context: Context, program: Program, started: float) -> Status:
+    """Return what the program says of itself; `started` is in seconds since the epoch."""
+    config, source = context.config, context.source
+    picture, counts = source.picture, object_counts(context.state)
+    synced, heard = picture.synced, picture.last_heard
+    return Status(
+        mode=config.mode.value,
+        source=source.description,
+        callbacks=program.callbacks_url,
+        calls=program.calls.at,
+        started=started,
+        stale_after=config.client_connection.stale_after_seconds if picture.silent_for else None,
+        resources=tuple(
+            ResourceStatus(name, synced[name], counts[name], heard[name]) for name in synced
+        ),
+    )

@@ -6,14 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.web.domains import Domains
-from extender.web.ops import ops_app
-from extender.web.turns import Turns
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
+from tests.web.showing import app_of, shown
 
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
@@ -48,13 +44,7 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
     """Serve /domains of a cluster; what comes back asks it."""
 
     async def serving(state: ClusterState, unready: str | None = None) -> Ask:
-        app: web.Application = ops_app(
-            configuration={},
-            readiness={},
-            metrics=Metrics(),
-            domains=Domains(state, lambda: unready, Turns()),
-        )
-        client = await aiohttp_client(app)
+        client = await aiohttp_client(app_of(shown(state, unready=lambda: unready)))
 
         async def asking(path: str) -> Any:
             response = await client.get(path)

@@ -19,8 +19,9 @@ from playwright.async_api import Browser, Page, ViewportSize, async_playwright
 
 from tests.builders import HOST, ZONE
 from tests.features.every import pages, shown_over
+from tests.features.page.clusters import of_hostile_names, of_many_nodes
 from tests.missing import missing
-from tests.web.clusters import HOSTILE, of_hostile_names, of_many_nodes
+from tests.web.hostile import HOSTILE
 from tests.web.showing import app_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.thorough]

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.overview import (
+from extender.cluster.counts.large_rules import MANY_TERMS
+from extender.cluster.counts.pod_sets import matched_by
+from extender.features.page.census import (
     amount_in,
     choosing_namespaces,
     counting_matched,
     grouping_nodes,
 )
-from extender.cluster.counts.large_rules import MANY_TERMS
-from extender.cluster.counts.pod_sets import matched_by
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
 from extender.model.stepping import at_once

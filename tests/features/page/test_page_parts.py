@@ -6,38 +6,35 @@ import base64
 import hashlib
 import html
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
+from extender.features.page import words
+from extender.features.page.address import ROWS, Address
+from extender.features.page.pages import environment
+from extender.features.page.recent import RecentCalls
+from extender.features.page.words import duration, latency, rate
 from extender.metrics import Metrics
 from extender.metrics.latencies import NONE, Latencies
 from extender.metrics.table import USUAL_CODES
-from extender.model.stepping import at_once
-from extender.web.page import html as html_module
-from extender.web.page import tables
-from extender.web.page.html import Html, element, text
-from extender.web.page.layout import (
-    CONTENT_SECURITY_POLICY,
-    STYLE,
-    closing,
-    duration,
-    latency,
-    opening,
-    rate,
-)
-from extender.web.page.status import RecentCalls
-from extender.web.page.tables import ROWS, Asked, choosing
 from extender.web.turns import QueryError
+from tests.deploy.places import ROOT
 from tests.web.reading import Reader
+from tests.web.showing import app_of, shown
+
+TEMPLATES = sorted((ROOT / "extender/features").glob("*/templates/*.html"))
+LINK = environment().from_string('<a href="{{ value | whole }}">{{ content }}</a>')
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
+    ("content", "expected"),
     [
         pytest.param("<b>&", "&lt;b&gt;&amp;", id="code"),
-        pytest.param(Html("<b>"), "<b>", id="what is HTML already"),
         pytest.param("a\x00\x1b[31m\nb", "a\\u0000\\u001b[31m\\u000ab", id="control characters"),
         pytest.param("\u202eabc\u200b", "\\u202eabc\\u200b", id="direction and no width"),
         pytest.param("e\u0301\u0301", "e\\u0301\\u0301", id="marks that stand on others"),
@@ -48,27 +45,48 @@ from tests.web.reading import Reader
         pytest.param("x" * 60_000, "x" * 600 + "… (60,000 characters)", id="a long name"),
     ],
 )
-def test_texts(shown: str, expected: str) -> None:
-    assert text(shown) == expected
+def test_texts(content: str, expected: str) -> None:
+    assert environment().from_string("{{ content }}").render(content=content) == expected
 
 
 @given(st.text(), st.text())
 def test_no_text_turns_into_code(content: str, value: str) -> None:
-    made = element("a", content, href=value, hidden=True, class_=None)
-    found = re.fullmatch(r'<a href="([^"]*)" hidden>([^<>]*)</a>', made, re.DOTALL)
+    found = re.fullmatch(
+        r'<a href="([^"]*)">([^<>]*)</a>', LINK.render(content=content, value=value), re.DOTALL
+    )
     assert found is not None
-    assert html.unescape(found[1]) == value
-    if html_module.seen(content) == html_module.cut(content) == content:
-        assert html.unescape(found[2]) == content
+    assert html.unescape(found[1]) == html.unescape(html.escape(value))
+    if words.spelled(words.cut(content)) == content:
+        assert html.unescape(found[2]) == html.unescape(html.escape(content))
 
 
-def test_the_policy_allows_this_style_and_nothing_else() -> None:
-    whole = opening("/", "affinity-extender", [("/", "Overview")]) + closing(0.0)
-    styles = re.findall(r"<style>(.*?)</style>", whole, re.DOTALL)
-    assert styles == [STYLE]
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    directives = dict(each.split(" ", 1) for each in CONTENT_SECURITY_POLICY.split("; "))
-    assert directives == {
+def test_a_value_that_lacks_is_an_error() -> None:
+    for template in ("{{ lacks }}", "{{ there.lacks }}", "{% if lacks %}{% endif %}"):
+        with pytest.raises(UndefinedError):
+            environment().from_string(template).render(there={})
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_nothing_is_taken_for_html_that_no_template_has_written(path: Path) -> None:
+    assert not re.search(r"\|\s*safe|autoescape|Markup|forceescape", path.read_text())
+
+
+def test_html_is_in_templates_alone() -> None:
+    tag = re.compile(r"</?(a|code|dd|div|form|h2|li|p|span|t[dhr]|ul)\b[^>\n]*>")
+    sources = [*(ROOT / "extender").rglob("*.py")]
+    assert [str(each) for each in sources if tag.search(each.read_text())] == []
+    assert [path.name for path in TEMPLATES if not tag.search(path.read_text())] == []
+
+
+async def test_the_policy_allows_this_style_and_nothing_else(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(app_of(shown()))
+    answer = await client.get("/")
+    whole = await answer.text()
+    (style,) = re.findall(r"<style>(.*?)</style>", whole, re.DOTALL)
+    assert style == (ROOT / "extender/features/page/templates/style.css").read_text()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = answer.headers["Content-Security-Policy"]
+    assert dict(each.split(" ", 1) for each in policy.split("; ")) == {
         "default-src": "'none'",
         "style-src": f"'sha256-{digest}'",
         "img-src": "data:",
@@ -76,39 +94,38 @@ def test_the_policy_allows_this_style_and_nothing_else() -> None:
         "form-action": "'self'",
         "frame-ancestors": "'none'",
     }
-    assert "url(" not in STYLE
-    assert "@import" not in STYLE
+    assert "url(" not in style
+    assert "@import" not in style
     assert {"script", "iframe", "img", "object"}.isdisjoint(Reader(whole).tags)
+    other = (await client.get("/metrics")).headers["Content-Security-Policy"]
+    assert (other[:19], "style" in other) == ("default-src 'none';", False)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers()), max_size=2 * tables.AT_ONCE + 3),
-    st.integers(1, 8),
-)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers()), max_size=4 * ROWS), st.integers(1, 6))
 def test_a_page_of_a_table_is_that_of_the_whole_in_order(
     rows: list[tuple[int, int]], number: int
 ) -> None:
     fitting = sorted((each for each in rows if each[0]), key=lambda each: each[1])
-    page = at_once(choosing(rows, lambda each: each[0] > 0, lambda each: each[1], number))
+    asked = Address("/", {"page": f"{number}"})
+    page = asked.choose(rows, lambda each: each[0] > 0, {"value": lambda each: each[1]})
     start = (number - 1) * ROWS
-    wanted = fitting[start : start + ROWS]
-    assert [each[1] for each in page.rows] == [each[1] for each in wanted]
+    assert list(page.rows) == fitting[start : start + ROWS]
     assert (page.found, page.last) == (len(fitting), max(1, -(-len(fitting) // ROWS)))
 
 
 def test_without_an_order_rows_stay_as_they_are() -> None:
-    page = at_once(choosing(range(1000, 0, -1), lambda each: each % 2 == 0, None, 2))
+    page = Address("/", {"page": "2"}).choose(range(1000, 0, -1), lambda each: each % 2 == 0)
     assert list(page.rows) == list(range(800, 600, -2))
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "1" * 10, "\u0661"])
 def test_a_number_that_is_none(value: str) -> None:
     with pytest.raises(QueryError, match="page: not a whole number"):
-        Asked("/", {"page": value}).number("page", 1)
+        Address("/", {"page": value}).number("page", 1)
 
 
 def test_a_link_changes_what_it_is_told_to_and_keeps_an_empty_label() -> None:
-    asked = Asked("/page/domains", {"key": "k", "value": "", "page": "3"})
+    asked = Address("/page/domains", {"key": "k", "value": "", "page": "3"})
     assert asked.link(sort="name", page="") == "/page/domains?key=k&value=&sort=name"
 
 

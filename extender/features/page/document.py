@@ -8,18 +8,17 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from aiohttp import web
-
-from extender.cluster.audits.overview import (
+from extender.cluster.counts.existing_term import ExistingTerm, Role
+from extender.cluster.state import ClusterState
+from extender.features.page.census import (
     amount_in,
     choosing_namespaces,
     counting_matched,
     grouping_nodes,
 )
-from extender.cluster.counts.existing_term import ExistingTerm, Role
-from extender.cluster.state import ClusterState
 from extender.ports import Check
 from extender.web.limits import MOST
+from extender.web.offered import Request, Response
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.affinity import write_term
 from extender.wire.decoding import whole_number
@@ -53,11 +52,11 @@ class Domains:
         self._unready = unready
         self._turns = turns
 
-    async def get(self, request: web.Request) -> web.Response:
+    async def get(self, request: Request) -> Response:
         """Answer a request."""
         return await answer_in_turn(self._turns, lambda: self._fields(request))
 
-    def _fields(self, request: web.Request) -> Fields:
+    def _fields(self, request: Request) -> Fields:
         query = _checked(request.query)
         if reason := self._unready():
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)

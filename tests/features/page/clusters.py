@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
 from extender.controllers.history import EVICTION, History
+from extender.features.page.activity import RESULTS
+from extender.features.page.status import ResourceStatus
 from extender.metrics import Metrics
 from extender.metrics.table import USUAL_CODES
 from extender.model.objects import Node
 from extender.model.verdict import Reason
-from extender.web.page.activity import RESULTS
-from extender.web.page.status import ResourceStatus, Shown
 from tests.builders import (
     HOST,
     ZONE,
@@ -25,16 +24,11 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.web.showing import shown, status
-
-SCRIPT: Final = "<script>pwned=1</script><img src=x onerror=pwned=1>\"'&lt;"
-TURNED: Final = "\u202egnol\u2066\u200f שלום \u200b\u2028"
-CONTROL: Final = "\x00\x07\x1b[31m\n\r\t\x85"
-LONG: Final = "x" * 60_000
-HOSTILE: Final = (SCRIPT, TURNED, CONTROL, LONG, "</td></table></main>" * 50, "\u0301" * 400)
+from tests.web.hostile import HOSTILE, SCRIPT
+from tests.web.showing import Seen, shown
 
 
-def of_hostile_names() -> Shown:
+def of_hostile_names() -> Seen:
     """Show a cluster in which everybody who may name anything has done his worst."""
     pods = []
     for number, name in enumerate(HOSTILE):
@@ -53,7 +47,7 @@ def of_hostile_names() -> Shown:
     return seen
 
 
-def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
+def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Seen:
     """Show a large cluster, most of whose pages have many parts."""
     nodes = [node(f"node-{i}", {HOST: f"node-{i}", ZONE: f"zone-{i % 10}"}) for i in range(number)]
     pods = []
@@ -78,7 +72,7 @@ def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
 
 def _of(
     state: ClusterState, waiting: dict[str, list[str]], source: str = "https://10.0.0.1:6443"
-) -> Shown:
+) -> Seen:
     now, metrics, refused = time.time(), Metrics(), RefusedPods(state)
     for namespace, names in waiting.items():
         for name in names:
@@ -90,18 +84,18 @@ def _of(
             code = "200" if place % 50 else "499"
             metrics.requests.observe(0.0004 * (place % 7 + 1), verb, code)
     resources = ("namespaces", "nodes", "pods", "resourcequotas")
-    state_shown = status(
-        source=source,
-        resources=tuple(
+    status = {
+        "source": source,
+        "resources": tuple(
             ResourceStatus(name, synced=name != "pods", objects=5_000, last_event=now - 3)
             for name in resources
         ),
-        calls={"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},
-    )
+        "calls": {"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},
+    }
     return shown(
         state,
         metrics,
-        status=lambda: state_shown,
+        status=lambda: status,
         refused=refused,
         history=History(),
         quotas_limited=True,

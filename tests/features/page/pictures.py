@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md: `python -m tests.web.pictures FOLDER`."""
+"""Takes the pictures of docs/page.md: `python -m tests.features.page.pictures FOLDER`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from aiohttp.test_utils import TestServer
 
-from tests.web.clusters import of_many_nodes
+from tests.features.page.clusters import of_many_nodes
+from tests.features.page.test_browser import chromium
 from tests.web.showing import app_of
-from tests.web.test_browser import chromium
 
 SIZE: Final = {"width": 1100, "height": 760}
 PICTURES: Final[tuple[tuple[str, Literal["light", "dark"], str], ...]] = (
