@@ -107,11 +107,9 @@ def measured() -> Iterator[Longest]:
 @pytest.mark.parametrize(
     "path",
     [
-        "/domains?limit=1000",
         f"/domains?key={HOST}&limit=1000",
         f"/domains?key={ZONE}&value=a&limit=1000",
         f"/domains?key={HOST}&value=n7",
-        "/domains?term=1&limit=1000",
         "/violations?limit=10000",
         "/configz",
         "/readyz?verbose",

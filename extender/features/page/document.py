@@ -12,9 +12,10 @@ from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.features.page.census import (
     amount_in,
-    choosing_namespaces,
-    counting_matched,
-    grouping_nodes,
+    matched_by_domain,
+    namespaces_of,
+    nodes_by_domain,
+    terms_by_topology,
 )
 from extender.ports import Check
 from extender.web.limits import MOST
@@ -40,7 +41,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 class Domains:
-    """Answers GET /domains from the live state, a page at a time, put together in small slices.
+    """Answers GET /domains from the live state, a page at a time; rows are written in slices.
 
     Without a question: topology keys and terms. `key`: the domains of a topology key. `key`
     and `value`: one domain, with the terms carried there. `term`: one term, with its domains. The
@@ -91,19 +92,19 @@ class Domains:
 
     def _topologies(self) -> Iterator[Document | None]:
         """Tell of the keys that terms use, those of most terms first."""
-        used = yield from self._state.existing_terms.counting_by_topology()
+        used = terms_by_topology(self._state)
         for topology, terms in used.most_common(MOST.usual_rows):
             yield {"key": topology.key, "domains": topology.domains, "terms": terms}
 
     def _topology(self, key: str, after: str | None, page: _Page) -> Fields:
-        nodes = yield from grouping_nodes(self._state, key)
+        nodes = nodes_by_domain(self._state, key)
         yield "key", key
         yield "count", len(nodes)
         values = page.of_values(nodes, after)
         yield "domains", ({"value": value, "nodes": _some(nodes[value])} for value in values)
 
     def _domain(self, key: str, value: str, after: int, page: _Page) -> Fields:
-        nodes = (yield from grouping_nodes(self._state, key)).get(value)
+        nodes = nodes_by_domain(self._state, key).get(value)
         if nodes is None:
             label = f"{_shown(key)}={_shown(value)}"
             raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
@@ -128,8 +129,8 @@ class Domains:
                 HTTPStatus.NOT_FOUND,
                 f"no term {number}; terms go with the last placed pod that carries them",
             )
-        matched = yield from counting_matched(self._state, existing.term)
-        covered = yield from choosing_namespaces(self._state, existing.term.pods)
+        matched = matched_by_domain(self._state, existing.term)
+        covered = namespaces_of(self._state, existing.term.pods)
         owners = existing.by_value()
         yield from _summary(existing).items()
         yield "matched", matched.total()

@@ -11,12 +11,12 @@ from extender.cluster.state import ClusterState
 from extender.features.page.address import Address, Choice
 from extender.features.page.census import (
     amount_in,
-    choosing_namespaces,
-    counting_matched,
-    grouping_nodes,
+    matched_by_domain,
+    namespaces_of,
+    nodes_by_domain,
+    terms_by_topology,
 )
 from extender.features.page.status import Shown
-from extender.model.stepping import at_once
 from extender.model.wording import pods_of, some
 from extender.web.offered import View
 from extender.web.turns import QueryError
@@ -52,7 +52,7 @@ def domains(shown: Shown, asked: Address) -> View:
 
 
 def _everything(state: ClusterState, asked: Address) -> View:
-    used = at_once(state.existing_terms.counting_by_topology()).most_common(MOST_KEYS)
+    used = terms_by_topology(state).most_common(MOST_KEYS)
     if not used:
         return View("rules.html", {"used": used})
     counted = ((each, each.amount) for each in state.existing_terms.after(0))
@@ -98,7 +98,7 @@ def _rows(chosen: Choice[_Term]) -> list[Mapping[str, Any]]:
 
 def _topology(state: ClusterState, asked: Address) -> View:
     key, wanted = asked.get("key"), asked.get("q").lower()
-    nodes = at_once(grouping_nodes(state, key))
+    nodes = nodes_by_domain(state, key)
     chosen = asked.choose(
         nodes,
         lambda value: wanted in value.lower(),
@@ -114,7 +114,7 @@ def _topology(state: ClusterState, asked: Address) -> View:
 
 def _one_domain(state: ClusterState, asked: Address) -> View:
     key, value = asked.get("key"), asked.get("value")
-    nodes = at_once(grouping_nodes(state, key)).get(value)
+    nodes = nodes_by_domain(state, key).get(value)
     if nodes is None:
         raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {key}={value}")
     there = (
@@ -139,8 +139,8 @@ def _one_term(state: ClusterState, asked: Address) -> View:
         why = f"no term {number}; terms go with the last placed pod that carries them"
         raise QueryError(HTTPStatus.NOT_FOUND, why)
     term = existing.term
-    matched = at_once(counting_matched(state, term))
-    spaces = at_once(choosing_namespaces(state, term.pods))
+    matched = matched_by_domain(state, term)
+    spaces = namespaces_of(state, term.pods)
     owners, wanted = existing.by_value(), asked.get("q").lower()
     held = {*owners, *matched}
     chosen = asked.choose(

@@ -10,13 +10,12 @@ from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.pod_sets import matched_by
 from extender.features.page.census import (
     amount_in,
-    choosing_namespaces,
-    counting_matched,
-    grouping_nodes,
+    matched_by_domain,
+    namespaces_of,
+    nodes_by_domain,
 )
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
-from extender.model.stepping import at_once
 from tests import strategies
 from tests.builders import model_pod, namespace, node, pod, selector, state_of, term
 
@@ -33,7 +32,7 @@ def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) 
     for existing in list(state.existing_terms):
         tables = state.matching([matched_by(existing.term)])
         assert tables is not None
-        assert dict(at_once(counting_matched(state, existing.term))) == tables[0].by_value()
+        assert dict(matched_by_domain(state, existing.term)) == tables[0].by_value()
         for value, amount in existing.by_value().items():
             assert amount_in(existing, value) == amount
         assert sum(existing.by_value().values()) == existing.amount
@@ -47,15 +46,15 @@ def test_nothing_is_held_where_no_node_is() -> None:
 
 def test_nodes_by_domain() -> None:
     state = state_of(NODES, [], [])
-    assert at_once(grouping_nodes(state, ZONE)) == {"a": ["a1", "a2"], "b": ["b1"]}
-    assert at_once(grouping_nodes(state, "rack")) == {}
+    assert nodes_by_domain(state, ZONE) == {"a": ["a1", "a2"], "b": ["b1"]}
+    assert nodes_by_domain(state, "rack") == {}
 
 
 def test_namespaces_that_a_term_speaks_of() -> None:
     state = state_of([], [namespace("red", {"team": "x"}), namespace("blue")], [])
     team = Selector((Requirement("team", Operator.EXISTS),))
     chosen = PodSelector(EVERYTHING, frozenset(("later",)), team)
-    assert at_once(choosing_namespaces(state, chosen)) == ["later", "red"]
+    assert namespaces_of(state, chosen) == ["later", "red"]
 
 
 def test_terms_are_numbered_in_the_order_in_which_they_appear() -> None:
