@@ -1,31 +1,32 @@
-"""/domains: which rules placed pods carry, and where they hold."""
+"""GET /domains: which rules placed pods carry, and where they hold, as JSON."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.features.page.census import (
-    amount_in,
-    matched_by_domain,
-    namespaces_of,
+    Carried,
+    carried,
+    carried_in,
     nodes_by_domain,
+    nodes_in,
+    of_term,
+    shown,
     terms_by_topology,
 )
 from extender.ports import Check
 from extender.web.limits import MOST
 from extender.web.offered import Request, Response
-from extender.web.turns import QueryError, Turns, answer_in_turn
+from extender.web.turns import QueryError, Turns, answer_in_turn, check_known
 from extender.wire.affinity import write_term
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
-from extender.wire.validation import LONGEST_KEY
 from extender.wire.violations import write_broken_annotation
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
@@ -38,6 +39,10 @@ RULES: Final = {
 }
 
 Document: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+_Part: TypeAlias = tuple[Document, str | None]
+"""An answer, and its last row if there are more rows."""
 
 
 class Domains:
@@ -58,131 +63,79 @@ class Domains:
         return await answer_in_turn(self._turns, lambda: self._fields(request))
 
     def _fields(self, request: Request) -> Fields:
-        query = _checked(request.query)
-        if reason := self._unready():
-            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        page = _Page(_number(query, "limit", MOST.usual_rows, range(1, MOST.rows + 1)))
+        query, state = _checked(request.query), self._state
+        check_known(self._unready)
+        limit = _number(query, "limit", MOST.usual_rows, range(1, MOST.rows + 1))
         if "term" in query:
-            yield from self._term(_number(query, "term", 0), query.get("after"), page)
+            fields, last = _term(state, _number(query, "term", 0), query.get("after"), limit)
         elif "key" not in query:
-            yield from self._everything(_number(query, "after", 0), page)
+            fields, last = _everything(state, _number(query, "after", 0), limit)
         elif "value" in query:
             after = _number(query, "after", 0)
-            yield from self._domain(query["key"], query["value"], after, page)
+            fields, last = _domain(state, query["key"], query["value"], after, limit)
         else:
-            yield from self._topology(query["key"], query.get("after"), page)
-        following = request.rel_url.update_query(after=page.last or "")
-        yield "next", str(following) if page.has_next else None
-
-    def _everything(self, after: int, page: _Page) -> Fields:
-        broken = self._state.broken_annotations
-        yield "topologies", self._topologies()
-        yield "terms", page.of_terms(self._state.existing_terms.after(after), _summary)
-        yield (
-            "brokenAnnotations",
-            {
-                "pods": len(broken),
-                "examples": [
-                    write_broken_annotation(each) for each in islice(broken, MOST.examples)
-                ],
-            },
-        )
-        names = [each for each, _ in islice(broken.ignored_in, MOST.examples)]
-        yield "ignoredAnnotations", {"pods": broken.ignored, "namespaces": names}
-
-    def _topologies(self) -> Iterator[Document | None]:
-        """Tell of the keys that terms use, those of most terms first."""
-        used = terms_by_topology(self._state)
-        for topology, terms in used.most_common(MOST.usual_rows):
-            yield {"key": topology.key, "domains": topology.domains, "terms": terms}
-
-    def _topology(self, key: str, after: str | None, page: _Page) -> Fields:
-        nodes = nodes_by_domain(self._state, key)
-        yield "key", key
-        yield "count", len(nodes)
-        values = page.of_values(nodes, after)
-        yield "domains", ({"value": value, "nodes": _some(nodes[value])} for value in values)
-
-    def _domain(self, key: str, value: str, after: int, page: _Page) -> Fields:
-        nodes = nodes_by_domain(self._state, key).get(value)
-        if nodes is None:
-            label = f"{_shown(key)}={_shown(value)}"
-            raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
-        yield "key", key
-        yield "value", value
-        yield "nodes", _some(nodes)
-        carried_there = (
-            existing if existing.term.topology_key == key and amount_in(existing, value) else None
-            for existing in self._state.existing_terms.after(after)
-        )
-        yield (
-            "terms",
-            page.of_terms(
-                carried_there, lambda each: _described(each) | _amount(each, amount_in(each, value))
-            ),
-        )
-
-    def _term(self, number: int, after: str | None, page: _Page) -> Fields:
-        existing = next(self._state.existing_terms.after(number - 1), None)
-        if existing is None or existing.number != number:
-            raise QueryError(
-                HTTPStatus.NOT_FOUND,
-                f"no term {number}; terms go with the last placed pod that carries them",
-            )
-        matched = matched_by_domain(self._state, existing.term)
-        covered = namespaces_of(self._state, existing.term.pods)
-        owners = existing.by_value()
-        yield from _summary(existing).items()
-        yield "matched", matched.total()
-        yield "namespacesNow", _some(covered)
-        yield (
-            "domains",
-            (
-                {
-                    "value": value,
-                    **_amount(existing, owners.get(value, 0)),
-                    "matched": matched[value],
-                }
-                for value in page.of_values({*matched, *owners}, after)
-            ),
-        )
+            fields, last = _topology(state, query["key"], query.get("after"), limit)
+        yield from fields.items()
+        yield "next", None if last is None else str(request.rel_url.update_query(after=last))
 
 
-class _Page:
-    """Rows up to a limit, and where the next ones start."""
+def _everything(state: ClusterState, after: int, limit: int) -> _Part:
+    broken, rows = state.broken_annotations, list(islice(carried(state, after), limit + 1))
+    used = terms_by_topology(state).most_common(MOST.usual_rows)
+    examples = [write_broken_annotation(each) for each in islice(broken, MOST.examples)]
+    names = [each for each, _ in islice(broken.ignored_in, MOST.examples)]
+    return {
+        "topologies": (
+            {"key": each.key, "domains": each.domains, "terms": terms} for each, terms in used
+        ),
+        "terms": (_summary(existing) for existing, _ in rows[:limit]),
+        "brokenAnnotations": {"pods": len(broken), "examples": examples},
+        "ignoredAnnotations": {"pods": broken.ignored, "namespaces": names},
+    }, _last_term(rows, limit)
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self.last: str | None = None
-        self.has_next = False
 
-    def of_terms(
-        self,
-        terms: Iterable[ExistingTerm | None],
-        describe: Callable[[ExistingTerm], Document],
-    ) -> Iterator[Document | None]:
-        """Describe the first terms, in the order of numbers; pass over None in steps."""
-        left = self._limit
-        for existing in terms:
-            if existing is None:
-                yield None
-                continue
-            if not left:
-                self.has_next = True
-                return
-            left -= 1
-            self.last = str(existing.number)
-            yield describe(existing)
+def _topology(state: ClusterState, key: str, after: str | None, limit: int) -> _Part:
+    nodes = nodes_by_domain(state, key)
+    values, last = _values(nodes, after, limit)
+    rows = ({"value": value, "nodes": _some(nodes[value])} for value in values)
+    return {"key": key, "count": len(nodes), "domains": rows}, last
 
-    def of_values(self, values: Iterable[str], after: str | None) -> Sequence[str]:
-        """Return the values after one, in their order."""
-        ordered = sorted(values)
-        # A label may have an empty value, which is not the same as no value to start after.
-        start = 0 if after is None else bisect_right(ordered, after)
-        page = ordered[start : start + self._limit]
-        self.has_next = start + self._limit < len(ordered)
-        self.last = page[-1] if page else None
-        return page
+
+def _domain(state: ClusterState, key: str, value: str, after: int, limit: int) -> _Part:
+    nodes = nodes_in(state, key, value)
+    rows = list(islice(carried_in(state, key, value, after), limit + 1))
+    terms = (_described(existing) | _amount(existing, held) for existing, held in rows[:limit])
+    fields = {"key": key, "value": value, "nodes": _some(nodes), "terms": terms}
+    return fields, _last_term(rows, limit)
+
+
+def _term(state: ClusterState, number: int, after: str | None, limit: int) -> _Part:
+    found = of_term(state, number)
+    existing, owners, matched = found.existing, found.owners, found.matched
+    values, last = _values(found.domains, after, limit)
+    rows = (
+        {"value": each, **_amount(existing, owners.get(each, 0)), "matched": matched[each]}
+        for each in values
+    )
+    return {
+        **_summary(existing),
+        "matched": matched.total(),
+        "namespacesNow": _some(found.namespaces),
+        "domains": rows,
+    }, last
+
+
+def _last_term(rows: Sequence[Carried], limit: int) -> str | None:
+    return str(rows[limit - 1].existing.number) if len(rows) > limit else None
+
+
+def _values(
+    values: Iterable[str], after: str | None, limit: int
+) -> tuple[Sequence[str], str | None]:
+    """Return the values after one, in their order, and the last if there are more."""
+    # A label may have an empty value, which is not the same as no value to start after.
+    following = sorted(each for each in values if after is None or each > after)
+    return following[:limit], following[limit - 1] if len(following) > limit else None
 
 
 def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
@@ -191,7 +144,7 @@ def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
     for name in query:
         if name not in PARAMETERS:
             raise QueryError(
-                HTTPStatus.BAD_REQUEST, f"no parameter {_shown(name)!r}; there are {known}"
+                HTTPStatus.BAD_REQUEST, f"no parameter {shown(name)!r}; there are {known}"
             )
     if "term" in query and query.keys() & {"key", "value"}:
         raise QueryError(HTTPStatus.BAD_REQUEST, "term goes without key and value")
@@ -210,16 +163,9 @@ def _number(
     if number is None or number not in allowed:
         bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST.rows + 1 else ""
         raise QueryError(
-            HTTPStatus.BAD_REQUEST, f"{name}: {_shown(text)!r} is not a whole number{bounds}"
+            HTTPStatus.BAD_REQUEST, f"{name}: {shown(text)!r} is not a whole number{bounds}"
         )
     return number
-
-
-def _shown(text: str) -> str:
-    """Return what a question says, cut where it is longer than any label can be."""
-    if len(text) <= LONGEST_KEY:
-        return text
-    return f"{text[:LONGEST_KEY]}... ({len(text)} characters)"
 
 
 def _described(existing: ExistingTerm) -> Document:

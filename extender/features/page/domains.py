@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from extender.cluster.counts.existing_term import ExistingTerm, Role
+from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
-from extender.features.page.address import Address, Choice
+from extender.features.page.address import Address
 from extender.features.page.census import (
-    amount_in,
-    matched_by_domain,
-    namespaces_of,
+    Carried,
+    carried,
+    carried_in,
     nodes_by_domain,
+    nodes_in,
+    of_term,
     terms_by_topology,
 )
 from extender.features.page.status import Shown
 from extender.model.wording import pods_of, some
 from extender.web.offered import View
-from extender.web.turns import QueryError
 
 PATH: Final = "/page/domains"
 PARAMETERS: Final = frozenset(("key", "value", "term", "q", "sort", "page"))
@@ -34,9 +34,6 @@ KINDS: Final = {
     Role.PREFERRED: "preferred",
     Role.LIMIT: "anti-affinity with a limit",
 }
-
-_Term: TypeAlias = tuple[ExistingTerm, int]
-"""A term with its carriers, or, of a preferred one, the sum of their weights."""
 
 
 def domains(shown: Shown, asked: Address) -> View:
@@ -55,45 +52,40 @@ def _everything(state: ClusterState, asked: Address) -> View:
     used = terms_by_topology(state).most_common(MOST_KEYS)
     if not used:
         return View("rules.html", {"used": used})
-    counted = ((each, each.amount) for each in state.existing_terms.after(0))
-    chosen = _terms(asked, counted)
-    return View("rules.html", {"used": used, "chosen": chosen, "terms": _rows(chosen)})
+    return View("rules.html", {"used": used, **_terms(asked, carried(state))})
 
 
-def _terms(asked: Address, terms: Iterable[_Term], *, held: bool = False) -> Choice[_Term]:
+def _terms(asked: Address, terms: Iterable[Carried]) -> Mapping[str, Any]:
     wanted = asked.get("q").lower()
 
-    def fits(each: _Term) -> bool:
-        existing, amount = each
-        if not wanted or (held and not amount):
-            return bool(amount) or not held
-        about, key = pods_of(existing.term.pods), existing.term.topology_key
-        return wanted in f"{KINDS[existing.role]} {about} {key}".lower()
+    def fits(each: Carried) -> bool:
+        term = each.existing.term
+        said = f"{KINDS[each.existing.role]} {pods_of(term.pods)} {term.topology_key}"
+        return wanted in said.lower()
 
-    return asked.choose(
+    chosen = asked.choose(
         terms,
-        fits,
+        fits if wanted else lambda _: True,
         {
-            "key": lambda each: (each[0].term.topology_key, each[0].number),
-            "carriers": lambda each: (-each[1], each[0].number),
-            "domains": lambda each: (-len(each[0].owners.counts), each[0].number),
+            "key": lambda each: (each.existing.term.topology_key, each.existing.number),
+            "carriers": lambda each: (-each.amount, each.existing.number),
+            "domains": lambda each: (-len(each.existing.owners.counts), each.existing.number),
         },
     )
+    return {"chosen": chosen, "terms": list(map(_row, chosen.rows))}
 
 
-def _rows(chosen: Choice[_Term]) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "number": existing.number,
-            "kind": KINDS[existing.role] + (", by annotation" if existing.annotated else ""),
-            "about": pods_of(existing.term.pods),
-            "key": existing.term.topology_key,
-            "amount": amount,
-            "is_weight": existing.role is Role.PREFERRED,
-            "domains": len(existing.owners.counts),
-        }
-        for existing, amount in chosen.rows
-    ]
+def _row(each: Carried) -> Mapping[str, Any]:
+    existing = each.existing
+    return {
+        "number": existing.number,
+        "kind": KINDS[existing.role] + (", by annotation" if existing.annotated else ""),
+        "about": pods_of(existing.term.pods),
+        "key": existing.term.topology_key,
+        "amount": each.amount,
+        "is_weight": existing.role is Role.PREFERRED,
+        "domains": len(existing.owners.counts),
+    }
 
 
 def _topology(state: ClusterState, asked: Address) -> View:
@@ -114,37 +106,22 @@ def _topology(state: ClusterState, asked: Address) -> View:
 
 def _one_domain(state: ClusterState, asked: Address) -> View:
     key, value = asked.get("key"), asked.get("value")
-    nodes = nodes_by_domain(state, key).get(value)
-    if nodes is None:
-        raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {key}={value}")
-    there = (
-        (each, amount_in(each, value) if each.term.topology_key == key else 0)
-        for each in state.existing_terms.after(0)
-    )
-    chosen = _terms(asked, there, held=True)
+    nodes = nodes_in(state, key, value)
     values = {
         "label": f"{key}={value}",
         "count": len(nodes),
         "names": some(nodes, len(nodes), NAMED),
-        "chosen": chosen,
-        "terms": _rows(chosen),
+        **_terms(asked, carried_in(state, key, value)),
     }
     return View("domain.html", values)
 
 
 def _one_term(state: ClusterState, asked: Address) -> View:
-    number = asked.number("term", 0)
-    existing = next(state.existing_terms.after(number - 1), None)
-    if existing is None or existing.number != number:
-        why = f"no term {number}; terms go with the last placed pod that carries them"
-        raise QueryError(HTTPStatus.NOT_FOUND, why)
-    term = existing.term
-    matched = matched_by_domain(state, term)
-    spaces = namespaces_of(state, term.pods)
-    owners, wanted = existing.by_value(), asked.get("q").lower()
-    held = {*owners, *matched}
+    found = of_term(state, asked.number("term", 0))
+    existing, owners, matched = found.existing, found.owners, found.matched
+    term, wanted = existing.term, asked.get("q").lower()
     chosen = asked.choose(
-        held,
+        found.domains,
         lambda value: wanted in value.lower(),
         {
             "name": lambda value: value,
@@ -153,14 +130,14 @@ def _one_term(state: ClusterState, asked: Address) -> View:
         },
     )
     values = {
-        "title": f"Term {number}: {KINDS[existing.role]} over {term.topology_key}",
+        "title": f"Term {existing.number}: {KINDS[existing.role]} over {term.topology_key}",
         "about": pods_of(term.pods),
-        "namespaces": some(spaces, len(spaces), NAMED),
+        "namespaces": some(found.namespaces, len(found.namespaces), NAMED),
         "annotated": existing.annotated,
         "carriers": sum(owners.values()),
         "is_weight": existing.role is Role.PREFERRED,
         "matched": matched.total(),
-        "count": len(held),
+        "count": len(found.domains),
         "chosen": chosen,
         "rows": [(value, owners.get(value, 0), matched[value]) for value in chosen.rows],
     }
