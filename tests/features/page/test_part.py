@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from http import HTTPStatus
 
 from aiohttp import ClientSession
 
@@ -45,9 +46,16 @@ async def test_it_tells_of_the_program() -> None:
         }
     )
     async with running(config) as program, ClientSession() as client:
-        answer = await client.get(f"{program.ops_url}/")
-        text = Reader(await answer.text()).text
+        answer = await client.post(f"{program.callbacks_url}/filter", data=b"nonsense")
+        assert answer.status == HTTPStatus.BAD_REQUEST
+        text = Reader(await (await client.get(f"{program.ops_url}/")).text()).text
+        question = (SAMPLES / "refused.json").read_bytes()
+        headers = {"Content-Type": "application/json"}
+        await client.post(f"{program.callbacks_url}/filter", data=question, headers=headers)
+        called = Reader(await (await client.get(f"{program.ops_url}/")).text()).text
+    assert "cluster.yaml" in text
     assert f"if the urlPrefix in its configuration is {program.callbacks_url} ." in text
     assert re.search(r"\bpods in sync \d+ \d s ago\b", text)
     assert "Mode replace: scores and hard rules come from here" in text
-    assert "Running for 0 s, since 20" in text
+    assert re.search(r"Running for \d s, since 20", text)
+    assert re.search(r"filter \d s ago, prioritize never, bind never, preempt never", called)
