@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from extender.cluster.state import ClusterState
 from extender.features.explain.answer import Explain
-from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import noting
+from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -31,7 +30,6 @@ from extender.verbs.explaining.telling import (
     term_title,
 )
 from extender.web.offered import Asked, View
-from extender.wire.explanation import Explained
 
 MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""
@@ -41,8 +39,11 @@ async def explanation(explain: Explain, asked: Asked) -> View:
     """Return the page about a pod."""
     pod = explain.known(asked.get("namespace") or "default", asked.get("pod"))
     names = [asked.get("node")] if asked.get("node") else None
-    found = await explain.explanation(Explained(pod, names))
-    return View("explain/templates/pod.html", _values(explain.state, found, asked))
+
+    def told(found: Explanation) -> View:
+        return View("explain/templates/pod.html", _values(explain.state, found, asked))
+
+    return await explain.explained(pod, told, names)
 
 
 def _values(state: ClusterState, found: Explanation, asked: Asked) -> Mapping[str, Any]:
@@ -56,7 +57,7 @@ def _values(state: ClusterState, found: Explanation, asked: Asked) -> Mapping[st
         "key": found.pod.key,
         "headline": headline(found),
         "summary": summary(found),
-        "remarks": [each.text for each in at_once(noting(state, found))],
+        "remarks": [each.text for each in notes(state, found)],
         "terms": [_term(found, each) for each in terms[:MOST_TERMS]],
         "more_terms": len(terms) - MOST_TERMS,
         "other_rules": list(other_rules(others, len(others))),

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Collection, Generator, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from extender.callbacks.refused_pods import RefusedPods
 from extender.features.explain.answer import Explain
 from extender.model.objects import Pod
 from extender.model.wording import plural
-from extender.verbs.explaining.steps import taking_apart
+from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import kind_of, telling_cause
+from extender.verbs.explaining.waiting import cause_of, kind_of
 from extender.web.offered import Asked, View
-from extender.web.turns import in_slices
 
 MOST_KINDS: Final = 20
-"""Kinds of pods that are explained, those of most pods first; each takes some 50 ms with 5,000
-nodes."""
+"""Kinds of pods that are explained, those of most pods first."""
 SECONDS: Final = 4.0
-"""For all of them, so that there is a page whatever pods ask for."""
-EACH_SECONDS: Final = 0.5
-"""For one of them, so that it does not keep the others from being explained."""
-
-T = TypeVar("T")
+"""For all of them, with the rests between them, so that there is a page whatever pods ask for: a
+dozen kinds with 5,000 nodes."""
 
 
 @dataclass(slots=True)
@@ -87,7 +84,7 @@ async def _by_cause(explain: Explain, pods: Collection[Pod], wanted: str) -> Map
             else:
                 kinds[kind] = _Kind(pod)
     most = sorted(kinds.values(), key=lambda each: (-each.count, each.oldest.key))
-    told = await in_slices(_telling(explain, most[:MOST_KINDS]))
+    told = await _telling(explain, most[:MOST_KINDS])
     of_cause: Counter[str] = Counter()
     for each in told:
         of_cause[each.cause] += each.kind.count
@@ -102,38 +99,19 @@ async def _by_cause(explain: Explain, pods: Collection[Pod], wanted: str) -> Map
     }
 
 
-def _telling(explain: Explain, kinds: Sequence[_Kind]) -> Generator[None, None, list[_Told]]:
+async def _telling(explain: Explain, kinds: Sequence[_Kind]) -> list[_Told]:
     """Explain the oldest of each kind, as many as there is time for."""
-    until = perf_counter() + SECONDS
-    told = []
-    for kind in kinds:
-        seconds = min(EACH_SECONDS, until - perf_counter())
-        found = yield from _within(seconds, _told_of(explain, kind))
-        if found is not None:
-            told.append(found)
+    told: list[_Told] = []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SECONDS):
+            for kind in kinds:
+                found = await explain.explained(kind.oldest, partial(_told_of, kind))
+                told.append(found)
     return told
 
 
-def _told_of(explain: Explain, kind: _Kind) -> Generator[None, None, _Told]:
-    found = yield from explain.explaining(kind.oldest)
-    cause = yield from telling_cause(found)
-    told = _Told(kind, cause, summary(found))
-    yield from taking_apart(found)
-    return told
-
-
-def _within(seconds: float, steps: Generator[None, None, T]) -> Generator[None, None, T | None]:
-    """Take steps for so long; None where they come to no end."""
-    until = perf_counter() + seconds
-    while perf_counter() < until:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: T = end.value
-            return found
-        yield
-    steps.close()
-    return None
+def _told_of(kind: _Kind, found: Explanation) -> _Told:
+    return _Told(kind, cause_of(found), summary(found))
 
 
 def _created(pod: Pod) -> float:

@@ -137,7 +137,7 @@ class Pages:
         turns, section = self._shown.turns, self._sections[path]
         why = ""
         try:
-            async with turns.waiting(), turns.working:
+            async with turns.waiting():
                 asked = Address.checked(path, query, section.parameters)
                 view = section.show(asked)
                 if isinstance(view, Awaitable):
