@@ -33,7 +33,7 @@ from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
 NODES, PODS = 5000, 150_000
-TARGET_MS, TARGET_HELD_MS = 200.0, 2.0
+TARGET_MS = 200.0
 _TIMES = 7
 _EVERYWHERE: dict[str, Any] = {"namespaceSelector": {}}
 _BACKEND = selector(tier="backend")
@@ -105,7 +105,7 @@ def main() -> None:
         f"{NODES:,} nodes, {PODS:,} pods; {_TIMES} pods of each kind, one after the other. "
         "Processor time, which a busy machine does not change."
     )
-    targets = f"Targets: {TARGET_MS:g} ms, and {TARGET_HELD_MS:g} ms held."
+    targets = f"Target: {TARGET_MS:g} ms. Nothing else is answered meanwhile."
     report = f"{size} {targets}\n\n{table(head, lines)}"
     put_out_measured(args, report, {"costs": _numbers(costs)})
 
