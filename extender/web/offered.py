@@ -8,7 +8,17 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aiohttp.web import Request, Response
 
-__all__ = ["Asked", "Handler", "Request", "Response", "Route", "Rows", "Section", "Tile", "View"]
+__all__ = [
+    "Asked",
+    "Handler",
+    "Request",
+    "Response",
+    "Route",
+    "Section",
+    "TableRows",
+    "Tile",
+    "View",
+]
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
@@ -37,7 +47,7 @@ class Tile(NamedTuple):
     bad: bool = False
 
 
-class Rows(Protocol[T_co]):
+class TableRows(Protocol[T_co]):
     """The rows of a table that one page shows."""
 
     @property
@@ -60,7 +70,7 @@ class Asked(Protocol):
         rows: Iterable[T],
         fits: Callable[[T], bool],
         orders: Mapping[str, Callable[[T], Any]] | None = None,
-    ) -> Rows[T]:
+    ) -> TableRows[T]:
         """Return the rows that fit, those of the page that is asked for.
 
         `orders` are the values that `sort` may have, the default first.

@@ -94,6 +94,9 @@ class Pages:
         self._readiness = readiness
         self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
         self._templates = environment()
+        for name in self._templates.list_templates(("html",)):
+            if not name.startswith(HERE.name):
+                self._templates.get_template(name)
         sections = [
             Section("/", "Overview", 0, self._overview),
             self._own(domains, "Rules and domains", 20, domains.domains),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from functools import cached_property
 from time import time
@@ -24,6 +25,7 @@ class PagesForPeople(Part):
         self._started = time()
         self._recent = RecentCalls(context.metrics)
         self._program: Program | None = None
+        self._pages: Pages | None = None
 
     def built(self, program: Program) -> None:
         """Answer at the address of each section."""
@@ -57,9 +59,7 @@ class PagesForPeople(Part):
             quotas_limited=limited if config.looks_at_quotas else None,
         )
 
-    @cached_property
-    def pages(self) -> Pages:
-        """What answers with pages."""
+    def _made(self) -> Pages:
         from extender.features.page.pages import Pages  # noqa: PLC0415
 
         assert self._program is not None  # noqa: S101 - routes begin with it
@@ -78,7 +78,10 @@ class PagesForPeople(Part):
         return status_of(self._context, self._program, self._started)
 
     async def _get(self, request: Request) -> Response:
-        return await self.pages.get(request)
+        if self._pages is None:
+            # Imports and templates take 0.1 s, in which calls have to be answered.
+            self._pages = await asyncio.to_thread(self._made)
+        return await self._pages.get(request)
 
     async def _domains(self, request: Request) -> Response:
         return await self._document(request)

@@ -17,7 +17,7 @@ from extender.features.violations.patrol import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
 from extender.verbs.repair import Improvement
-from extender.web.offered import Asked, Rows, View
+from extender.web.offered import Asked, TableRows, View
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
@@ -85,7 +85,7 @@ def _row(rule: _Rule) -> Mapping[str, Any]:
     }
 
 
-def _pods(eviction: EvictionController, asked: Asked) -> Rows[Record]:
+def _pods(eviction: EvictionController, asked: Asked) -> TableRows[Record]:
     wanted = asked.get("q")
     records = sorted(
         eviction.broken.records.values(), key=lambda each: (each.since_epoch, each.identity)
@@ -95,7 +95,7 @@ def _pods(eviction: EvictionController, asked: Asked) -> Rows[Record]:
 
 def _improvable(
     repair: RepairController, asked: Asked
-) -> tuple[Rows[tuple[Improvement, Prospect]], str]:
+) -> tuple[TableRows[tuple[Improvement, Prospect]], str]:
     wanted = asked.get("q")
     prospects = sorted(
         repair.prospects, key=lambda each: (-each[0].own, -each[0].total, each[0].pod.key)
