@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -21,9 +21,9 @@ from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
+from extender.verbs.explaining.explain import explanation_of, preparing
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.notes import noting
-from extender.verbs.explaining.steps import explaining, taking_apart
+from extender.verbs.explaining.notes import notes
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -33,7 +33,7 @@ from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
 NODES, PODS = 5000, 150_000
-TARGET_MS, TARGET_HELD_MS = 200.0, 2.0
+TARGET_MS = 200.0
 _TIMES = 7
 _EVERYWHERE: dict[str, Any] = {"namespaceSelector": {}}
 _BACKEND = selector(tier="backend")
@@ -105,7 +105,7 @@ def main() -> None:
         f"{NODES:,} nodes, {PODS:,} pods; {_TIMES} pods of each kind, one after the other. "
         "Processor time, which a busy machine does not change."
     )
-    targets = f"Targets: {TARGET_MS:g} ms, and {TARGET_HELD_MS:g} ms held."
+    targets = f"Target: {TARGET_MS:g} ms. Nothing else is answered meanwhile."
     report = f"{size} {targets}\n\n{table(head, lines)}"
     put_out_measured(args, report, {"costs": _numbers(costs)})
 
@@ -119,19 +119,9 @@ def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:
 
 async def _document(state: ClusterState, question: Question) -> list[bytes]:
     """Explain as the program does."""
-    found = await in_slices(explaining(state, question))
-    remarks = await in_slices(noting(state, found))
-    pieces = await in_slices(_collected(write_explanation(found, remarks)))
-    await in_slices(taking_apart(found))
-    return pieces
-
-
-def _collected(pieces: Iterable[bytes]) -> Generator[None, None, list[bytes]]:
-    found = []
-    for each in pieces:
-        found.append(each)
-        yield
-    return found
+    await in_slices(preparing(state, question.pod))
+    found = explanation_of(state, question)
+    return list(write_explanation(found, notes(state, found)))
 
 
 async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:

@@ -50,7 +50,6 @@ class Optional:
 
 
 NOT_MOVED: Final = (
-    Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
         "moving",
         (
@@ -82,7 +81,6 @@ NOT_MOVED: Final = (
             "model/quota.py",
             "wire/quotas.py",
             "wire/charges.py",
-            "web/page/quotas.py",
         ),
         "quota",
     ),

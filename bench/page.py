@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 from time import thread_time
 from typing import Final
+from urllib.parse import urlencode
 
 import uvloop
+from aiohttp.test_utils import make_mocked_request
 
 from bench.clusters import mixed_cluster
 from bench.output import add_files, put_out_measured
@@ -24,15 +25,15 @@ from extender.config.document import decode
 from extender.config.schema import API_VERSION, KIND
 from extender.controllers.history import History
 from extender.metrics import Metrics
-from extender.parts import Context, build_parts
+from extender.parts import Context, Program, build_parts
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
-from extender.web.page.pages import Pages
-from extender.web.page.status import RecentCalls, Shown, Status
+from extender.web.app import LastCalls
+from extender.web.offered import Response, Route
 from extender.wire.objects import PodReader
 
 NODES, PODS = 5000, 150_000
-TARGET_HELD_MS = 2.0
+TARGET_HELD_MS = 50.0
 _TIMES = 7
 
 
@@ -74,18 +75,11 @@ async def _measure(state: ClusterState) -> Sequence[Sequence[str]]:
     warm_up, history = WarmUp(state, metrics), History()
     shared = config, source, state, metrics, lambda: None, warm_up, history
     context = Context(*shared, refused=refused)
-    shown = Shown(
-        state,
-        RecentCalls(metrics),
-        context.turns,
-        history,
-        lambda: None,
-        lambda: Status("replace", "bench", "-", time.time(), ()),
-        refused=refused,
-        quotas_limited=False,
-    )
-    sections = chain.from_iterable(each.sections for each in build_parts(context))
-    pages, turns = Pages(shown, {}, sections), Turns()
+    parts, turns = build_parts(context), Turns()
+    sections = tuple(chain.from_iterable(each.sections for each in parts))
+    for each in parts:
+        each.built(Program({}, sections, LastCalls(()), "-"))
+    routes = {each.path: each for part in parts for each in part.routes}
     some = next(key for key, each in state.pods.items() if each.pod_class.affinity)
     lines = []
     for name, path, query in ASKED:
@@ -96,12 +90,18 @@ async def _measure(state: ClusterState) -> Sequence[Sequence[str]]:
         for _ in range(_TIMES):
             await asyncio.sleep(0.02)
             start = thread_time()
-            longest, (status, body) = await turns.longest(pages.answer(path, asked))
-            assert status == 200, body  # noqa: S101 - nothing to measure otherwise
+            longest, answer = await turns.longest(_answer(routes[path], asked))
+            body = answer.body
+            assert answer.status == 200, body  # noqa: S101 - nothing to measure otherwise
+            assert isinstance(body, bytes)  # noqa: S101
             spent.append(1000 * (thread_time() - start))
             held, size = max(held, longest), len(body) // 1000
         lines.append((name, *_digits((median(spent), max(spent), held)), f"{size}"))
     return lines
+
+
+async def _answer(route: Route, asked: Mapping[str, str]) -> Response:
+    return await route.get(make_mocked_request("GET", f"{route.path}?{urlencode(asked)}"))
 
 
 def _digits(numbers: Iterable[float]) -> Sequence[str]:

@@ -25,10 +25,11 @@ from extender.metrics.series import Collectors
 from extender.ports import Check, Hook
 from extender.source import Source
 from extender.warm_up import WarmUp
+from extender.web.app import LastCalls
 from extender.web.offered import Route, Section
 from extender.web.turns import Turns
 
-__all__ = ["Context", "Hook", "Part", "Task", "build_parts", "part_of"]
+__all__ = ["Context", "Hook", "Part", "Program", "Task", "build_parts", "part_of"]
 
 Task: TypeAlias = tuple[str, Coroutine[Any, Any, NoReturn]]
 """A name for logs, and what runs as long as the program."""
@@ -67,6 +68,17 @@ class Context:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What there is of a program before its operations port opens."""
+
+    readiness: Mapping[str, Check]
+    sections: Sequence[Section]
+    """Those of all parts."""
+    calls: LastCalls
+    callbacks_url: str
+
+
 class Part:
     """A feature that is on. There is one for each program, made before the first callback."""
 
@@ -82,6 +94,9 @@ class Part:
 
     def __init__(self, context: Context) -> None:
         """Build it from what all parts share."""
+
+    def built(self, program: Program) -> None:
+        """Hear of all parts and callbacks; what `routes` are after that is answered."""
 
     @staticmethod
     def metrics(make: Collectors) -> object:

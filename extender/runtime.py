@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from time import time
 from typing import Any, Final, NoReturn
 
 import uvloop
@@ -33,14 +32,13 @@ from extender.ports import Check, Remark
 from extender.resources import VITAL, object_counts
 from extender.source import Picture, Source, open_source
 from extender.warm_up import WarmUp
-from extender.web.app import LAST_CALLS, LastCalls
+from extender.web.app import LAST_CALLS
 from extender.web.listening import (
     callback_connections,
     listen_callbacks,
     listen_ops,
     raise_file_limit,
 )
-from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.wiring import (
     build_callbacks,
     build_evicting,
@@ -168,25 +166,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
                 _keep_running(name, task, parts)
         hooks = [hook for part in features for hook in part.hooks]
         callbacks = build_callbacks(context, hooks)
-        calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
-        status = partial(_status, context, calls, callbacks_url=listening.url, started=time())
-        shown = Shown(
-            state,
-            RecentCalls(metrics),
-            context.turns,
-            context.history,
-            unsynced,
-            status,
-            refused=context.refused,
-            quotas_limited=(
-                config.cross_namespace_pod_affinity.limited_by_default
-                if config.looks_at_quotas
-                else None
-            ),
-        )
         checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
-        ops = build_ops(context, checks, shown, features)
+        ops = build_ops(
+            context, checks, features, calls=callbacks[LAST_CALLS], callbacks_url=listening.url
+        )
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         # Outside replace the scheduler has these rules, and filter lets the pod through.
         answering = [f"{listening.url}/filter"] if config.mode is Mode.REPLACE else []
@@ -256,23 +240,6 @@ async def _until_signalled(config: Config) -> None:
 
 def _count(state: ClusterState, resource: str) -> int:
     return object_counts(state)[resource]
-
-
-def _status(context: Context, calls: LastCalls, *, callbacks_url: str, started: float) -> Status:
-    config, source = context.config, context.source
-    picture, counts = source.picture, object_counts(context.state)
-    synced, heard = picture.synced, picture.last_heard
-    return Status(
-        mode=config.mode.value,
-        source=source.description,
-        callbacks=callbacks_url,
-        calls=calls.at,
-        started=started,
-        stale_after=config.client_connection.stale_after_seconds if picture.silent_for else None,
-        resources=tuple(
-            ResourceStatus(name, synced[name], counts[name], heard[name]) for name in synced
-        ),
-    )
 
 
 def _announce(config: Config, program: Running) -> None:

@@ -31,16 +31,13 @@ from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
 from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.model.objects import PodClass
-from extender.parts import Context, Part
+from extender.parts import Context, Part, Program
 from extender.ports import Check, Hook, Pointer
 from extender.reading import pods_apart
 from extender.source import pod_reader
 from extender.verbs.interaction import interact, prefer
-from extender.web.app import Application, Callback, callbacks_app
-from extender.web.domains import Domains
+from extender.web.app import Application, Callback, LastCalls, callbacks_app
 from extender.web.ops import ops_app
-from extender.web.page.pages import Pages
-from extender.web.page.status import Shown
 from extender.wire.limits import OF_REQUESTS
 
 
@@ -222,19 +219,24 @@ def build_evicting(context: Context) -> Evicting:
 
 
 def build_ops(
-    context: Context, readiness: Mapping[str, Check], shown: Shown, parts: Sequence[Part] = ()
+    context: Context,
+    readiness: Mapping[str, Check],
+    parts: Sequence[Part] = (),
+    *,
+    calls: LastCalls,
+    callbacks_url: str,
 ) -> Application:
-    """Build the operations port's application, with the page for people."""
+    """Build the operations port's application, with what parts add."""
     config = context.config
     readiness = {**readiness, **dict(chain.from_iterable(each.checks.items() for each in parts))}
-    ops = ops_app(
+    sections = tuple(chain.from_iterable(each.sections for each in parts))
+    program = Program(readiness, sections, calls, callbacks_url)
+    for each in parts:
+        each.built(program)
+    return ops_app(
         configuration=effective(config),
         readiness=readiness,
         metrics=context.metrics,
-        domains=Domains(context.state, context.unsynced, context.turns),
         hosts=config.serving.allowed_hosts,
         routes=chain.from_iterable(each.routes for each in parts),
     )
-    sections = chain.from_iterable(each.sections for each in parts)
-    Pages(shown, readiness, sections).add_to(ops)
-    return ops

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 NAME = "affinity"
 PROGRAM = f"kubectl-{NAME}"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-ONLY_SERVE_NEEDS = frozenset({"uvloop", "prometheus_client"})
+ONLY_SERVE_NEEDS = frozenset({"jinja2", "markupsafe", "uvloop", "prometheus_client"})
 """Wheels that are left out: the plugin has no command `serve`."""
 
 SHORT_DESCRIPTION = "Explain why affinity keeps pods waiting"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shlex
 import signal
 import sys
@@ -139,29 +138,11 @@ async def test_preemption_and_its_budgets_go_with_the_hard_rules(mode: str, stat
             assert ("poddisruptionbudgets" in text) is (mode == "replace")
 
 
-async def test_metrics_and_page_show_the_cluster() -> None:
+async def test_metrics_show_the_cluster() -> None:
     async with running(configuration()) as program:
         _, metrics = await get(f"{program.ops_url}/metrics")
         assert 'affinity_extender_cache_objects{resource="nodes"} 9.0' in metrics
         assert 'affinity_extender_cache_synced{resource="pods"} 1.0' in metrics
-        status, page = await get(f"{program.ops_url}/")
-        assert status == 200
-        assert "cluster.yaml" in page
-
-
-async def test_the_page_tells_whether_the_scheduler_calls() -> None:
-    async with (
-        running(configuration(mode="replace")) as program,
-        aiohttp.ClientSession() as session,
-    ):
-        async with session.post(f"{program.callbacks_url}/filter", data=b"nonsense") as response:
-            assert response.status == 400
-        _, page = await get(f"{program.ops_url}/")
-        assert "No callback has come yet" in page, "nonsense is nobody's question"
-        question = (SAMPLES / "refused.json").read_bytes()
-        await post(f"{program.callbacks_url}/filter", question)
-        _, page = await get(f"{program.ops_url}/")
-        assert re.search(r"filter \d s ago, prioritize never, bind never, preempt never", page)
 
 
 async def test_an_occupied_port_is_said_in_one_line() -> None:

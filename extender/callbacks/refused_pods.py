@@ -31,6 +31,11 @@ class RefusedPod:
     reasons: tuple[tuple[str, int], ...]
     """Each reason with the number of nodes, that of most nodes first."""
 
+    @property
+    def why(self) -> str:
+        """The reasons in words, with how many nodes each refused."""
+        return "; ".join(f"{number:,} {reason}" for reason, number in self.reasons)
+
 
 class RefusedPods:
     """The refused pods that were asked about last; a pod goes when it is admitted, placed or gone.

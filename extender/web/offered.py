@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aiohttp.web import Request, Response
 
-from extender.web.page.tables import Asked, Steps
-
-__all__ = ["Asked", "Handler", "Request", "Response", "Route", "Section", "Steps", "Tile"]
+__all__ = [
+    "Asked",
+    "Handler",
+    "Request",
+    "Response",
+    "Route",
+    "Section",
+    "TableRows",
+    "Tile",
+    "View",
+]
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Route(NamedTuple):
@@ -36,6 +47,44 @@ class Tile(NamedTuple):
     bad: bool = False
 
 
+class TableRows(Protocol[T_co]):
+    """The rows of a table that one page shows."""
+
+    @property
+    def rows(self) -> Sequence[T_co]:
+        """A hundred at most."""
+
+    @property
+    def found(self) -> int:
+        """How many rows all pages have."""
+
+
+class Asked(Protocol):
+    """What the address of a page asks for; methods raise QueryError where that makes no sense."""
+
+    def get(self, name: str) -> str:
+        """Return a parameter; nothing if it is not there."""
+
+    def choose(
+        self,
+        rows: Iterable[T],
+        fits: Callable[[T], bool],
+        orders: Mapping[str, Callable[[T], Any]] | None = None,
+    ) -> TableRows[T]:
+        """Return the rows that fit, those of the page that is asked for.
+
+        `orders` are the values that `sort` may have, the default first.
+        """
+
+
+class View(NamedTuple):
+    """What is on a page below its title."""
+
+    template: str
+    """Its file below `extender/features/`. It extends frame.html."""
+    values: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A page for people, GET /page/..., in the frame of all pages."""
@@ -44,12 +93,13 @@ class Section:
     title: str
     place: int
     """The navigation has pages in its order."""
-    show: Callable[[Asked], Steps | Awaitable[Steps]]
-    """Yields the page below its title. Called within the bounds on long answers; its errors and
-    QueryError are shown."""
+    show: Callable[[Asked], View | Awaitable[View]]
+    """Called within the bounds on long answers; its errors and QueryError are shown."""
     parameters: Collection[str] = ()
     """All others are refused."""
     tiles: Callable[[], Iterable[Tile]] = tuple
     """For the first page, at each request for it."""
     links: tuple[tuple[str, str], ...] = ()
     """Addresses for programs, each with its text."""
+    explains_pods: bool = False
+    """Names of pods lead there, with the parameters `namespace` and `pod`."""

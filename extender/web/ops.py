@@ -1,4 +1,4 @@
-"""The operations port: probes, metrics, the configuration, and JSON about rules. It only reads."""
+"""The operations port: probes, metrics, the configuration, and what features add. It only reads."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from aiohttp.typedefs import Handler, Middleware
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.web.callers import Callers
-from extender.web.domains import Domains
 from extender.web.health import LoopLag, has_passed, ping, report, run
 from extender.web.offered import Route
-from extender.web.page.layout import CONTENT_SECURITY_POLICY
 from extender.web.turns import QueryError, Turns
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -34,14 +34,13 @@ def ops_app(
     configuration: Mapping[str, Any],
     readiness: Mapping[str, Check],
     metrics: Metrics,
-    domains: Domains,
     hosts: Collection[str] = (),
     routes: Iterable[Route] = (),
 ) -> web.Application:
     """Build the application.
 
     `configuration` is the effective one, spelled as in the file. `readiness` is asked at each
-    probe, in its order. The caller may add routes of its own before it starts the application.
+    probe, in its order.
     `hosts` are names of this server beside the usual ones, `routes` what features answer.
     """
     lag = LoopLag(metrics.loop_lag.observe)
@@ -57,7 +56,6 @@ def ops_app(
     app.router.add_get("/metrics", handlers.metrics)
     app.router.add_get("/metrics/slis", handlers.slis)
     app.router.add_get("/configz", handlers.configz)
-    app.router.add_get("/domains", domains.get)
     for each in routes:
         app.router.add_get(each.path, each.get)
         if each.post is not None:
@@ -156,7 +154,8 @@ def _guarding(callers: Callers) -> Middleware:
         except web.HTTPException as error:
             error.headers.update(_HEADERS)
             raise
-        response.headers.update(_HEADERS)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
         return response
 
     return guarded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 
@@ -15,9 +14,8 @@ from extender.cluster.view import AT_ONCE
 from extender.model import memory
 from extender.model.conjunctions import MOST_ENTRIES
 from extender.model.objects import PodClass
-from extender.model.stepping import at_once
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import repelled_keys
@@ -197,7 +195,7 @@ def test_an_explanation_tells_pods_with_the_same_terms_apart(state: ClusterState
     for number in range(2):
         raw = pod(f"h{number}", "ns1").anti_affinity(*unlike(0), others[number])
         state.upsert_pod(model_pod(raw.on(f"n{number}")))
-    found = at_once(explaining(state, Question(model_pod(PLAIN), ["n0", "n1", "n2"], [PLUGIN])))
+    found = explanation_of(state, Question(model_pod(PLAIN), ["n0", "n1", "n2"], [PLUGIN]))
     assert sorted(
         (each.nodes, [blocker.key for blocker in each.pods]) for each in found.refusals
     ) == [(["n0"], ["ns1/h0"]), (["n1"], ["ns1/h1"])]
@@ -294,11 +292,9 @@ def test_pages_of_terms_pass_over_large_rules(state: ClusterState) -> None:
     for number in range(PLACED):
         placed(state, apart(number), number)
     terms, every = state.existing_terms, [each.number for each in state.existing_terms]
-    assert at_once(terms.counting_by_topology()) == Counter(each.owners.topology for each in terms)
     assert every == sorted(every)
     for number in (0, every[0], every[1], every[-TERMS] - 1, every[-TERMS], every[-1] - 1):
         following = [each for each in every if each > number]
         assert [each.number for each in islice(terms.after(number), 2)] == following[:2]
     assert calls_during(lambda: next(terms.after(every[-1] - 1)))[1] < 10 * PLACED
-    assert calls_during(lambda: at_once(terms.counting_by_topology()))[1] < 20 * PLACED
     assert not list(terms.after(every[-1]))

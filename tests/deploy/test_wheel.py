@@ -61,6 +61,14 @@ def test_every_module_of_the_program_is_in_it_and_neither_tests_nor_load(wheel: 
     assert {name.partition("/")[0] for name in files(wheel)} == {*SHIPPED}
 
 
+def test_every_template_of_the_program_is_in_it(wheel: Path) -> None:
+    kinds = (".html", ".css")
+    found = {name for name in files(wheel) if name.endswith(kinds)}
+    paths = (path for path in (ROOT / "extender").rglob("*") if path.suffix in kinds)
+    assert found == {str(path.relative_to(ROOT)) for path in paths}
+    assert {Path(name).suffix for name in found} <= {*kinds}
+
+
 def test_the_load_test_is_a_wheel_of_its_own(load_wheel: Path) -> None:
     assert files(load_wheel) == modules("clusterload")
 

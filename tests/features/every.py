@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import chain
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
@@ -16,43 +17,70 @@ from extender.parts import part_of
 
 if TYPE_CHECKING:
     from extender.parts import Part
-    from extender.web.page.status import Shown
+    from tests.web.showing import Seen
 
 
 def switched_on(name: str) -> dict[str, Any]:
     """Return fields of the configuration with which a feature is on."""
-    found: dict[str, Any] = import_module(f"tests.features.{name}.example").ON
+    found: dict[str, Any] = _example(name).ON
     return found
 
 
 def routes(name: str) -> tuple[str, ...]:
     """Return the paths that a feature answers on the operations port."""
-    example = import_module(f"tests.features.{name}.example")
-    found: tuple[str, ...] = getattr(example, "ROUTES", ())
-    return found
+    found: tuple[str, ...] = getattr(_example(name), "ROUTES", ())
+    if not _frames(name):
+        return found
+    others = (each.name for each in features() if each.name != name)
+    return (*found, *(path for each in others for path in routes(each) if path[:6] == "/page/"))
 
 
 def pages() -> tuple[str, ...]:
     """Return addresses of pages that features show."""
-    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    examples = (_example(each.name) for each in features())
     return tuple(chain.from_iterable(getattr(each, "PAGES", ()) for each in examples))
 
 
-def shown_over(seen: Shown) -> list[Part]:
+def shown_over(seen: Seen) -> list[Part]:
     """Return the features with pages, with all that they may show of a cluster."""
-    names = (f"tests.features.{each.name}.showing" for each in features() if routes(each.name))
-    return [import_module(name).shown(seen) for name in names]
+    return [
+        _showing(each.name).shown(seen)
+        for each in features()
+        if routes(each.name) and not _frames(each.name)
+    ]
+
+
+def framing(seen: Seen) -> list[Part]:
+    """Return the features that show the pages of all, over a cluster."""
+    return [_showing(each.name).framing(seen) for each in features() if _frames(each.name)]
+
+
+def has_pages() -> bool:
+    """Return whether there is a feature that shows the pages of all."""
+    return any(_frames(each.name) for each in features())
+
+
+def _frames(name: str) -> bool:
+    return hasattr(_example(name), "FRAMES")
+
+
+def _example(name: str) -> ModuleType:
+    return import_module(f"tests.features.{name}.example")
+
+
+def _showing(name: str) -> ModuleType:
+    return import_module(f"tests.features.{name}.showing")
 
 
 def switched_off(name: str) -> dict[str, Any]:
     """Return fields of the configuration with which a feature is off."""
-    found: dict[str, Any] = getattr(import_module(f"tests.features.{name}.example"), "OFF", {})
+    found: dict[str, Any] = getattr(_example(name), "OFF", {})
     return found
 
 
 def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
     """Return by name what features do with a state in steps, for those who measure these."""
-    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    examples = (_example(each.name) for each in features())
     return {name: run for each in examples for name, run in getattr(each, "STEPS", {}).items()}
 
 
@@ -68,6 +96,6 @@ def all_metrics() -> CollectorRegistry:
 
 def planted_in_simulation() -> dict[str, Any]:
     """Return the bugs of features that the simulation has to find."""
-    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    examples = (_example(each.name) for each in features())
     modules = (import_module(each.PLANTED) for each in examples if hasattr(each, "PLANTED"))
     return dict(chain.from_iterable(each.PLANTED.items() for each in modules))

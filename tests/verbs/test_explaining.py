@@ -15,11 +15,10 @@ from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.model.objects import Pod
-from extender.model.stepping import at_once
 from extender.model.verdict import Reason
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
-from extender.verbs.explaining.notes import notes, noting
-from extender.verbs.explaining.steps import AT_ONCE, explaining, taking_apart
+from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -81,7 +80,6 @@ def _read(added: object) -> NodeAffinity:
 def test_an_explanation_says_what_filter_and_prioritize_answer_and_why(case: Case) -> None:
     # To draw a case takes far longer than to look at it, so all looks share the draw.
     agree(case)
-    others_see_the_state_as_it_is(case)
     each_refusal_has_a_rule_and_the_very_pods_behind_it(case)
     near_misses_would_fit(case)
 
@@ -89,7 +87,7 @@ def test_an_explanation_says_what_filter_and_prioritize_answer_and_why(case: Cas
 def agree(case: Case) -> None:
     """Compare an explanation with what filter and prioritize answer about the same pod."""
     state, pod, names, plugins, scoring = case
-    found = at_once(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
+    found = explanation_of(state, Question(pod, names, plugins, scoring, MAX_SCORE))
 
     verdicts = judge(state, pod, state.nodes.asked(names), plugins)
     assert list(found.fits) == list(verdicts.fits.names)
@@ -100,27 +98,15 @@ def agree(case: Case) -> None:
     scores = zip(scored.names, scored.raw, strict=True)
     by_name = {name: scored.final[raw] for name, raw in scores}
     assert dict(found.final) == by_name
-    assert not found.changed
     assert summary(found)
     assert all(note.text for note in notes(state, found))
-
-
-def others_see_the_state_as_it_is(case: Case) -> None:
-    """Ask filter between any two steps of an explanation."""
-    state, pod, names, plugins, scoring = case
-    asked = state.nodes.asked(names)
-    before = judge(state, pod, asked, plugins)
-    steps = explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE))
-    for _ in steps:
-        now = judge(state, pod, asked, plugins)
-        assert (now.fits.names, now.refused) == (before.fits.names, before.refused)
 
 
 def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
     """Compare rule, topology domain and pods of each refusal with what the state holds."""
     state, pod, names, plugins, _ = case
     own = state.class_of(pod)
-    for each in at_once(explaining(state, Question(pod, names, plugins))).refusals:
+    for each in explanation_of(state, Question(pod, names, plugins)).refusals:
         if each.reason is Reason.UNKNOWN_NODE or each.rule.nominated:
             continue
         if not each.rule.terms:
@@ -163,7 +149,7 @@ def _about(state: ClusterState, rule: Rule, other: Pod) -> bool:
 def near_misses_would_fit(case: Case) -> None:
     """Of anti-affinity: with the pods in the way gone, the near misses are hits."""
     state, pod, names, plugins, _ = case
-    found = at_once(explaining(state, Question(pod, names, plugins)))
+    found = explanation_of(state, Question(pod, names, plugins))
     for miss in found.near_misses:
         pods = miss.pods
         if not pods or miss.count > len(pods) or any(each.rule.nominated for each in miss.refusals):
@@ -192,7 +178,7 @@ def test_a_pod_that_is_in_the_way_may_be_the_one_that_is_needed(
     state = state_of([builders.node("a", {HOST: "a"})], [], pods)
     new = builders.pod("new").labels({"app": "new"}).affinity(term(HOST, selector(app="web")))
     question = Question(model_pod(new), ["a"], [InterPodAffinity()])
-    assert [miss.nodes for miss in at_once(explaining(state, question)).near_misses] == near
+    assert [miss.nodes for miss in explanation_of(state, question).near_misses] == near
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["a node alone", "two nodes in a domain"])
@@ -210,36 +196,12 @@ def test_all_pods_in_the_way_are_counted_and_ten_are_named(shared: bool, theirs:
     asked = model_pod(new if theirs else new.anti_affinity(apart))
     # It counts there itself, and is not in its own way.
     state.reserve(asked, "a", deadline=1.0)
-    found = at_once(explaining(state, Question(asked, ["a", "b"], [InterPodAffinity()])))
+    found = explanation_of(state, Question(asked, ["a", "b"], [InterPodAffinity()]))
     (refusal,) = found.refusals
     assert (refusal.nodes, refusal.count) == (["a", "b"] if shared else ["a"], 13)
     names = [pod.key for pod in refusal.pods]
     assert (len({*names}), names) == (MOST_BLOCKERS, sorted(names))
     assert {*names} <= {"default/bound-soon", *(f"default/web-{n}" for n in range(12))}
-
-
-def test_an_explanation_is_taken_apart() -> None:
-    apart = term(HOST, selector(app="web"))
-    web = builders.pod("web").labels(app="web").anti_affinity(apart)
-    names = [f"n{n}" for n in range(300)]
-    nodes = [builders.node(name, {HOST: name}) for name in names]
-    others = [strategies.named(web, f"on-{name}", "default").on(name) for name in names[:250]]
-    state = state_of(nodes, [], others)
-    found = at_once(explaining(state, Question(model_pod(web), names, [InterPodAffinity()])))
-    assert (len(found.refusals), len(found.fits)) == (500, 50)
-    steps = list(taking_apart(found))
-    assert len(steps) >= (250 + 500) // AT_ONCE
-    assert (found.refusals, found.refused) == ([], {})
-    assert not any(group.refusals for group in found.groups)
-
-
-def test_remarks_on_hundreds_of_terms_are_made_in_steps() -> None:
-    apart = [term(HOST, selector(app=f"a{n}"), matchLabelKeys=["key"]) for n in range(300)]
-    pod = model_pod(builders.pod("web").labels(app="web").anti_affinity(*apart))
-    state = state_of([builders.node("a", {HOST: "a"})], [], [])
-    found = at_once(explaining(state, Question(pod, ["a"], [InterPodAffinity()])))
-    assert len(list(noting(state, found))) >= len(apart)
-    assert {each.kind for each in notes(state, found)} == {"labelKeyAbsent"}
 
 
 RACK = "rack"
@@ -282,7 +244,7 @@ def test_an_annotation_that_no_policy_has_written_into_the_spec_is_said_to_do_no
     raw = raw if value is None else raw.annotated(EXCLUSIVE_ANNOTATION, value)
     # Where rules in annotations count nowhere, it does nothing just so.
     state = ClusterState()
-    found = at_once(explaining(state, Question(model_pod(raw), [], [InterPodAffinity()])))
+    found = explanation_of(state, Question(model_pod(raw), [], [InterPodAffinity()]))
     texts = [each.text for each in notes(state, found) if each.kind == "exclusiveNotWritten"]
     assert len(texts) == (said is not None)
     assert all(str(said) in text for text in texts)

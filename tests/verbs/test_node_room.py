@@ -7,10 +7,9 @@ import json
 import pytest
 
 from extender.model.node_resources import CORDONED
-from extender.model.stepping import at_once
 from extender.model.verdict import Reason
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.node_room import (
     MOST_ASKED,
@@ -181,7 +180,7 @@ def test_who_has_the_port_of_a_pod_is_another() -> None:
     other = pod("other").host_port(80).on("a")
     state = state_of([A], [], [ITSELF.on("a"), other])
     question = Question(model_pod(ITSELF.on("a")), ["a"], [PORTS])
-    [group] = at_once(explaining(state, question)).groups
+    [group] = explanation_of(state, question).groups
     assert group.cause == "host port 80/TCP taken by default/other"
 
 
@@ -189,5 +188,5 @@ def test_the_largest_of_the_nodes_that_are_too_small_is_named() -> None:
     smaller = node("b", {}, ROOM | {"cpu": "2"})
     asked = PodReader(requirements=True).read(json.dumps(asks(cpu="9")).encode())
     question = Question(asked, ["a", "b"], [RESOURCES])
-    [group] = at_once(explaining(state_of([A, smaller], [], []), question)).groups
+    [group] = explanation_of(state_of([A, smaller], [], []), question).groups
     assert "(asks for 9, the largest of them has 4)" in group.cause

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import extender.verbs.repair
 from extender.cluster.counts.pod_sets import MANY_TERMS
 from extender.cluster.state import ClusterState
-from extender.model.stepping import at_once
 from extender.verbs.explaining.sitting import sitting
 from extender.verbs.nominating import Chooser
 from extender.verbs.repair import Improvement, improvement, improvements
@@ -283,7 +282,7 @@ def test_as_by_the_oracle(pods: list[Json], margin: int) -> None:
         found = improvement(state, chooser, known, margin)
         assert (found is None) is (not gains)
         if margin == 1:
-            sits = at_once(sitting(state, known, [*chooser.takers(known)]))
+            sits = sitting(state, known, [*chooser.takers(known)])
             assert found == (None if sits is None else sits.better)
         if found is not None:
             assert found.total == gains[found.target] == max(gains.values())

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from extender.model.stepping import at_once
 from extender.model.verdict import Reason
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.node_room import NodeResourcesFit
 from extender.verbs.topology_spread import MOST_CONSTRAINTS, PodTopologySpread
@@ -264,7 +263,7 @@ def test_what_is_said_of_a_domain_with_too_many() -> None:
     placed = [web("w1", "a1"), web("w2", "a1"), web("w3", "a2"), web("w4", "b1")]
     state = state_of(NODES, [], [*placed, incoming])
     question = Question(model_pod(incoming), ["a1", "a2"], [PodTopologySpread()])
-    found = at_once(explaining(state, question))
+    found = explanation_of(state, question)
     [group] = found.groups
     assert group.cause == (
         "your topology spread on zone: a has 3 of these pods, b has 1, and at most 1 more is "
@@ -278,7 +277,7 @@ def test_a_placed_pod_on_its_way_out_is_not_taken_off_twice_for_its_own_constrai
     going = Pod(new(spread())).on("a1").being_deleted()
     asked = PodReader(requirements=True).read(json.dumps(going).encode())
     question = Question(asked, ["a1", "a2", "b1"], [PodTopologySpread()])
-    assert at_once(explaining(state_of(NODES, [], [going]), question)).groups == []
+    assert explanation_of(state_of(NODES, [], [going]), question).groups == []
 
 
 def test_as_few_pods_as_possible_are_evicted_for_even_spread() -> None:

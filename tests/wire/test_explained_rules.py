@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from extender.model.stepping import at_once
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.steps import explaining
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.wire.explanation import MOST_ENTRIES, write_explanation
@@ -24,7 +23,7 @@ def told(asked: Pod) -> Any:
     """Return what is told about a pod and a node that has no labels of its own."""
     state = state_of([node("a1", {ZONE: "a"})], [], [])
     question = Question(READER.read(json.dumps(asked).encode()), ["a1"], PLUGINS)
-    return json.loads(b"".join(write_explanation(at_once(explaining(state, question)), [])))
+    return json.loads(b"".join(write_explanation(explanation_of(state, question), [])))
 
 
 SSD = {"key": "disk", "operator": "In", "values": ["ssd"]}

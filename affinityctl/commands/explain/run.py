@@ -31,12 +31,11 @@ from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
 from extender.errors import ConfigError
 from extender.model.objects import Pod
-from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
 from extender.verbs.explaining.notes import Note, notes
-from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -88,7 +87,7 @@ def run(flags: argparse.Namespace) -> int:
         profile, most = by.profile.of(pod), by.max_score
         scoring = profile.scoring if scored else ()
         question = Question(pod, names, profile.filters, scoring, most, knows_owners=True)
-        return at_once(explaining(state, question))
+        return explanation_of(state, question)
 
     if not (given or named):
         if asked:

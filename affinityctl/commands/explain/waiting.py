@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from affinityctl.terminal.printing import INDENT, printed, section, wrapped
 from extender.model.objects import Pod
-from extender.model.stepping import at_once
 from extender.model.wording import plural, some
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import kind_of, telling_cause
+from extender.verbs.explaining.waiting import cause_of, kind_of
 
 MOST_KINDS: Final = 200
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
@@ -33,7 +32,7 @@ class Waiting:
     def cause(self) -> str:
         """Return what keeps them waiting, in few words."""
         why = self.explanation
-        return "not looked into" if why is None else at_once(telling_cause(why))
+        return "not looked into" if why is None else cause_of(why)
 
 
 def alike(pods: Iterable[Pod]) -> list[list[Pod]]:

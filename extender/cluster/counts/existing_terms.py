@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -18,7 +18,7 @@ from extender.cluster.counts.existing_term import (
 from extender.cluster.counts.large_rules import LargeRules, are_large
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.term_index import TermGroup, TermIndex, TermSum
-from extender.cluster.counts.topology import DomainTable, Topology
+from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
@@ -74,17 +74,6 @@ class ExistingTerms:
                 yield from islice(each.terms, max(0, number + 1 - first), None)
             elif each is not None and first > number:
                 yield each
-
-    def counting_by_topology(self) -> Generator[None, None, Counter[Topology]]:
-        """Count the terms over each topology key; O(terms), but O(keys) of large rules."""
-        found: Counter[Topology] = Counter()
-        for each in list(self._terms.values()):
-            found[each.owners.topology] += 1
-            yield
-        for large in list(self._large.values()):
-            found.update(large.by_topology)
-            yield
-        return found
 
     @property
     def alone(self) -> Iterable[ExistingTerm]:

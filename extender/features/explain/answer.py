@@ -1,12 +1,14 @@
-"""/explain: why a pod fits on some nodes and not on others, put together in small slices."""
+"""/explain: why a pod fits on some nodes and not on others; one explanation at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Final
+from time import perf_counter
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -18,9 +20,9 @@ from extender.parts import Context
 from extender.ports import Check
 from extender.reading import pods_apart
 from extender.source import pod_reader
+from extender.verbs.explaining.explain import comparisons, explanation_of, preparing
 from extender.verbs.explaining.explanation import Explanation, Question
-from extender.verbs.explaining.notes import noting
-from extender.verbs.explaining.steps import explaining, taking_apart
+from extender.verbs.explaining.notes import notes
 from extender.web.app import HungUpError, read_body
 from extender.web.offered import Request, Response
 from extender.web.turns import Pieces, QueryError, Turns, check_known, in_slices
@@ -30,6 +32,42 @@ from extender.wire.objects import PodReader
 from extender.wire.validation import LONGEST_NAME
 
 PARAMETERS: Final = ("namespace", "pod", "node")
+RESTS: Final = 9
+"""Times as long as an explanation took, for which none is made after it."""
+
+MOST_COMPARISONS: Final = 250_000
+"""Of a condition with a class of pods, for which an explanation takes 0.1 s."""
+
+T = TypeVar("T")
+
+
+class Rests:
+    """Runs one piece of work at a time, and then rests nine times as long as that took.
+
+    So the work takes at most a tenth of the event loop's time, however much is asked for.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = perf_counter,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._one = asyncio.Lock()
+        self._until = 0.0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run a piece of work once it is its turn; its errors are passed on."""
+        async with self._one:
+            # Whatever came in before is served first.
+            await self._sleep(max(0.0, self._until - self._clock()))
+            since = self._clock()
+            try:
+                return work()
+            finally:
+                now = self._clock()
+                self._until = now + RESTS * (now - since)
 
 
 class Explain:
@@ -41,15 +79,15 @@ class Explain:
         question: Callable[[Pod, Sequence[str]], Question],
         pods: PodReader,
         unready: Check,
-        turns: Turns,
     ) -> None:
         """`question` says by which plugins a pod and nodes are judged; `pods` reads manifests."""
         self.state: Final = state
         self._question = question
         self._pods = pods_apart(pods)
         self.unready: Final = unready
-        self._arriving = Turns()
-        self._turns = turns
+        # By themselves: bodies that do not come, and explanations that rest, keep nobody else.
+        self._arriving, self._waiting = Turns(), Turns()
+        self._rests = Rests()
 
     async def get(self, request: Request) -> Response:
         """Explain a pod of the cluster."""
@@ -64,7 +102,6 @@ class Explain:
     async def post(self, request: Request) -> Response:
         """Explain what a manifest would become."""
         try:
-            # By themselves: bodies that do not come keep nobody from asking.
             async with self._arriving.waiting():
                 body = await read_body(request)
         except QueryError as error:
@@ -84,10 +121,8 @@ class Explain:
 
     async def _answer(self, asked: Callable[[], Awaitable[Explained]]) -> Response:
         try:
-            async with self._turns.waiting():
-                explained = await asked()
-                async with self._turns.working:
-                    pieces = await self.document(explained)
+            async with self._waiting.waiting():
+                pieces = await self.document(await asked())
         except QueryError as error:
             return _said(error.status, str(error))
         except InputError as error:
@@ -96,23 +131,31 @@ class Explain:
 
     async def document(self, asked: Explained) -> list[bytes]:
         """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
-        found = await self.explanation(asked)
-        remarks = await in_slices(noting(self.state, found))
-        pieces = await in_slices(_collected(write_explanation(found, remarks)))
-        await in_slices(taking_apart(found))
-        return pieces
 
-    async def explanation(self, asked: Explained) -> Explanation:
-        """Explain a pod, in slices; QueryError while the cluster is not known."""
+        def written(found: Explanation) -> list[bytes]:
+            return list(write_explanation(found, notes(self.state, found)))
+
+        return await self.explained(asked.pod, written, asked.node_names)
+
+    async def explained(
+        self, pod: Pod, told: Callable[[Explanation], T], names: Sequence[str] | None = None
+    ) -> T:
+        """Return what `told` makes of an explanation, in its turn; of all nodes if none are named.
+
+        QueryError while the cluster is not known.
+        """
         check_known(self.unready)
-        return await in_slices(self.explaining(asked.pod, asked.node_names))
+        if comparisons(self.state, pod) > MOST_COMPARISONS:
+            why = "rules that take too long to compare; `affinity-extender explain` has the time"
+            raise QueryError(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+        # What a filter call takes in slices as well.
+        await in_slices(preparing(self.state, pod))
 
-    def explaining(
-        self, pod: Pod, names: Sequence[str] | None = None
-    ) -> Generator[None, None, Explanation]:
-        """Explain a pod, in steps; with all nodes where none are named."""
-        names = list(self.state.nodes) if names is None else names
-        return explaining(self.state, self._question(pod, names))
+        def work() -> T:
+            nodes = list(self.state.nodes) if names is None else names
+            return told(explanation_of(self.state, self._question(pod, nodes)))
+
+        return await self._rests.run(work)
 
     def known(self, namespace: str, name: str) -> Pod:
         """Return a pod of the cluster; QueryError for one that is not there, or not listed yet."""
@@ -137,15 +180,7 @@ def build_explain(context: Context) -> Explain:
         knows_owners=config.moves_pods,
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
-    return Explain(context.state, question, pods, context.unsynced, context.turns)
-
-
-def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:
-    found = []
-    for piece in pieces:
-        found.append(piece)
-        yield
-    return found
+    return Explain(context.state, question, pods, context.unsynced)
 
 
 def _checked(query: Mapping[str, str]) -> Mapping[str, str]:

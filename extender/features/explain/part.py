@@ -7,8 +7,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from extender.parts import Context, Part
-from extender.web.offered import Asked, Request, Response, Route, Section, Steps
-from extender.web.page.layout import POD_PAGE
+from extender.web.offered import Asked, Request, Response, Route, Section, View
 
 if TYPE_CHECKING:
     from extender.features.explain.answer import Explain
@@ -21,8 +20,13 @@ class Explaining(Part):
         self._context = context
         self.routes = (Route("/explain", self._get, self._post, takes_questions=True),)
         parameters = frozenset(("namespace", "pod", "node", "q", "page"))
-        page = Section(POD_PAGE, "Explain", 10, self._show, parameters=parameters)
-        self.sections = (page,)
+        self.sections = (
+            Section(
+                *("/page/explain", "Explain", 10, self._show),
+                parameters=parameters,
+                explains_pods=True,
+            ),
+        )
 
     @cached_property
     def explain(self) -> Explain:
@@ -37,10 +41,13 @@ class Explaining(Part):
     async def _post(self, request: Request) -> Response:
         return await self.explain.post(request)
 
-    async def _show(self, asked: Asked) -> Steps:
+    async def _show(self, asked: Asked) -> View:
         from extender.features.explain.page import explanation  # noqa: PLC0415
+        from extender.features.explain.waiting import waiting  # noqa: PLC0415
 
-        return await explanation(self.explain, self._context.refused, asked, time())
+        if asked.get("pod"):
+            return await explanation(self.explain, asked)
+        return await waiting(self.explain, self._context.refused, asked, time())
 
 
 PART = Explaining

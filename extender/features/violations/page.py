@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from extender.cluster.audits.violations import Violation, Witnesses
 from extender.cluster.counts.existing_term import Role
-from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
 from extender.controllers.eviction.repair import RepairController
@@ -17,71 +16,42 @@ from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
-from extender.verbs.evicting import Finding
 from extender.verbs.repair import Improvement
-from extender.web.page.html import element
-from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
-from extender.web.page.tables import (
-    Asked,
-    Column,
-    Page,
-    Steps,
-    choosing,
-    numbers,
-    paged,
-    search,
-    texts,
-)
-
-BROKEN: Final = (
-    Column("Where", sort="where"),
-    Column("Rule", sort="rule"),
-    *texts("About", "Carried by", "Broken by"),
-)
-PODS: Final = tuple(texts("Pod", "Node", "Broken", "Since", "What becomes of it"))
-IMPROVABLE: Final = (
-    *texts("Pod", "Node", "Better node"),
-    *numbers("Gain by its own rules", "By all rules"),
-    *texts("What keeps it"),
-)
+from extender.web.offered import Asked, TableRows, View
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
 """Where it is broken first, by name, as it is sorted and shown, and in how many domains."""
 
 
-def violations(found: Found, asked: Asked) -> Steps:
-    """Yield the page."""
-    state, eviction = found.known, found.eviction
+def violations(found: Found, asked: Asked) -> View:
+    """Return the page."""
+    state, eviction, repair = found.known, found.eviction, found.repair
+    values: dict[str, Any] = {"wanted": asked.get("q"), "eviction": eviction, "improvable": None}
     if eviction is not None:
-        yield from _pods(state, eviction, asked)
-    yield from _rules(found, asked)
-    if found.repair is not None:
-        yield from _improvable(found.repair, asked)
+        pods = _pods(eviction, asked)
+        values |= {"pods": pods, "findings": list(findings(state, pods.rows))}
+    values |= _rules(found, asked)
+    if repair is not None:
+        values["improvable"] = _improvable(repair, asked)
+    return View("violations/templates/violations.html", values)
 
 
-def _rules(found: Found, asked: Asked) -> Steps:
-    yield heading("Required rules that are broken")
-    yield search(asked, "Pod, labels or domain")
+def _rules(found: Found, asked: Asked) -> Mapping[str, Any]:
     wanted = asked.get("q").lower()
-
     rules: dict[tuple[Role, Term], _Rule] = {}
-    for violation, pods in list(found.watch.known.items()):
-        broken = violation, pods
+    for broken in found.watch.known.items():
         if not wanted or any(wanted in text.lower() for text in _texts(broken)):
+            violation, _ = broken
             rule, where = (violation.role, violation.term), _place(broken)
             first, shown_first, domains = rules.get(rule, (where, broken, 0))
             if where <= first:
                 first, shown_first = where, broken
             rules[rule] = first, shown_first, domains + 1
-        yield None
-    order = asked.order({"where": _by_place, "rule": _by_rule})
-    page = yield from choosing(rules.values(), lambda _: True, order, asked.page)
-    if not page.found:
-        yield soft("None." if wanted else "No placed pod breaks a required rule.")
-        return
-    caption = plural(page.found, "rule")
-    yield from paged(asked, "rules", caption, BROKEN, map(_rule_row, page.rows), page=page)
+    orders = {"where": _by_place, "rule": _by_rule}
+    chosen = asked.choose(rules.values(), lambda _: True, orders)
+    caption = plural(chosen.found, "rule")
+    return {"caption": caption, "chosen": chosen, "rows": list(map(_row, chosen.rows))}
 
 
 def _place(broken: _Broken) -> tuple[str, str, str, str]:
@@ -103,70 +73,32 @@ def _texts(broken: _Broken) -> Sequence[str]:
     return shown.owner, shown.other or "", pods_of(violation.term.pods), place(violation)
 
 
-def _rule_row(rule: _Rule) -> Sequence[str]:
+def _row(rule: _Rule) -> Mapping[str, Any]:
     where, (violation, shown), domains = rule
     more = f" and {plural(domains - 1, 'more domain')}" if domains > 1 else ""
-    return (
-        f"{where[0]}{more}",
-        RULES[violation.role],
-        pods_of(violation.term.pods),
-        explain_link(shown.owner),
-        "no such pod is there" if shown.other is None else explain_link(shown.other),
-    )
+    return {
+        "where": f"{where[0]}{more}",
+        "rule": RULES[violation.role],
+        "about": pods_of(violation.term.pods),
+        "owner": shown.owner,
+        "other": shown.other,
+    }
 
 
-def _pods(state: ClusterState, eviction: EvictionController, asked: Asked) -> Steps:
+def _pods(eviction: EvictionController, asked: Asked) -> TableRows[Record]:
     wanted = asked.get("q")
-    yield heading("Pods that break a rule which holds during execution")
-    if eviction.paused:
-        why = "Too many pods are affected: see requiredDuringExecution.maxAffected."
-        yield notice("Evictions are paused", element("p", why))
-    elif not eviction.leads:
-        yield soft("Another replica evicts.")
-    page: Page[Record] = yield from choosing(
-        list(eviction.broken.records.values()),
-        lambda each: wanted in each.identity.key,
-        lambda each: (each.since_epoch, each.identity),
-        asked.page,
+    records = sorted(
+        eviction.broken.records.values(), key=lambda each: (each.since_epoch, each.identity)
     )
-    caption = f"{page.found:,} pods, the one that has done so for longest first"
-    rows = (_pod_row(each) for each in findings(state, page.rows))
-    yield from paged(asked, "pods", caption, PODS, rows, page=page)
+    return asked.choose(records, lambda each: wanted in each.identity.key)
 
 
-def _pod_row(found: Finding) -> Sequence[str]:
-    return (
-        explain_link(found.pod.key),
-        found.pod.node or "",
-        found.broken,
-        clock_time(found.since or 0.0),
-        found.becomes,
-    )
-
-
-def _improvable(repair: RepairController, asked: Asked) -> Steps:
+def _improvable(
+    repair: RepairController, asked: Asked
+) -> tuple[TableRows[tuple[Improvement, Prospect]], str]:
     wanted = asked.get("q")
-    yield heading("Pods that would sit better elsewhere")
-    page: Page[tuple[Improvement, Prospect]] = yield from choosing(
-        repair.prospects,
-        lambda each: wanted in each[0].pod.key,
-        lambda each: (-each[0].own, -each[0].total, each[0].pod.key),
-        asked.page,
+    prospects = sorted(
+        repair.prospects, key=lambda each: (-each[0].own, -each[0].total, each[0].pod.key)
     )
-    if not page.found:
-        yield soft("None, by preferred rules.")
-        return
-    caption = f"{plural(page.found, 'pod')}, one of each controller, that which gains most first"
-    rows = (_improvable_row(*each) for each in page.rows)
-    yield from paged(asked, "improvable", caption, IMPROVABLE, rows, page=page)
-
-
-def _improvable_row(found: Improvement, known: Prospect) -> Sequence[str]:
-    return (
-        explain_link(found.pod.key),
-        found.pod.node or "",
-        found.target,
-        f"{found.own:,}",
-        f"{found.total:,}",
-        known.outcome.because(known.why),
-    )
+    chosen = asked.choose(prospects, lambda each: wanted in each[0].pod.key)
+    return chosen, plural(chosen.found, "pod")

@@ -11,7 +11,7 @@ from extender.features.violations.patrol import keep_patrolling
 from extender.metrics.series import Collectors, GaugeRow
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.parts import Context, Part, Task
-from extender.web.offered import Asked, Handler, Request, Response, Route, Section, Steps, Tile
+from extender.web.offered import Asked, Handler, Request, Response, Route, Section, Tile, View
 
 _PATH: Final = "/violations"
 _PAGE: Final = "/page/violations"
@@ -58,7 +58,7 @@ class Patrol(Part):
             self._answer = Violations(self.found, self._context.turns).get
         return await self._answer(request)
 
-    def _show(self, asked: Asked) -> Steps:
+    def _show(self, asked: Asked) -> View:
         from extender.features.violations.page import violations  # noqa: PLC0415
 
         return violations(self.found, asked)

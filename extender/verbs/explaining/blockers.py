@@ -16,7 +16,6 @@ from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.stepping import A_LOOK
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS
 from extender.verbs.filtering import holding, preempting_beside
@@ -24,17 +23,6 @@ from extender.verbs.interaction import interaction
 from extender.verbs.node_room import holders
 from extender.verbs.rules import Refusal, Rule
 
-LOOKS: Final = 400
-"""At a class, at a node of a class, or at a pod in one step."""
-A_CLASS: Final = 5
-"""Looks that take as long as to compare a class with a term does."""
-GATHERED: Final = 4000
-"""Classes in one step that a term may be about; a rule may have thousands of terms."""
-AT_ONCE: Final = 100
-"""Refusals that are noted in one step."""
-NODES: Final = 20
-"""Whose pods are named in one step, unless these are more than PODS."""
-PODS: Final = 1000
 ENOUGH: Final = MOST_BLOCKERS
 """Pods of a domain whose places are remembered."""
 
@@ -80,15 +68,15 @@ class _Sought:
 
 
 _BY_NAME: Final = attrgetter("key")
-_Found: TypeAlias = Iterator[tuple[PodClass, _Sought, Sequence[tuple[int, int]]] | None]
-"""Pods of a class by nodes, at most LOOKS of these; None for a class of which none are sought."""
+_Found: TypeAlias = Iterator[tuple[PodClass, _Sought, Iterable[tuple[int, int]]]]
+"""Pods of a class by nodes."""
 
 
-def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) -> Iterator[None]:
-    """Count and name the pods behind each refusal over other pods, in steps."""
+def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) -> None:
+    """Count and name the pods behind each refusal over other pods."""
     matched: dict[Rule, _Sought] = {}
     carried: dict[Rule, _Sought] = {}
-    for number, refusal in enumerate(refusals):
+    for refusal in refusals:
         rule = refusal.rule
         if rule.nominated:
             _name_nominated(state, pod, refusal)
@@ -98,21 +86,16 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
         elif refusal.reason is Reason.PORTS:
             there = holders(state, pod, refusal)
             refusal.count, refusal.pods = len(there), _first(pod, there)
-            yield
-        if number % AT_ONCE == 0:
-            yield
-    for rule, sought in matched.items():
-        if sought.counted:
-            _take_counts(state, pod, sought, [each.refusal for each in sought.wanted.values()])
-            yield
-        conditions = sum(term.pods.conditions for term in rule.terms)
-        a_class = max(A_CLASS, conditions // A_LOOK)
-        yield from _walk(state, pod, _matching(state, pod, rule, sought), a_class)
-    if carried:
-        yield from _walk(state, pod, _carrying(state, pod, carried.values()))
+    with state.without(pod.key, pod.uid):
+        for rule, sought in matched.items():
+            if sought.counted:
+                _take_counts(sought, [each.refusal for each in sought.wanted.values()])
+            _note(_matching(state, pod, rule, sought))
+        if carried:
+            _note(_carrying(state, pod, carried.values()))
     for sought in (*matched.values(), *carried.values()):
-        yield from _name_alone(state, pod, sought)
-        yield from _name(state, pod, sought.wanted.values())
+        _name_alone(state, pod, sought)
+        _name(state, pod, sought.wanted.values())
 
 
 def _want(
@@ -133,121 +116,77 @@ def _want(
         sought.lacking += 1
 
 
-def _take_counts(
-    state: ClusterState, pod: Pod, sought: _Sought, refusals: Iterable[Refusal]
-) -> None:
+def _take_counts(sought: _Sought, refusals: Iterable[Refusal]) -> None:
+    """Read how many pods there are, while the pod itself is left out."""
     topology, counts = sought.table.topology, sought.table.counts
-    with state.without(pod.key, pod.uid):
-        for each in refusals:
-            each.count = counts.get(topology.number_of(each.domain or ""), 0)
+    for each in refusals:
+        each.count = counts.get(topology.number_of(each.domain or ""), 0)
+
+
+def _note(found: _Found) -> None:
+    for pod_class, sought, places in found:
+        sought.note(pod_class, places)
 
 
 def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Found:
     candidates: dict[PlacedClass, None] = {}
-    gathered = 0
     for term in rule.terms:
-        found = state.candidates(term.pods)
-        candidates.update(dict.fromkeys(found))
-        gathered += len(found)
-        if gathered >= GATHERED:
-            gathered = 0
-            yield None
+        candidates.update(dict.fromkeys(state.candidates(term.pods)))
     for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
             return
-        if placed is None:
-            yield None
-        elif any(state.is_about(term, placed.pod_class) for term in rule.terms):
+        if any(state.is_about(term, placed.pod_class) for term in rule.terms):
             yield from _by_nodes(placed, (sought,))
-        else:
-            yield None
 
 
 def _carrying(state: ClusterState, pod: Pod, every: Iterable[_Sought]) -> _Found:
     by_table = {sought.table: sought for sought in every}
-    for placed in _own_first(pod, list(state.placed_classes)):
-        owned = None if placed is None else placed.owned
-        if placed is not None and owned and not by_table.keys().isdisjoint(owned):
-            yield from _by_nodes(placed, [by_table[each] for each in owned if each in by_table])
-        else:
-            yield None
+    for placed in _own_first(pod, state.placed_classes):
+        if placed.owned and not by_table.keys().isdisjoint(placed.owned):
+            yield from _by_nodes(placed, [by_table[e] for e in placed.owned if e in by_table])
 
 
-def _own_first(pod: Pod, classes: Iterable[PlacedClass]) -> Iterator[PlacedClass | None]:
-    """Yield those of the pod's own namespace first: they are whose pods tell most; None between."""
+def _own_first(pod: Pod, classes: Iterable[PlacedClass]) -> Iterator[PlacedClass]:
+    """Yield those of the pod's own namespace first: they are whose pods tell most."""
     others = []
     for placed in classes:
         if placed.pod_class.namespace == pod.pod_class.namespace:
             yield placed
         else:
             others.append(placed)
-            yield None
     yield from others
 
 
-def _by_nodes(placed: PlacedClass, every: Sequence[_Sought]) -> _Found:
+def _by_nodes(placed: PlacedClass, every: Iterable[_Sought]) -> _Found:
     for sought in every:
         if sought.alone:
             sought.classes.append(placed.pod_class)
-    yield None
-    lacking = [sought for sought in every if sought.lacking]
-    places = iter(list(placed.on_nodes.items()) if lacking else ())
-    while some := list(islice(places, LOOKS)):
-        for sought in lacking:
-            yield placed.pod_class, sought, some
+        if sought.lacking:
+            yield placed.pod_class, sought, placed.on_nodes.items()
 
 
-def _walk(state: ClusterState, pod: Pod, classes: _Found, a_class: int = A_CLASS) -> Iterator[None]:
-    """Take note of the pods of some classes in each domain that is wanted.
-
-    A class takes as long as so many looks at a place.
-    """
-    looks, more = 0, True
-    while more:
-        more = False
-        with state.without(pod.key, pod.uid):
-            for found in classes:
-                looks += a_class
-                if found is not None:
-                    pod_class, sought, places = found
-                    looks += len(places)
-                    sought.note(pod_class, places)
-                if looks >= LOOKS:
-                    looks, more = 0, True
-                    break
-        yield
-
-
-def _name_alone(state: ClusterState, pod: Pod, sought: _Sought) -> Iterator[None]:
+def _name_alone(state: ClusterState, pod: Pod, sought: _Sought) -> None:
     """Count and name the pods of domains that are one node each."""
     concerned, counted = {id(pod_class) for pod_class in sought.classes}, sought.counted
     namespace = pod.pod_class.namespace
     has_own = any(pod_class.namespace == namespace for pod_class in sought.classes)
-    every = iter(sought.alone)
-    looks = 0
-    while some := list(islice(every, NODES)):
+    own = _places(state, pod)
+    if counted:
+        with state.without(pod.key, pod.uid):
+            _take_counts(sought, sought.alone)
+    for each in sought.alone:
+        there: Sequence[Pod] = state.pods_on(each.first)
+        if reserved := state.reservations.on(each.first):
+            there = (*there, *reserved)
+        if each.first in own:
+            there = [other for other in there if other.uid != pod.uid]
+        found = (other for other in there if id(other.pod_class) in concerned)
         if counted:
-            _take_counts(state, pod, sought, some)
-        own = _places(state, pod)
-        for each in some:
-            there: Sequence[Pod] = state.pods_on(each.first)
-            if reserved := state.reservations.on(each.first):
-                there = (*there, *reserved)
-            if each.first in own:
-                there = [other for other in there if other.uid != pod.uid]
-            found = (other for other in there if id(other.pod_class) in concerned)
-            if counted:
-                # Each look at a pod is one at memory that is far away.
-                enough = None if has_own else MOST_BLOCKERS
-                each.pods = _first(pod, islice(found, enough))
-            else:
-                pods = list(found)
-                each.count, each.pods = len(pods), _first(pod, pods)
-            looks += len(there)
-            if looks >= PODS:
-                looks = 0
-                yield
-        yield
+            # Each look at a pod is one at memory that is far away.
+            each.pods = _first(pod, islice(found, None if has_own else MOST_BLOCKERS))
+        else:
+            pods = list(found)
+            each.count, each.pods = len(pods), _first(pod, pods)
 
 
 def _places(state: ClusterState, pod: Pod) -> Collection[str | None]:
@@ -256,23 +195,16 @@ def _places(state: ClusterState, pod: Pod) -> Collection[str | None]:
     return places if known is None else [*places, known.node]
 
 
-def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[None]:
-    looks = 0
+def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> None:
     for each in wanted:
         # One may have places on several nodes.
         found: dict[str, Pod] = {}
         for number, classes in each.places.items():
             name, these = state.nodes.names[number], {id(pod_class) for pod_class in classes}
-            there = (*state.pods_on(name), *state.reservations.on(name))
-            looks += len(there)
-            for other in there:
+            for other in (*state.pods_on(name), *state.reservations.on(name)):
                 if id(other.pod_class) in these and other.uid != pod.uid:
                     found[other.uid] = other
         each.refusal.pods = _first(pod, found.values())
-        if looks >= LOOKS:
-            looks = 0
-            yield
-    yield
 
 
 def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:

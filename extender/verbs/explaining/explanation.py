@@ -167,8 +167,6 @@ class Explanation:
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
-    changed: bool = False
-    """The cluster changed while this was put together, so parts may be older than others."""
 
     @property
     def verdict(self) -> Verdict:

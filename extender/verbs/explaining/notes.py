@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -12,7 +12,6 @@ from extender.model.exclusive import unwritten
 from extender.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
 from extender.model.objects import Pod
 from extender.model.pod_affinity import WrittenTerm
-from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.model.workload import MARKS
@@ -49,11 +48,6 @@ class Note:
 
 def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
     """Return what there is to remark on rules; O(terms + label keys + refusals)."""
-    return at_once(noting(state, explanation))
-
-
-def noting(state: ClusterState, explanation: Explanation) -> Generator[None, None, list[Note]]:
-    """Return the same in steps: a pod may have terms by the thousand."""
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(state, explanation),
@@ -71,7 +65,6 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
     for term in every:
         found += _written(term, own.labels)
-        yield
     return found
 
 
@@ -88,8 +81,6 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             "placed",
             f"the pod is on {pod.node} already; this is what would be said if it were placed now",
         )
-    if explanation.changed:
-        yield Note("changed", "the cluster changed meanwhile, so some numbers may not add up")
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
 

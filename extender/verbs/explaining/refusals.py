@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
@@ -17,19 +15,12 @@ from extender.verbs.plugins import FilterResult
 from extender.verbs.pod_rules import Nominated
 from extender.verbs.rules import UNKNOWN, Refusal, Rule
 
-NODES: Final = 50
-"""Judged in one step, at most."""
-LOOKS: Final = 500
-"""At a node by a rule in one step, roughly."""
-
 
 @dataclass(slots=True, eq=False)
 class _ByDomain:
     """What one rule refuses, by the value of the topology label."""
 
     rule: Rule
-    latest: Rule
-    """The same looked up again: it may be another object, of another table."""
     found: dict[str | None, Refusal] = field(default_factory=dict)
 
     def refusal(self, domain: str | None, name: str, every: list[Refusal]) -> Refusal:
@@ -56,12 +47,7 @@ class Refusals:
         self._state = state
         self._question = question
         self._found = found
-        self._by_rule: dict[Hashable, _ByDomain] = {}
-        self._unknown = _ByDomain(UNKNOWN, UNKNOWN)
-        self._rules: list[_ByDomain] = []
-        self._looks = 1
-        """Those at one node, by all rules."""
-        self._version: int | None = None
+        self._unknown = _ByDomain(UNKNOWN)
 
     def nodes_of(self, causes: Alike) -> list[str]:
         """Return the nodes that have these causes, and no other."""
@@ -69,42 +55,15 @@ class Refusals:
             return self.together[causes]
         return [name for name in causes[0].nodes if len(self._found.refused[name]) == 1]
 
-    def judging(self) -> Iterator[None]:
-        """Judge some nodes in each step."""
-        names = iter(self._question.names)
-        with self._left_out():
-            self._learn_rules()
-        while some := list(islice(names, min(NODES, 1 + LOOKS // self._looks))):
-            yield
-            self._judge(some)
-        yield
-
-    def _left_out(self) -> AbstractContextManager[None]:
-        pod = self._question.pod
-        return self._state.without(pod.key, pod.uid)
-
-    def _learn_rules(self) -> None:
-        """Look up the rules, if the state has changed since that was done last."""
-        if self._version != self._state.version:
-            question = self._question
-            self._rules = []
-            for plugin in question.plugins:
-                for rule in plugin.rules(self._state, question.pod):
-                    by_domain = self._by_rule.setdefault(rule.identity, _ByDomain(rule, rule))
-                    by_domain.latest = rule
-                    self._rules.append(by_domain)
-            self._looks = 1 + sum(each.latest.looks for each in self._rules)
-            self._version = self._state.version
-
-    def _judge(self, names: Sequence[str]) -> None:
+    def judge(self) -> None:
+        """Judge all nodes."""
         state, question = self._state, self._question
-        asked = state.nodes.asked(names)
+        asked = state.nodes.asked(question.names)
         verdicts = judge(state, question.pod, asked, question.plugins)
         self._found.fits += verdicts.fits.names
         self._found.left_by_affinity += len(verdicts.fits.names)
         if verdicts.refused:
-            with self._left_out():
-                self._learn_rules()
+            with state.without(question.pod.key, question.pod.uid):
                 hits = self._hits(asked, verdicts)
             self._sort(verdicts, hits)
 
@@ -113,9 +72,12 @@ class Refusals:
         refused = asked.only([name for name in asked.names if name not in fits])
         found: _Hits = {name: [] for name in refused.names}
         if found:
-            for by_domain in self._rules:
-                for name, domain in by_domain.latest.hits(refused).items():
-                    found[name].append((by_domain, domain))
+            by_rule: dict[Hashable, _ByDomain] = {}
+            for plugin in self._question.plugins:
+                for rule in plugin.rules(self._state, self._question.pod):
+                    by_domain = by_rule.setdefault(rule.identity, _ByDomain(rule))
+                    for name, domain in rule.hits(refused).items():
+                        found[name].append((by_domain, domain))
         return found
 
     def _sort(self, verdicts: FilterResult, hits: _Hits) -> None:

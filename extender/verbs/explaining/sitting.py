@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.cluster.counts.pod_sets import matched_by
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.repair import Improvement, gains, stays
 from extender.verbs.worth import terms_for_moves
 
-COMPARISONS: Final = 150
-"""Of a pod class with a condition, in one step of counting: a third of a millisecond."""
-NODES: Final = 500
-"""Looked at in one step."""
 MOST_TERMS: Final = 8
-"""Preferred terms of a pod that is looked at: each is looked up in each step."""
+"""Preferred terms of a pod that is looked at: each is looked up."""
 MARGIN: Final = 1
 
 
@@ -31,29 +26,21 @@ class Sitting:
     """Why it would not be moved for the sake of a preference, if it would not."""
 
 
-def sitting(
-    state: ClusterState, pod: Pod, takers: Sequence[str]
-) -> Generator[None, None, Sitting | None]:
-    """Return whether a node of those that would take a placed pod suits it better, in steps.
+def sitting(state: ClusterState, pod: Pod, takers: Sequence[str]) -> Sitting | None:
+    """Return whether a node of those that would take a placed pod suits it better.
 
     As `improvement`, but for who would take it. None of a pod that is not there, has no preferences
     for which it may be moved, or more of them than are looked at. O(nodes x tables).
     """
     terms, asks = terms_for_moves(state.class_of(pod)), pod.node_affinity
     prefers = terms or (asks is not None and any(asks.preferred_rules))
-    if pod.node is None or not prefers or len(terms) > MOST_TERMS:
-        return None
-    for _ in state.counting_matching([matched_by(each.term) for each in terms], COMPARISONS):
-        yield
-    yield
-    best: Improvement | None = None
-    for start in range(0, len(takers), NODES):
-        asked = state.nodes.asked([pod.node, *takers[start : start + NODES]])
-        found = gains(state, pod, asked, MARGIN)
-        for name, (mine, total) in found.items():
-            if best is None or total > best.total:
-                best = Improvement(pod, name, mine, total)
-        yield
     known = state.pod(pod.key, pod.uid)
     is_there = known is not None and known.node == pod.node and not known.status.deleting
-    return Sitting(best, stays(pod)) if is_there else None
+    if pod.node is None or not prefers or len(terms) > MOST_TERMS or not is_there:
+        return None
+    found = gains(state, pod, state.nodes.asked([pod.node, *takers]), MARGIN)
+    best: Improvement | None = None
+    for name, (mine, total) in found.items():
+        if best is None or total > best.total:
+            best = Improvement(pod, name, mine, total)
+    return Sitting(best, stays(pod))

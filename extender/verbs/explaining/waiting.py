@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
@@ -15,9 +15,6 @@ from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.filters import holding
 from extender.verbs.node_room import shape_of
 from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
-
-AT_ONCE: Final = 50
-"""Nodes or refusals that are looked at in one step."""
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
 """Kinds of rules by their numbers, and how many nodes these refuse together."""
@@ -42,52 +39,44 @@ def kind_of(pod: Pod) -> Hashable:
     return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
 
 
-def telling_cause(explanation: Explanation) -> Generator[None, None, str]:
-    """Say what keeps a pod waiting, in steps."""
+def cause_of(explanation: Explanation) -> str:
+    """Say what keeps a pod waiting."""
     pod = explanation.pod
     if explanation.fits or pod.spec.requirements.gates:
         told = "; ".join(each.text for each in holding(pod) or explanation.unknown)
         return told or "nothing here: the scheduler has not come to them"
-    limit = yield from finding_bottleneck(explanation)
+    limit = bottleneck(explanation)
     return "no node" if limit is None else limit.what
 
 
-def finding_bottleneck(explanation: Explanation) -> Generator[None, None, Bottleneck | None]:
-    """Return the rule without which most nodes would fit, or else that refuses most, in steps.
+def bottleneck(explanation: Explanation) -> Bottleneck | None:
+    """Return the rule without which most nodes would fit, or else that refuses most.
 
     Nodes that are cordoned, as those that are drained, count only if there are no others.
     O(nodes x rules that refuse one).
     """
     kinds = _Kinds(explanation)
-    alike = yield from kinds.by_node()
+    alike = kinds.by_node()
     refused: Counter[int] = Counter()
     alone: Counter[int] = Counter()
-    for place, (found, nodes) in enumerate(alike):
+    for found, nodes in alike:
         for kind in found:
             refused[kind] += nodes
         if len(found) == 1:
             alone[found[0]] += nodes
-        if place % AT_ONCE == 0:
-            yield
     if not refused:
         return None
     most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
-    besides = ""
-    if not alone[most]:
-        other = yield from _most_beside(most, alike)
-        besides = yield from kinds.naming(other)
-    what = yield from kinds.naming(most)
-    return Bottleneck(what, refused[most], alone[most], besides)
+    besides = "" if alone[most] else kinds.name(_most_beside(most, alike))
+    return Bottleneck(kinds.name(most), refused[most], alone[most], besides)
 
 
-def _most_beside(most: int, alike: _Alike) -> Generator[None, None, int]:
+def _most_beside(most: int, alike: _Alike) -> int:
     """Return the kind that refuses most of the nodes that a kind does, and never alone."""
     beside: Counter[int] = Counter()
-    for place, (found, nodes) in enumerate(alike):
+    for found, nodes in alike:
         for kind in found if most in found else ():
             beside[kind] += nodes
-        if place % AT_ONCE == 0:
-            yield
     del beside[most]
     return max(beside, key=beside.__getitem__)
 
@@ -100,19 +89,16 @@ class _Kinds:
         self._kinds: dict[Hashable, int] = {}
         self._rules: dict[Rule, int] = {}
 
-    def by_node(self) -> Generator[None, None, _Alike]:
-        """Return which kinds refuse how many nodes together, in steps."""
+    def by_node(self) -> _Alike:
+        """Return which kinds refuse how many nodes together."""
         own = {
             (_whatever_it_spares(each.term),)
             for each in self._explanation.terms
             if each.reason is Reason.ANTI_AFFINITY and each.refused
         }
-        yield
         judged: list[tuple[Sequence[int], int]] = []
         cordoned: list[tuple[Sequence[int], int]] = []
-        alike = Counter(self._explanation.refused.values())
-        yield
-        for refusals, nodes in alike.items():
+        for refusals, nodes in Counter(self._explanation.refused.values()).items():
             # What pods and their like hold against each other by the same term is one rule.
             others = [
                 each.rule
@@ -120,24 +106,18 @@ class _Kinds:
                 if each.reason is not Reason.EXISTING_ANTI_AFFINITY
                 or tuple(map(_whatever_it_spares, each.rule.terms[:1])) not in own
             ]
-            numbers: dict[int, None] = {}
-            for place, rule in enumerate(others or [each.rule for each in refusals]):
-                numbers[self._number(rule)] = None
-                if place % AT_ONCE == 0:
-                    yield
+            numbers = dict.fromkeys(map(self._number, others or [each.rule for each in refusals]))
             (cordoned if is_cordoned(refusals) else judged).append((list(numbers), nodes))
         return judged or cordoned
 
-    def naming(self, kind: int) -> Generator[None, None, str]:
-        """Name a rule, without the pods behind it, in steps."""
+    def name(self, kind: int) -> str:
+        """Name a rule, without the pods behind it."""
         group = RefusalGroup()
-        for place, each in enumerate(self._explanation.refusals):
+        for each in self._explanation.refusals:
             if self._number(each.rule) == kind:
                 if each.rule.reason in SUBJECTS:
                     return f"{SUBJECTS[each.rule.reason]} on {short(each.rule.key)}"
                 group.add(each)
-            if place % AT_ONCE == 0:
-                yield
         return group.cause
 
     def _number(self, rule: Rule) -> int:

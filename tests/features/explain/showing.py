@@ -15,11 +15,9 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.web.page.status import Shown
-from extender.web.turns import Turns
 from extender.wire.objects import PodReader
 from tests.answering import AFFINITY
-from tests.web.showing import app_of
+from tests.web.showing import Seen, app_of
 from tests.web.showing import shown as seen_of
 from tests.wired import context_over
 
@@ -32,7 +30,6 @@ def explaining(
     *,
     names_all: bool = False,
     knows_owners: bool = False,
-    turns: Turns | None = None,
 ) -> Explain:
     """Build what answers /explain as the program does without arguments of plugins."""
     pods = pods or PodReader(node_affinity=True, requirements=True)
@@ -44,27 +41,25 @@ def explaining(
         names_all=names_all,
         knows_owners=knows_owners,
     )
-    return Explain(state, question, pods, lambda: unready, turns or Turns())
+    return Explain(state, question, pods, lambda: unready)
 
 
 def part_over(
     state: ClusterState,
     unready: str | None = None,
     *,
-    turns: Turns | None = None,
     refused: RefusedPods | None = None,
     **options: Any,
 ) -> Explaining:
     """Return the part, which answers so."""
-    turns = turns or Turns()
-    part = Explaining(context_over(state, unready, turns=turns, refused=refused))
-    part.explain = explaining(state, unready, turns=turns, **options)
+    part = Explaining(context_over(state, unready, refused=refused))
+    part.explain = explaining(state, unready, **options)
     return part
 
 
-def shown(seen: Shown, **options: Any) -> Explaining:
+def shown(seen: Seen, **options: Any) -> Explaining:
     """Return the part over what pages show."""
-    options = {"turns": seen.turns, "refused": seen.refused, **options}
+    options = {"refused": seen.refused, **options}
     return part_over(seen.state, seen.unready(), **options)
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from extender.web.page.status import Shown
 from tests.builders import ZONE, pod, state_of
+from tests.features.every import has_pages
 from tests.features.explain.showing import shown as part_over_shown
 from tests.web.reading import read_page
-from tests.web.showing import app_of, shown
-from tests.web.test_pages import NODES, WHY, refused_state
+from tests.web.refused import NODES, WHY, refused_state
+from tests.web.showing import Seen, app_of, shown
+
+pytestmark = pytest.mark.skipif(not has_pages(), reason="no feature shows pages")
 
 Read = Callable[..., Awaitable[str]]
 
@@ -21,7 +23,7 @@ Read = Callable[..., Awaitable[str]]
 def read(aiohttp_client: Any) -> Read:
     """Return what a person reads on a page."""
 
-    async def reading(seen: Shown, path: str = "/page/explain", expected: int = 200) -> str:
+    async def reading(seen: Seen, path: str = "/page/explain", expected: int = 200) -> str:
         app = app_of(seen, parts=[part_over_shown(seen)])
         return await read_page(await aiohttp_client(app), path, expected)
 

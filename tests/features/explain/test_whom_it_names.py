@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from extender.model.stepping import at_once
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.steps import explaining as steps_of
 from extender.wire.explanation import write_explanation
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, selector, state_of, term
 from tests.features.explain.showing import app_over
@@ -109,7 +108,7 @@ def test_nothing_else_depends_on_who_is_named(case: Case) -> None:
 
     def told(*, names_all: bool) -> Any:
         question = Question(asked, names, plugins, scoring, 20, names_all)
-        found = at_once(steps_of(state, question))
+        found = explanation_of(state, question)
         return json.loads(b"".join(write_explanation(found, notes(state, found))))
 
     every, own = told(names_all=True), told(names_all=False)

@@ -12,8 +12,8 @@ from extender.controllers.eviction.repair_mover import Prospect
 from extender.features.violations.part import Patrol
 from extender.verbs.evicting import Outcome
 from extender.verbs.repair import Improvement
-from extender.web.page.status import Shown
-from tests.web.clusters import SCRIPT
+from tests.web.hostile import SCRIPT
+from tests.web.showing import Seen
 from tests.wired import context_over
 
 
@@ -30,7 +30,7 @@ def part_over(
     return part
 
 
-def shown(seen: Shown, why: str = SCRIPT) -> Patrol:
+def shown(seen: Seen, why: str = SCRIPT) -> Patrol:
     """Return the part with all that its page may show."""
     return part_over(seen.state, turns=seen.turns, repair=moves(seen.state, (why, "")))
 

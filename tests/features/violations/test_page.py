@@ -12,9 +12,12 @@ from extender.cluster.audits.violations import patrol
 from extender.features.violations.part import Patrol
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.controllers.test_repair import fill, with_zones
+from tests.features.every import has_pages
 from tests.features.violations.showing import part_over
 from tests.web.reading import read_page
 from tests.web.showing import app_of, shown
+
+pytestmark = pytest.mark.skipif(not has_pages(), reason="no feature shows pages")
 
 Read = Callable[..., Awaitable[str]]
 

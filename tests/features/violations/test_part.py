@@ -7,9 +7,12 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from extender.metrics import Metrics
 from tests.builders import HOST, pod, selector, state_of, term
 from tests.controllers.evicting import Rig
+from tests.features.every import has_pages
 from tests.features.violations.showing import part_over
 from tests.ringing import AwaitedGauge
 from tests.web.reading import Reader
@@ -31,6 +34,7 @@ async def test_each_kind_of_rule_has_a_series_from_the_first_look_on() -> None:
     assert family.labels == ("plugin", "rule")
 
 
+@pytest.mark.skipif(not has_pages(), reason="no feature shows pages")
 async def test_the_first_page_has_numbers_that_lead_there(aiohttp_client: Any) -> None:
     rig = Rig()
     rig.node("a")

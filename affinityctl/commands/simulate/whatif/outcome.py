@@ -15,11 +15,10 @@ from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod
-from extender.model.stepping import at_once
 from extender.model.verdict import Verdict
+from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
-from extender.verbs.explaining.steps import explaining
-from extender.verbs.explaining.waiting import Bottleneck, finding_bottleneck, is_cordoned, kind_of
+from extender.verbs.explaining.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
@@ -94,12 +93,7 @@ def pending(
 
 def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return at_once(explaining(state, Question(pod, list(state.nodes), profile.of(pod).filters)))
-
-
-def bottleneck(explanation: Explanation) -> Bottleneck | None:
-    """Return the rule without which most nodes would fit, or else that refuses most nodes."""
-    return at_once(finding_bottleneck(explanation))
+    return explanation_of(state, Question(pod, list(state.nodes), profile.of(pod).filters))
 
 
 class After(Enum):

@@ -15,7 +15,6 @@ from affinityctl.commands.simulate.whatif.outcome import (
     Removal,
     Simulation,
     Step,
-    bottleneck,
     explain,
     pending,
 )
@@ -23,7 +22,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Placement, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.verdict import Verdict
-from extender.verbs.explaining.waiting import Bottleneck
+from extender.verbs.explaining.waiting import Bottleneck, bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

@@ -1,0 +1,55 @@
+"""Who uses affinity across namespaces, and what quotas say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from extender.features.page.address import Address
+from extender.features.page.status import Shown
+from extender.model.keys import name_of
+from extender.model.stepping import at_once
+from extender.verbs.quota_survey import NamespaceUse, counting_use, in_words
+from extender.web.offered import View
+from extender.wire.quotas import write_use
+
+PATH: Final = "/page/quotas"
+PARAMETERS: Final = frozenset(("q", "sort", "page"))
+
+MOST_LIMITS: Final = 20
+"""Limits of one namespace that are shown."""
+
+ORDERS: Final[Mapping[str, Callable[[NamespaceUse], Any]]] = {
+    "name": lambda each: each.name,
+    "placed": lambda each: (-each.placed, each.name),
+    "waiting": lambda each: (-each.waiting, each.name),
+    "refused": lambda each: (-each.refused, each.name),
+}
+
+
+def quotas(shown: Shown, asked: Address) -> View:
+    """Return the page."""
+    state, limited = shown.known, shown.quotas_limited
+    if limited is None:
+        return View("quotas.html", {"limited": None})
+    wanted = asked.get("q")
+    found = at_once(counting_use(state, limited=limited))
+    chosen = asked.choose(found, lambda each: wanted in each.name, ORDERS)
+    rows = [_row(each) for each in chosen.rows]
+    return View("quotas.html", {"limited": limited, "chosen": chosen, "rows": rows})
+
+
+def _row(each: NamespaceUse) -> Mapping[str, Any]:
+    limits = list(_limits(each))
+    more = len(limits) - MOST_LIMITS
+    said = "; ".join(limits[:MOST_LIMITS]) + (f"; and {more:,} more" if more > 0 else "")
+    example = each.example
+    why = None if example is None else in_words(example.shortfall)
+    return {"use": each, "why": why, "limits": said or "no quota"}
+
+
+def _limits(each: NamespaceUse) -> Iterator[str]:
+    for quota in each.quotas:
+        name = name_of(quota.quota.key)
+        for resource, used, hard in write_use(quota):
+            yield f"{name}: {resource} {used} of {hard}"

@@ -1,0 +1,55 @@
+"""How callbacks did in the last minutes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final, NoReturn
+
+from extender.metrics import Metrics
+from extender.metrics.latencies import NO_CALLS, Calls
+
+EVERY_SECONDS: Final = 15.0
+READINGS: Final = 20
+"""Five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What came of callbacks."""
+
+    all: Calls
+    """Since the program began."""
+    latest: Calls
+    seconds: float
+    """How long `latest` has taken."""
+
+
+class RecentCalls:
+    """Reads the metrics now and then, so that they can be compared with what they were."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = monotonic) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._readings: deque[tuple[float, Calls]] = deque([(clock(), NO_CALLS)], maxlen=READINGS)
+
+    async def read(self) -> Recent:
+        """Return what came of callbacks until now."""
+        # In a thread, as for a scrape.
+        calls = await asyncio.to_thread(self._metrics.calls)
+        at, before = self._readings[0]
+        return Recent(calls, calls.since(before), self._clock() - at)
+
+    async def take(self) -> None:
+        """Take a reading to compare later ones with."""
+        calls = await asyncio.to_thread(self._metrics.calls)
+        self._readings.append((self._clock(), calls))
+
+    async def run(self) -> NoReturn:
+        """Take readings until cancelled."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            await self.take()

@@ -1,0 +1,11 @@
+"""What the core has to know of it; it has no fields, and is always on."""
+
+from __future__ import annotations
+
+from extender.config.features import Feature
+
+FEATURE = Feature(
+    name="page",
+    enabled=lambda _: True,
+    words=r'features[./]page|"/domains\b|"/page/(activity|domains|quotas)|jinja2|markupsafe',
+)

@@ -1,1 +1,0 @@
-"""The page for people: HTML made here, without scripts, and nothing loaded from anywhere."""

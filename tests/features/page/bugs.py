@@ -1,0 +1,31 @@
+"""Bugs to plant in what pages are made by, each with the test that finds it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.planted.bugs import Bug
+
+BUGS: Final = (
+    Bug(
+        "values of templates are not escaped",
+        "features.page.pages",
+        "autoescape=True",
+        "autoescape=False",
+        "features/page/test_page_parts.py::test_texts",
+    ),
+    Bug(
+        "a value that lacks is nothing",
+        "features.page.pages",
+        "undefined=StrictUndefined,",
+        "",
+        "features/page/test_page_parts.py::test_a_value_that_lacks_is_an_error",
+    ),
+    Bug(
+        "rows are sorted a page at a time",
+        "features.page.address",
+        "found.sort(key=orders[sort])",
+        "pass",
+        "features/page/test_page_parts.py::test_a_page_of_a_table_is_that_of_the_whole_in_order",
+    ),
+)

@@ -1,0 +1,10 @@
+"""How the feature is switched on, and the addresses of what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ON: dict[str, Any] = {}
+ROUTES = ("/", "/domains", "/page/domains", "/page/quotas", "/page/activity")
+FRAMES = True
+"""It shows the sections of all features."""
