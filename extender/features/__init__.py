@@ -3,6 +3,7 @@
 FEATURES: tuple[str, ...] = (
     "audit",
     "explain",
+    "quota",
     "refused_pods",
     "scale_down",
     "shadow",

@@ -27,7 +27,7 @@ SAMPLES = ROOT / "extender/samples"
 ANSWERS = {"filter": "FailedNodes", "preempt": "NodeNameToMetaVictims", "bind": "Error"}
 PAGES = (
     *("", "metrics", "configz", "readyz?verbose", "domains", "violations", "page/violations"),
-    *("page/explain", "explain?pod=db-3&namespace=data"),
+    *("page/explain", "explain?pod=db-3&namespace=data", "page/quotas"),
 )
 
 

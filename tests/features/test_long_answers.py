@@ -122,7 +122,6 @@ def measured() -> Iterator[Longest]:
         f"/page/domains?key={ZONE}&value=a&q=zzz",
         f"/page/domains?key={HOST}",
         "/page/domains?term=1",
-        "/page/quotas",
         "/page/activity",
         "/explain?pod=p0",
         "/page/explain?pod=p0",

@@ -17,14 +17,13 @@ from extender.web.page.status import ResourceStatus, Shown
 from tests.builders import (
     HOST,
     ZONE,
-    crossing,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
 )
+from tests.features.every import objects
 from tests.web.showing import shown, status
 
 SCRIPT: Final = "<script>pwned=1</script><img src=x onerror=pwned=1>\"'&lt;"
@@ -42,8 +41,12 @@ def of_hostile_names() -> Shown:
         named = pod(f"{name}{number}", name).labels(**{name: name}).anti_affinity(apart)
         pods += [named.on(name), pod(f"b{name}", name).labels(**{name: name}).on(name)]
         pods.append(pod(f"waits{name}", name).labels(**{name: name}).anti_affinity(apart))
-    quotas = [quota(name, {"pods": "0"}, crossing(), namespace_name=name) for name in HOSTILE]
-    state = state_of([], [], pods, quotas)
+    limits = [
+        {**each, "metadata": {**each["metadata"], "name": name, "namespace": name}}
+        for name in HOSTILE
+        for each in objects()
+    ]
+    state = state_of([], [], pods, limits)
     for place, name in enumerate(HOSTILE):
         # Where nodes are read, these names are refused.
         state.upsert_node(Node(name, {HOST: name, ZONE: f"{place}{name}", name: name}))
@@ -104,5 +107,4 @@ def _of(
         status=lambda: state_shown,
         refused=refused,
         history=History(),
-        quotas_limited=True,
     )

@@ -21,6 +21,7 @@ from extender.web.ops import ops_app
 from extender.web.page.pages import Pages
 from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
 from extender.web.turns import Turns
+from tests.builders import empty_state
 
 
 def status(**changed: Any) -> Status:
@@ -40,7 +41,7 @@ def shown(
     state: ClusterState | None = None, metrics: Metrics | None = None, **changed: Any
 ) -> Shown:
     """Return what the page shows parts of."""
-    state = state or ClusterState(annotations=EVERYTHING)
+    state = state or empty_state(annotations=EVERYTHING)
     known = Shown(
         state,
         RecentCalls(metrics or Metrics()),

@@ -18,11 +18,9 @@ from extender.web.page.status import MODES, ResourceStatus, Shown, Status
 from tests.builders import (
     HOST,
     ZONE,
-    crossing,
     model_pod,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
@@ -139,16 +137,6 @@ async def test_rules_and_domains(read: Read) -> None:
     assert "2 nodes: a1, a2" in await read(seen, f"/page/domains?key={ZONE}&value=a")
 
 
-async def test_quotas(read: Read) -> None:
-    seen = shown()
-    assert "are not looked at" in await read(seen, "/page/quotas")
-    across = pod("x", "shop").affinity(term(ZONE, DB, namespaces=["default"]))
-    limits = [quota("q", {"pods": "0"}, crossing(), namespace_name="shop")]
-    state = state_of(NODES, [], [across], limits)
-    text = await read(shown(state, quotas_limited=True), "/page/quotas?sort=refused")
-    assert "shop 0 1 1 shop/x : pods: no room q: pods 0 of 0" in text
-
-
 async def test_activity(read: Read) -> None:
     history = History()
     history.told.update({"nominating": {"set": "node nominated"}, "another": {}})
@@ -185,8 +173,7 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
     why = "pods not synced yet"
     seen = shown(unready=lambda: why)
-    for path in ("/page/domains", "/page/quotas"):
-        assert "pods not synced yet" in await read(seen, path, 503)
+    assert "pods not synced yet" in await read(seen, "/page/domains", 503)
 
 
 async def test_a_page_that_grows_too_long_is_not_sent(

@@ -27,7 +27,7 @@ from extender.ports import Check
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.health import failing
 from extender.web.offered import Section
-from extender.web.page import activity, domains, quotas
+from extender.web.page import activity, domains
 from extender.web.page.html import element
 from extender.web.page.layout import closing, links, notice, opening
 from extender.web.page.overview import LINKS, Overview, overview
@@ -58,7 +58,6 @@ class Pages:
         sections = [
             Section("/", "Overview", 0, self._overview),
             self._own(domains, "Rules and domains", 20, domains.domains),
-            self._own(quotas, "Quotas", 40, quotas.quotas),
             self._own(activity, "Activity", 50, activity.activity),
             *others,
         ]

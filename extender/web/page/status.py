@@ -116,8 +116,6 @@ class Shown:
     status: Callable[[], Status]
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
-    quotas_limited: bool | None = None
-    """Affinity across namespaces needs a quota that allows it; None: quotas are not looked at."""
 
     @property
     def known(self) -> ClusterState:

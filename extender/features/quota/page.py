@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.cluster.state import ClusterState
+from extender.features.quota.objects import write_use
+from extender.features.quota.survey import NamespaceUse, counting_use, in_words
 from extender.model.keys import name_of
-from extender.verbs.quota_survey import NamespaceUse, counting_use, in_words
 from extender.web.page.html import joined
 from extender.web.page.layout import explain_link, soft
-from extender.web.page.status import Shown
 from extender.web.page.tables import Asked, Column, Steps, choosing, paged, search, texts
-from extender.wire.quotas import write_use
-
-PATH: Final = "/page/quotas"
-PARAMETERS: Final = frozenset(("q", "sort", "page"))
 
 MOST_LIMITS: Final = 20
 """Limits of one namespace that are shown."""
@@ -36,15 +33,8 @@ ORDERS: Final[Mapping[str, Callable[[NamespaceUse], Any]]] = {
 }
 
 
-def quotas(shown: Shown, asked: Asked) -> Steps:
+def quotas(state: ClusterState, asked: Asked, *, limited: bool) -> Steps:
     """Yield the page."""
-    state, limited = shown.known, shown.quotas_limited
-    if limited is None:
-        yield soft(
-            "Quotas on affinity across namespaces are not looked at: plugins does not have "
-            "CrossNamespacePodAffinity."
-        )
-        return
     needed = "needs a quota that allows it" if limited else "is allowed unless a quota refuses it"
     yield soft(f"A pod with affinity across namespaces {needed}.")
     found = yield from counting_use(state, limited=limited)
