@@ -21,12 +21,14 @@ from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
+from extender.config.features import defaults, features
+from extender.enabled import of_features
+from extender.resources import book
 from extender.verbs.explaining.explain import explanation_of, preparing
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.notes import notes
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.turns import in_slices
 from extender.wire.explanation import read_manifest, write_explanation
 from extender.wire.objects import PodReader
@@ -88,8 +90,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.explain", description=__doc__)
     add_files(parser)
     args = parser.parse_args()
-    reader = PodReader(node_affinity=True, charges=True)
+    every = tuple(facet for each in features() for facet in each.facets)
+    reader = PodReader(node_affinity=True, facets=every)
     state = mixed_cluster(NODES, PODS, reader)
+    book(defaults(), state, features())
     costs = uvloop.run(_measure(state, reader))
     head = ("the pod", "first, ms", "median, ms", "slowest, ms", "held at most, ms", "answer, KB")
     lines = [
@@ -126,7 +130,7 @@ async def _document(state: ClusterState, question: Question) -> list[bytes]:
 
 async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:
     affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
-    plugins = (node_affinity, affinity, CrossNamespacePodAffinity())
+    plugins = (node_affinity, affinity, *of_features(defaults(), features()).values())
     scoring = (affinity, node_affinity)
     question = partial(Question, plugins=plugins, scoring=scoring, max_score=20, names_all=False)
     turns = Turns()

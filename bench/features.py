@@ -31,6 +31,8 @@ class Optional:
     files: tuple[str, ...]
     words: str
     """A regular expression, in any case."""
+    command: str = ""
+    """The command for people that goes with it."""
 
     @property
     def paths(self) -> set[Path]:
@@ -40,7 +42,9 @@ class Optional:
     def named_in(self, folders: Iterable[Path] = (SERVER,)) -> list[Path]:
         """Return the other files that have one of its words."""
         word = re.compile(self.words, re.IGNORECASE)
-        own = {*self.paths, SERVER / "features" / "__init__.py"}
+        commands = PROGRAM[1] / "commands"
+        own = {*self.paths, SERVER / "features" / "__init__.py", commands / "__init__.py"}
+        own |= set((commands / self.command).glob("*.py")) if self.command else set()
         return [
             path
             for folder in folders
@@ -74,17 +78,6 @@ NOT_MOVED: Final = (
         "bind(s|ing|er)?\\b",
     ),
     Optional(
-        "quota",
-        (
-            "verbs/quota*.py",
-            "cluster/ledgers/quotas.py",
-            "model/quota.py",
-            "wire/quotas.py",
-            "wire/charges.py",
-        ),
-        "quota",
-    ),
-    Optional(
         "annotations",
         (
             "cluster/ledgers/annotations.py",
@@ -116,7 +109,10 @@ NOT_MOVED: Final = (
 
 def features() -> tuple[Optional, ...]:
     """Return every optional feature, moved or not."""
-    moved = (Optional(each.name, (f"features/{each.name}/*",), each.words) for each in declared())
+    moved = (
+        Optional(each.name, (f"features/{each.name}/*",), each.words, each.command)
+        for each in declared()
+    )
     return (*moved, *NOT_MOVED)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 from time import thread_time
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import uvloop
@@ -21,11 +21,14 @@ from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.state import ClusterState
+from extender.config import Config
 from extender.config.document import decode
+from extender.config.features import facets
 from extender.config.schema import API_VERSION, KIND
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.parts import Context, Program, build_parts
+from extender.resources import book
 from extender.source import Source, StillPicture
 from extender.warm_up import WarmUp
 from extender.web.app import LastCalls
@@ -34,6 +37,8 @@ from extender.wire.objects import PodReader
 
 NODES, PODS = 5000, 150_000
 TARGET_HELD_MS = 50.0
+EVERYWHERE: Final[Mapping[str, Any]] = {"namespaceSelector": {}}
+"""With rules in annotations, all features with pages are on."""
 _TIMES = 7
 
 
@@ -42,9 +47,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.page", description=__doc__)
     add_files(parser)
     args = parser.parse_args()
-    reader = PodReader(node_affinity=True, charges=True)
+    config = decode({"apiVersion": API_VERSION, "kind": KIND, "annotations": EVERYWHERE})
+    reader = PodReader(node_affinity=True, facets=facets(config))
     state = mixed_cluster(NODES, PODS, reader)
-    lines = uvloop.run(_measure(state))
+    book(config, state)
+    lines = uvloop.run(_measure(config, state))
     head = ("page", "median, ms", "slowest, ms", "held at most, ms", "KB")
     size = (
         f"{NODES:,} nodes, {PODS:,} pods; each page {_TIMES} times. Processor time, which a busy "
@@ -69,8 +76,8 @@ ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
 )
 
 
-async def _measure(state: ClusterState) -> Sequence[Sequence[str]]:
-    config, metrics = decode({"apiVersion": API_VERSION, "kind": KIND}), Metrics()
+async def _measure(config: Config, state: ClusterState) -> Sequence[Sequence[str]]:
+    metrics = Metrics()
     source, refused = Source("bench", StillPicture({}, {})), RefusedPods(state)
     warm_up, history = WarmUp(state, metrics), History()
     shared = config, source, state, metrics, lambda: None, warm_up, history

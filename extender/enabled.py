@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from extender.config import Config, Mode, PluginName
+from extender.config.features import Feature, enabled
+from extender.config.schema import OF_SCHEDULER
 from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.node_affinity import read_node_affinity
-
-AFFINITY = (PluginName.INTER_POD_AFFINITY, PluginName.NODE_AFFINITY)
-"""Plugins that the scheduler has as well, but for what pods have in annotations."""
 
 
 def filter_plugins(config: Config) -> Plugins:
@@ -28,24 +26,22 @@ def filter_plugins(config: Config) -> Plugins:
 
 def explained(config: Config) -> Plugins:
     """Build all that decides where a pod may go, whoever enforces it."""
-    quotas = (
-        each for each in filter_plugins(config) if isinstance(each, CrossNamespacePodAffinity)
-    )
-    return filters(node_affinity(config), inter_pod_affinity(config), next(quotas, None))
+    further = [each for each in filter_plugins(config) if each.name in of_features(config)]
+    return filters(node_affinity(config), inter_pod_affinity(config), further)
 
 
 def enforced(config: Config) -> Plugins:
     """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks.
 
-    There these are quotas and rules in annotations, and nothing where none of them counts.
+    There these are plugins of features and rules in annotations, if any.
     """
     match config.mode:
         case Mode.SHADOW:
             return ()
-        case Mode.ASSIST if not config.looks_at_quotas:
+        case Mode.ASSIST if not config.refuses_in_assist:
             return ()
         case Mode.ASSIST:
-            return _built(config, [each for each in config.plugins if each not in AFFINITY])
+            return _built(config, [each for each in config.plugins if each not in OF_SCHEDULER])
         case Mode.REPLACE:
             return filter_plugins(config)
 
@@ -55,20 +51,30 @@ def score_plugins(config: Config) -> ScorePlugins:
     return tuple(each for each in filter_plugins(config) if isinstance(each, ScorePlugin))
 
 
-def _built(config: Config, plugins: Sequence[PluginName]) -> Plugins:
+def _built(config: Config, plugins: Sequence[str]) -> Plugins:
     """Build plugins in their order; those that are there for annotations alone come last."""
-    quota = PluginName.CROSS_NAMESPACE_POD_AFFINITY
-    made: dict[PluginName, FilterPlugin] = {
+    made: dict[str, FilterPlugin] = {
         PluginName.INTER_POD_AFFINITY: inter_pod_affinity(config),
         PluginName.NODE_AFFINITY: node_affinity(config),
-        quota: CrossNamespacePodAffinity(config.cross_namespace_pod_affinity.limited_by_default),
+        **of_features(config),
     }
-    names = dict.fromkeys((*plugins, *AFFINITY, *([quota] if config.takes_annotations else [])))
+    names = dict.fromkeys((*plugins, *made))
     built = [replace(made[name], of_annotations=name not in plugins) for name in names]
     if config.takes_annotations:
         others = PluginName.INTER_POD_AFFINITY not in plugins
         built.append(MaxMatchingPods(of_annotations=others))
     return tuple(built)
+
+
+def of_features(
+    config: Config, some: Iterable[Feature] | None = None
+) -> Mapping[str, FilterPlugin]:
+    """Build the plugins of features by their names, of those that are on unless given."""
+    return {
+        each.plugin: each.module(each.judges).plugin(config)
+        for each in (enabled(config) if some is None else some)
+        if each.plugin
+    }
 
 
 def inter_pod_affinity(config: Config) -> InterPodAffinity:

@@ -12,14 +12,16 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.config.features import features
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.files import json_documents, read_content, yaml_documents
-from extender.resources import PODS, QUOTAS, RESOURCES, WatchedResource
+from extender.resources import PODS, RESOURCES, WatchedResource
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
 
 READS: Final[Mapping[str, frozenset[str]]] = {
     **{each.kind: frozenset((each.group,)) for each in RESOURCES},
+    **{kind: frozenset((group,)) for each in features() for kind, group in each.kinds.items()},
     **dict.fromkeys(("PersistentVolume", "PersistentVolumeClaim"), frozenset(("",))),
     **dict.fromkeys(
         ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
@@ -92,8 +94,7 @@ class ClusterFiles:
     """Reads files into one state.
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
-    YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, workloads always.
+    YAML stream, plain or gzip. Workloads are ignored.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
@@ -103,7 +104,7 @@ class ClusterFiles:
     def __init__(
         self, state: ClusterState, pods: PodReader, further: Iterable[WatchedResource[Any]] = ()
     ) -> None:
-        """`further` resources are read beside those that a server watches."""
+        """`further` resources are read beside those of the core."""
         self.state = state
         self.pods = pods
         self._generated: Counter[str] = Counter()
@@ -112,7 +113,7 @@ class ClusterFiles:
         self._others = {
             each.kind: each.storing(state, pods)
             for each in (*RESOURCES, *further)
-            if each is not PODS and (each is not QUOTAS or pods.charges)
+            if each is not PODS
         }
         """Reads and stores an object, by the kinds that need no more than that."""
 

@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol, TypeAlias
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
-from extender.model.verdict import BindOutcome, Bound
+from extender.model.verdict import AnyReason, BindOutcome, Bound
 from extender.verbs.plugins import FilterResult, Plugins, Refused
 from extender.verbs.preempting import Rank
 
@@ -75,6 +75,9 @@ class Hook:
 
     def judged(self, pod: Pod, verdicts: FilterResult) -> None:
         """Hear what they said of a pod, before the answer is written: no I/O, no await."""
+
+    def not_bound(self, pod: Pod, reason: AnyReason) -> None:
+        """Hear for what a plugin refuses the node that a pod is to be bound to: no await."""
 
     def placing(self, pod: Pod, node: str) -> Pod:
         """Return a pod as it is to be reserved on a node and bound, with facets of its own.

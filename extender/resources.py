@@ -5,19 +5,20 @@ Whatever brings objects, a reflector, a single list or a file, puts them into th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
+from extender.config.features import Feature, enabled, features
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Namespace, Node, Pod
-from extender.model.quota import ResourceQuota
 from extender.wire.decoding import Json
 from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
-from extender.wire.quotas import read_quota
 
 T = TypeVar("T")
 
@@ -81,6 +82,10 @@ class WatchedResource(Generic[T]):
     query: Mapping[str, str] = field(default_factory=dict)
     """Of every list and watch."""
     needed: Callable[[Config], bool] = _always
+    manifest: type[Struct] | None = None
+    """What it is decoded as, where others keep what is read."""
+    without: str = ""
+    """What comes of it for a command that has no right to list it; "" where it needs that."""
 
     @property
     def path(self) -> str:
@@ -139,29 +144,39 @@ BUDGETS: Final[WatchedResource[PodDisruptionBudget]] = WatchedResource(
     # They say who may be added to the victims of preemption, and which only replica may be moved.
     needed=lambda config: config.mode is Mode.REPLACE or config.moves_pods,
 )
-QUOTAS: Final[WatchedResource[ResourceQuota]] = WatchedResource(
-    "resourcequotas",
-    "ResourceQuota",
-    reader=lambda _: read_quota,
-    keys=lambda state: state.quotas.keys(),
-    upsert=ClusterState.upsert_quota,
-    remove=ClusterState.remove_quota,
-    find=lambda state, key: state.quotas.get(key),
-    # Only with the plugin that looks at them.
-    needed=lambda config: config.looks_at_quotas,
-)
-
-
-RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
+RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS)
 VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)
 """Without these no rule can be judged."""
 
 
+def mirrored_for(feature: Feature) -> tuple[WatchedResource[Any], ...]:
+    """Return the resources that are mirrored for a feature alone."""
+    found: tuple[WatchedResource[Any], ...] = (
+        feature.module(feature.mirrors).RESOURCES if feature.mirrors else ()
+    )
+    return found
+
+
+def of_features() -> tuple[WatchedResource[Any], ...]:
+    """Return the resources that are mirrored for features, on or off."""
+    return tuple(row for each in features() for row in mirrored_for(each))
+
+
 def needed(config: Config) -> tuple[WatchedResource[Any], ...]:
     """Return what a configuration has to know of the cluster."""
-    return tuple(each for each in RESOURCES if each.needed(config))
+    core = (each for each in RESOURCES if each.needed(config))
+    return (*core, *(row for each in enabled(config) for row in mirrored_for(each)))
 
 
-def object_counts(state: ClusterState) -> Mapping[str, int]:
+def book(config: Config, state: ClusterState, some: Iterable[Feature] | None = None) -> None:
+    """Have what features mirror booked with a new state; of those that are on, unless given."""
+    for each in enabled(config) if some is None else some:
+        if each.mirrors:
+            each.module(each.mirrors).book(state, config)
+
+
+def object_counts(
+    state: ClusterState, resources: Iterable[WatchedResource[Any]] = RESOURCES
+) -> Mapping[str, int]:
     """Return how many objects of each resource are known."""
-    return {each.name: len(each.keys(state)) for each in RESOURCES}
+    return {each.name: len(each.keys(state)) for each in resources}

@@ -29,8 +29,8 @@ from extender.enabled import enforced
 from extender.metrics import Metrics
 from extender.parts import Context, build_parts
 from extender.ports import Check, Remark
-from extender.resources import VITAL, object_counts
-from extender.source import Picture, Source, open_source
+from extender.resources import VITAL, WatchedResource, needed
+from extender.source import Picture, empty_state, open_source
 from extender.warm_up import WarmUp
 from extender.web.app import LAST_CALLS
 from extender.web.listening import (
@@ -120,15 +120,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         scheduler_version=config.scheduler_version,
         text=to_yaml(config),
     )
-    state = ClusterState(
-        execution=config.required_during_execution.execution if config.moves_pods else None,
-        annotations=config.annotations.selector,
-        limited=config.cross_namespace_pod_affinity.limited_by_default,
-        replaces=config.enforces_specs,
-    )
+    state = empty_state(config)
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
-        _track(config, state, source, metrics)
+        _track(config, state, metrics)
         freshness = Freshness(
             lambda: source.picture.silent_for,
             config.client_connection.stale_after_seconds,
@@ -179,14 +174,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
         yield Running(state, lifecycle, listening.url, ops_url, next(iter(answering), ""))
 
 
-def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics) -> None:
+def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
     """Have metrics say how much there is, whenever they are asked for."""
-    for resource in source.picture.synced:
-        metrics.cache_objects.ask(partial(_count, state, resource), resource)
+    for each in needed(config):
+        metrics.cache_objects.ask(partial(_count, state, each), each.name)
     metrics.reservations.ask(lambda: len(state.reservations))
-    if config.looks_at_quotas:
-        quotas = state.quotas
-        metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
 
 
 def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
@@ -238,8 +230,8 @@ async def _until_signalled(config: Config) -> None:
         await asyncio.sleep(config.serving.shutdown_delay_seconds)
 
 
-def _count(state: ClusterState, resource: str) -> int:
-    return object_counts(state)[resource]
+def _count(state: ClusterState, resource: WatchedResource[Any]) -> int:
+    return len(resource.keys(state))
 
 
 def _announce(config: Config, program: Running) -> None:

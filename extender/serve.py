@@ -60,7 +60,7 @@ signals: SIGTERM and SIGINT fail readiness at once, let calls in flight finish, 
 
 def add_to(commands: Commands) -> None:
     """Add the command."""
-    from extender.config.options import OPTIONS  # noqa: PLC0415 - help comes at once
+    from extender.config.options import all_options  # noqa: PLC0415 - help comes at once
 
     serve = command(
         commands,
@@ -70,8 +70,9 @@ def add_to(commands: Commands) -> None:
         epilog=EPILOG,
     )
     serve.set_defaults(run=_serve)
-    groups = {name: serve.add_argument_group(name) for name in _names(OPTIONS)}
-    for option in OPTIONS:
+    options = all_options()
+    groups = {name: serve.add_argument_group(name) for name in _names(options)}
+    for option in options:
         # -v as in Kubernetes, which takes --v as well.
         names = dict.fromkeys((option.spelled, f"--{option.flag}"))
         added = groups[option.group].add_argument(
@@ -86,7 +87,7 @@ def add_to(commands: Commands) -> None:
         # For completion only: the schema checks values, wherever they come from.
         vars(added)["completed_with"] = option.choices
     # With the flags for the file; there is no setting in it that they would stand for.
-    configuration = groups[OPTIONS[0].group]
+    configuration = groups[options[0].group]
     configuration.add_argument(
         "--validate-only",
         action="store_true",

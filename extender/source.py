@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from time import monotonic, time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from extender.cluster.state import ClusterState
 from extender.collecting import resting
@@ -25,7 +25,7 @@ from extender.ports import (
     PodBinder,
     PodMover,
 )
-from extender.resources import needed, object_counts
+from extender.resources import WatchedResource, book, needed, object_counts
 from extender.wire.decoding import check_depth
 from extender.wire.objects import PodReader
 
@@ -90,6 +90,17 @@ class Source:
     api: ApiServer | None = None
 
 
+def empty_state(config: Config) -> ClusterState:
+    """Return a state in which nothing is yet, with what features book of what is mirrored."""
+    state = ClusterState(
+        execution=config.required_during_execution.execution if config.moves_pods else None,
+        annotations=config.annotations.selector,
+        replaces=config.enforces_specs,
+    )
+    book(config, state)
+    return state
+
+
 async def open_source(
     config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Source:
@@ -106,7 +117,7 @@ def pod_reader(
     manifests: bool = False,
     asked: bool = False,
 ) -> PodReader:
-    """Build what reads pods: which fields of a term count, and whether quotas are of interest.
+    """Build what reads pods: which fields of a term count, and what features read.
 
     With `manifests`, they may come from people, whatever the cluster comes from. With `asked`, they
     come with requests about them, whether they have a node or not.
@@ -115,7 +126,6 @@ def pod_reader(
     live = not config.cluster_files and not manifests
     return PodReader(
         gates=config.feature_gates,
-        charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
@@ -129,8 +139,13 @@ def pod_reader(
     )
 
 
+def cluster_files(config: Config, state: ClusterState) -> ClusterFiles:
+    """Return what reads the files of a configuration."""
+    return ClusterFiles(state, pod_reader(config), needed(config))
+
+
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Source:
-    files = ClusterFiles(state, pod_reader(config))
+    files = cluster_files(config, state)
     with resting():
         for path in config.cluster_files:
             start = monotonic()
@@ -203,7 +218,7 @@ async def mirror(
     settings = replace(USUAL_MIRROR, observer=metrics, timing=timing, silence=silence)
     reflectors = build_reflectors(client, state, watched, pods, settings)
     watchers = await parts.enter_async_context(Watchers(reflectors))
-    settling = asyncio.create_task(_settle(watchers, state), name="settle")
+    settling = asyncio.create_task(_settle(watchers, state, watched), name="settle")
     parts.callback(settling.cancel)
     key = lease_key(config, namespace)
     leadership = None if key is None else Lease(client, key, timing=timing)
@@ -235,11 +250,13 @@ def lease_key(config: Config, namespace: str | None = None) -> Key | None:
     return key_of(where, settings.lease_name)
 
 
-async def _settle(watchers: Watchers, state: ClusterState) -> None:
+async def _settle(
+    watchers: Watchers, state: ClusterState, watched: Sequence[WatchedResource[Any]]
+) -> None:
     start = monotonic()
     with resting():
         await watchers.wait_synced()
     state.compact()
-    found = object_counts(state)
+    found = object_counts(state, watched)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)

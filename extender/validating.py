@@ -6,7 +6,6 @@ import asyncio
 import shutil
 from collections.abc import Iterator
 
-from extender.cluster.state import ClusterState
 from extender.config import Config, Serving
 from extender.errors import (
     ConfigError,
@@ -15,8 +14,7 @@ from extender.errors import (
     UnreadableError,
     UnreadableFileError,
 )
-from extender.offline import ClusterFiles
-from extender.source import pod_reader
+from extender.source import cluster_files, empty_state
 from extender.web.tls import ServerTLS, unreadable
 
 
@@ -44,7 +42,7 @@ def _cluster(config: Config) -> Iterator[ConfigError]:
 
 
 def _cluster_files(config: Config) -> Iterator[ConfigError]:
-    cluster = ClusterFiles(ClusterState(), pod_reader(config))
+    cluster = cluster_files(config, empty_state(config))
     broken = False
     for index, path in enumerate(config.cluster_files):
         try:

@@ -18,9 +18,10 @@ from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import OPTIONS, Option, connections, execution, schema
+from extender.config import Option, all_options, connections, execution, schema
 from extender.config.faults import describe, unwrap
-from extender.config.features import features, whole
+from extender.config.features import defaults, features
+from extender.enabled import of_features
 from extender.metrics import Family, Metrics
 from extender.parts import part_of
 
@@ -63,12 +64,12 @@ _METRICS: Final = (
 
 def configuration() -> str:
     """Write the reference of the configuration file in Markdown."""
-    options = {option.path: option for option in OPTIONS if option.path}
+    options = {option.path: option for option in all_options() if option.path}
     said: dict[tuple[str, str], str] = {}
     of_features = (each.module("section") for each in features())
     for module in (schema, connections, execution, *of_features):
         said |= _said_of_fields(getsource(module))
-    config = whole()(api_version=schema.API_VERSION, kind=schema.KIND)
+    config = defaults()
     parts = [_CONFIGURATION, "\n## Top level\n"]
     blocks: list[str] = []
     for field in _fields(type(config)):
@@ -212,9 +213,11 @@ def _prose(text: str) -> str:
 def metrics() -> str:
     """Write the page about metrics, from the collectors that the program makes."""
     all_metrics = Metrics()
-    all_metrics.track_quotas(lambda: 0, lambda: 0)
     for each in features():
         part_of(each).metrics(all_metrics.make)
+    for plugin in of_features(defaults(), features()).values():
+        for reason in plugin.reasons:
+            all_metrics.nodes_filtered.begin((reason.value,))
     values = all_metrics.values()
     entries = "".join(
         "".join(_family(family, values))

@@ -18,9 +18,9 @@ from simulation.repairing_plan import Repairing
 
 def replacing(evicting: Evicting | None = None) -> Config:
     """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
-    plugins: tuple[PluginName, ...] = (
+    plugins: tuple[str, ...] = (
         PluginName.INTER_POD_AFFINITY,
-        PluginName.CROSS_NAMESPACE_POD_AFFINITY,
+        "CrossNamespacePodAffinity",
     )
     moves = RequiredDuringExecution()
     if evicting is not None:

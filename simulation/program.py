@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from kubernetes_asyncio.client import Configuration
 
-from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks
@@ -27,7 +26,7 @@ from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.parts import Context, build_parts
 from extender.resources import VITAL
-from extender.source import Source, mirror
+from extender.source import Source, empty_state, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
@@ -54,12 +53,7 @@ class Incarnation:
         self, name: str, config: Config, session: Session, chance: Random, skew: float
     ) -> None:
         self.name = name
-        self.state = ClusterState(
-            execution=config.required_during_execution.execution if config.moves_pods else None,
-            annotations=config.annotations.selector,
-            limited=config.cross_namespace_pod_affinity.limited_by_default,
-            replaces=config.enforces_specs,
-        )
+        self.state = empty_state(config)
         self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None
         self.session = session

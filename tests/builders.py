@@ -13,14 +13,14 @@ from typing import Any
 
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
+from extender.config.features import defaults, features
 from extender.model.disruption import mark_message
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
-from extender.model.quota import ResourceQuota
+from extender.resources import book, of_features
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import NodeReader, PodReader, read_namespace
-from extender.wire.quotas import read_quota
+from extender.wire.objects import NodeReader, PodReader, ReadFacet, read_namespace
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -376,7 +376,7 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
     """Read a pod as the extender does, with its owner and all that may be asked of its rules."""
-    reader = PodReader(gates=gates, charges=True, node_affinity=True, owners=True)
+    reader = PodReader(gates=gates, facets=every_facet(), node_affinity=True, owners=True)
     return reader.read(json.dumps(raw).encode())
 
 
@@ -390,9 +390,22 @@ def model_namespace(raw: Json) -> Namespace:
     return read_namespace(json.dumps(raw).encode())
 
 
-def model_quota(raw: Json) -> ResourceQuota:
-    """Read a quota as the extender does."""
-    return read_quota(json.dumps(raw).encode())
+def every_facet() -> tuple[ReadFacet, ...]:
+    """Return what all features read of pods."""
+    return tuple(facet for each in features() for facet in each.facets)
+
+
+def put(state: ClusterState, raw: Json) -> None:
+    """Put what is mirrored for a feature into a state."""
+    (row,) = (each for each in of_features() if each.kind == raw["kind"])
+    row.storing(state, PodReader())(json.dumps(raw).encode())
+
+
+def empty_state(**fields: Any) -> ClusterState:
+    """Return a state in which every feature books what is mirrored for it."""
+    state = ClusterState(**fields)
+    book(defaults(), state, features())
+    return state
 
 
 def state_of(
@@ -408,7 +421,7 @@ def state_of(
 
     The rules of placed pods with more than `many_terms` terms are taken together.
     """
-    state = ClusterState(many_terms=many_terms, annotations=EVERYTHING)
+    state = empty_state(many_terms=many_terms, annotations=EVERYTHING)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:
@@ -416,5 +429,5 @@ def state_of(
     for raw in pods:
         state.upsert_pod(model_pod(raw, gates))
     for raw in quotas:
-        state.upsert_quota(model_quota(raw))
+        put(state, raw)
     return state

@@ -14,7 +14,6 @@ from bench.refusing import helpers
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
@@ -28,11 +27,12 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.warm_up import WarmUp
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering, requests_of
+from tests.builders import empty_state, every_facet
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
+from tests.features.every import plugins as further_plugins
 from tests.shown_objects import Objects
 
 NODES = 20
@@ -72,15 +72,15 @@ class Churn:
         self._chance = random.Random(seed)
         self._numbers = count()
         self._placed: deque[tuple[str, str]] = deque()
-        self._pods = PodReader(charges=True, node_affinity=True)
+        self._pods = PodReader(facets=every_facet(), node_affinity=True)
         self._nodes = NodeReader()
-        self.state = ClusterState(most_matching_sets=most_matching_sets, annotations=EVERYTHING)
+        self.state = empty_state(most_matching_sets=most_matching_sets, annotations=EVERYTHING)
         self.outcomes = {"placed": 0, "refused": 0}
         self.evicted = 0
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
         nodes = NodeAffinityPlugin()
-        plugins: Plugins = (InterPodAffinity(), nodes, CrossNamespacePodAffinity())
+        plugins: Plugins = (InterPodAffinity(), nodes, *further_plugins())
         self.clock = clock = Clock()
         context = ControllerContext(
             self.state,

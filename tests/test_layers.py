@@ -40,7 +40,7 @@ ARROWS = [
     ),
     pytest.param(
         "Within the cluster: state owns what is counted and booked; audits only read",
-        "cluster/ledgers/quotas.py",
+        "cluster/ledgers/budgets.py",
         "extender.cluster.state",
         id="a ledger on its owner",
     ),

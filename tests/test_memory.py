@@ -14,7 +14,7 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.wire.objects import NodeReader, PodReader
-from tests.builders import node, pod, selector, term
+from tests.builders import every_facet, node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
 from tests.circles import left_in_circles
@@ -91,7 +91,7 @@ def test_huge_pods_that_are_gone_leave_little_behind(
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
     monkeypatch.setattr(memory, "LARGE_CLASSES", 8 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
-    reader, state = PodReader(charges=True, node_affinity=True), ClusterState()
+    reader, state = PodReader(facets=every_facet(), node_affinity=True), ClusterState()
     before = held()
     for number in range(HUGE):
         found = reader.read(manifest(make(number), number))

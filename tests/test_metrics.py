@@ -36,8 +36,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.violating_pods.begin(("grace",))
     metrics.holds.observe(0.004)
     metrics.reservations.ask(lambda: 3)
-    metrics.track_quotas(lambda: 5, lambda: 2)
-    metrics.quota_refusals.count("Filter")
     metrics.cache_objects.ask(lambda: 42, "pods")
     metrics.loop_lag.observe(0.002)
     metrics.tls_reloads.count("success")
@@ -82,9 +80,6 @@ CONTRACT = {
     "affinity_extender_request_duration_seconds": {"verb", "code", "le"},
     "affinity_extender_schedule_attempts": {"result"},
     "affinity_extender_nodes_filtered": {"reason"},
-    "affinity_extender_quota_refusals": {"extension_point"},
-    "affinity_extender_quota_pods_in_scope": set(),
-    "affinity_extender_quota_namespaces_in_scope": set(),
     "affinity_extender_broken_annotations": set(),
     "affinity_extender_ignored_annotations": set(),
     "affinity_extender_bind": {"result"},

@@ -26,11 +26,10 @@ from tests.builders import (
     ZONE,
     Json,
     budget,
-    crossing,
+    every_facet,
     namespace,
     node,
     pod,
-    quota,
     selector,
     term,
     workload,
@@ -65,7 +64,7 @@ def load(path: Path, content: bytes, state: ClusterState | None = None) -> Clust
     """Load one file."""
     state = state or ClusterState()
     path.write_bytes(content)
-    ClusterFiles(state, PodReader(charges=True)).load(path)
+    ClusterFiles(state, PodReader(facets=every_facet())).load(path)
     return state
 
 
@@ -108,15 +107,6 @@ def test_disruption_budgets_are_loaded(tmp_path: Path) -> None:
     found = state.budgets.get("default/one")
     assert found is not None
     assert (found.uid, found.allowed) == ("budget-one", 2)
-
-
-def test_quotas_are_loaded_for_those_who_look_at_them(tmp_path: Path) -> None:
-    content = json.dumps(quota("one", {"pods": 2}, crossing())).encode()
-    assert list(load(tmp_path / "quota", content).quotas) == ["default/one"]
-    state = ClusterState()
-    with pytest.raises(ClusterFileError, match="nothing in it can be used, only 1 ResourceQuota"):
-        ClusterFiles(state, PodReader()).load(tmp_path / "quota")
-    assert list(state.quotas) == []
 
 
 ONLY = "nothing in it can be used, only "
@@ -171,9 +161,9 @@ def test_a_file_without_anything_of_use_says_what_was_found(
             [namespace("default")], ClusterFiles, "no node or pod, only 1 Namespace", id="to serve"
         ),
         pytest.param(
-            [quota("one", {}, crossing())],
+            [namespace("default")],
             WorkloadFiles,
-            "no node, pod or workload, only 1 ResourceQuota",
+            "no node, pod or workload, only 1 Namespace",
             id="to ask about workloads",
         ),
     ],
@@ -181,7 +171,7 @@ def test_a_file_without_anything_of_use_says_what_was_found(
 def test_files_without_a_node_pod_or_workload_are_an_error(
     tmp_path: Path, objects: list[object], files: type[ClusterFiles], says: str
 ) -> None:
-    reading = files(ClusterState(), PodReader(charges=True))
+    reading = files(ClusterState(), PodReader(facets=every_facet()))
     (tmp_path / "file").write_text(json.dumps({"kind": "List", "items": objects}))
     reading.load(tmp_path / "file")
     with pytest.raises(ClusterFileError) as caught:

@@ -38,7 +38,7 @@ def test_arguments_of_inter_pod_affinity(
     document = {
         "apiVersion": config.API_VERSION,
         "kind": config.KIND,
-        "plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"],
+        "plugins": ["InterPodAffinity"],
         "interPodAffinity": fields,
     }
     loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 def context_over(
-    state: ClusterState, unready: str | None = None, metrics: Metrics | None = None, **more: Any
+    state: ClusterState,
+    unready: str | None = None,
+    metrics: Metrics | None = None,
+    fields: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> Context:
-    """Return what parts share, by a configuration that says nothing."""
+    """Return what parts share, by a configuration with some fields."""
     metrics, source = metrics or Metrics(), Source("a test", StillPicture({}, {}))
-    config = decode({"apiVersion": API_VERSION, "kind": KIND})
+    config = decode({"apiVersion": API_VERSION, "kind": KIND, **(fields or {})})
     shared = config, source, state, metrics, lambda: unready, WarmUp(state, metrics), History()
     return Context(*shared, **more)
 

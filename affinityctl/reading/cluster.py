@@ -19,6 +19,7 @@ from affinityctl.scheduler.volumes.ledger import KINDS, ledger_of
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.cluster.state import ClusterState
 from extender.command_line import complain
+from extender.config.features import features
 from extender.errors import ApiError, ConfigError
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.offline import EXPECTED, ClusterFiles, objects_in
@@ -27,8 +28,9 @@ from extender.resources import (
     NAMESPACES,
     NODES,
     PODS,
-    QUOTAS,
     WatchedResource,
+    book,
+    of_features,
 )
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
@@ -76,18 +78,18 @@ def cluster_with_nodes(
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count, and gets to know what selects pods. ConfigError without a node.
     """
-    state = ClusterState(
-        annotations=by.annotations, limited=by.profile.quota.limited, replaces=by.replaces
-    )
-    resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
+    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
+    book(by.config, state, features())
+    mirrored = of_features()
+    resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, *mirrored, *further, PODS]
     resources += VOLUME_RESOURCES if pods.read_volumes else ()
     dispensable = {each.name: "less is known of pods with volumes" for each in VOLUME_RESOURCES}
     selecting = selecting_resources(by.selectors) if by.has_defaults else ()
     resources += selecting
     dispensable |= {each.name: "less is known of default topology spread" for each in selecting}
-    dispensable |= {QUOTAS.name: "quotas are not looked at"}
+    dispensable |= {each.name: each.without for each in mirrored}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
-    files = WorkloadFiles(state, pods, by.selectors)
+    files = WorkloadFiles(state, pods, by.selectors, mirrored)
     listed = fill(flags, files, resources, dispensable=dispensable)
     ledger_of(state).known |= listed & KINDS.keys()
     by.selectors.known |= listed

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from affinityctl.reading.deletion_cost import DELETION_COST
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from extender.config.features import features
-from extender.model.facets import Facet
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import PodReader
+from extender.wire.objects import PodReader, ReadFacet
 
 
-def _of_costs() -> tuple[Facet[Any], ...]:
-    """Return what features look at that would give pods other costs."""
-    return tuple(facet for each in features() if each.costs for facet in each.facets)
+def _of_features() -> tuple[ReadFacet, ...]:
+    """Return what features look at that would refuse nodes, or give pods other costs."""
+    wanted = (each for each in features() if each.costs or each.plugin)
+    return tuple(facet for each in wanted for facet in each.facets)
 
 
 class WholePodReader(PodReader):
@@ -23,11 +21,10 @@ class WholePodReader(PodReader):
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
         super().__init__(
             gates,
-            charges=True,
             node_affinity=True,
             waiting=True,
             owners=True,
-            facets=(DELETION_COST, *_of_costs()),
+            facets=(DELETION_COST, *_of_features()),
             requirements=True,
             read_volumes=read_pod_volumes,
         )

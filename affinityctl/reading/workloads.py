@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import ClassVar, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -19,6 +19,7 @@ from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
 from extender.model.workload import Identity, controller_by_name, revision_labels
 from extender.offline import ClusterFileError, ClusterFiles
+from extender.resources import WatchedResource
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import TERMINAL_PHASES, PodReader
 from extender.wire.workloads import (
@@ -195,9 +196,14 @@ class WorkloadFiles(ClusterFiles):
     wanted: ClassVar = "node, pod or workload"
 
     def __init__(
-        self, state: ClusterState, pods: PodReader, selectors: Selectors | None = None
+        self,
+        state: ClusterState,
+        pods: PodReader,
+        selectors: Selectors | None = None,
+        further: Iterable[WatchedResource[Any]] = (),
     ) -> None:
-        super().__init__(state, pods, VOLUME_RESOURCES if pods.read_volumes else ())
+        volumes = VOLUME_RESOURCES if pods.read_volumes else ()
+        super().__init__(state, pods, (*volumes, *further))
         self.workloads = Workloads()
         self.selectors = selectors or Selectors()
 

@@ -14,6 +14,9 @@ from affinityctl.scheduler.default_spread.selectors import Selectors
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
+from extender.config import Config
+from extender.config.features import defaults, features
+from extender.enabled import of_features
 from extender.errors import ConfigError
 from extender.model.labels import Selector
 from extender.model.node_affinity import NodeAffinity
@@ -21,8 +24,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
 from extender.model.wording import plural
 from extender.verbs.node_room import NodeResourcesFit
-from extender.verbs.plugins import MAX_NODE_SCORE
-from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.verbs.plugins import MAX_NODE_SCORE, Plugins
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 
 EXIT: Final[Mapping[Verdict, int]] = {
@@ -32,11 +34,20 @@ EXIT: Final[Mapping[Verdict, int]] = {
 }
 
 
+def _of_features(config: Config) -> Plugins:
+    """Return the plugins of features, whether an extender is to run them or not."""
+    return tuple(of_features(config, features()).values())
+
+
+def _by_default() -> Profile:
+    return replace(BY_DEFAULT, further=_of_features(defaults()))
+
+
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """All three plugins, whichever of them an extender is to run."""
+    """All plugins, whichever of them an extender is to run."""
 
-    profile: Profile = BY_DEFAULT
+    profile: Profile = field(default_factory=_by_default)
     max_score: int = MAX_NODE_SCORE
     gates: Gates = EVERY_GATE_ON
     annotations: Selector | None = None
@@ -47,6 +58,8 @@ class Judging:
     """What selects pods, which is known with the cluster."""
     has_defaults: bool = False
     """The scheduler has default topology spread constraints, which go by that."""
+    config: Config = field(default_factory=defaults)
+    """What features are told."""
     taken: Taken | None = None
     """What the extender runs in the scheduler's place; None where that is not known."""
 
@@ -110,7 +123,7 @@ def _of_extender(path: Path) -> Judging:
     profile = Profile(
         enabled.node_affinity(loaded),
         enabled.inter_pod_affinity(loaded),
-        CrossNamespacePodAffinity(loaded.cross_namespace_pod_affinity.limited_by_default),
+        _of_features(loaded),
     )
     return Judging(
         profile,
@@ -118,6 +131,7 @@ def _of_extender(path: Path) -> Judging:
         loaded.feature_gates,
         loaded.annotations.selector,
         loaded.enforces_specs,
+        config=loaded,
         taken=Taken(
             frozenset(loaded.plugins if loaded.mode is config.Mode.REPLACE else ()),
             frozenset(() if loaded.mode is config.Mode.SHADOW else loaded.plugins),

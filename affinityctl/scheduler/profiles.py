@@ -30,7 +30,6 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import NodeResourcesFit
 from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.topology_spread import PodTopologySpread
 from extender.verbs.victims import Candidate, candidates
 
@@ -48,7 +47,8 @@ class Profile:
 
     nodes: NodeAffinityPlugin
     affinity: InterPodAffinity
-    quota: CrossNamespacePodAffinity
+    further: Plugins = ()
+    """Those of features."""
     spread: PodTopologySpread = OWN_SPREAD
     room: NodeResourcesFit = ROOM
     off: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class Profile:
         return filters(
             self.nodes,
             self.affinity,
-            self.quota,
+            self.further,
             *volumes,
             spread=self.spread,
             room=self.room,
@@ -125,4 +125,4 @@ def best_of(found: Iterable[Candidate | None]) -> Candidate | None:
     return min(filter(None, found), key=attrgetter("rank"), default=None)
 
 
-BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePodAffinity())
+BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity())

@@ -27,13 +27,12 @@ from bench import echo
 from bench.instructions.callgrind import Counter
 from bench.workloads import MIXED, QUESTIONS, Question, Rules, cluster_items, questions, write_list
 from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
 from extender.config import API_VERSION, KIND, Config, Mode
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.parts import Context
-from extender.source import open_source
+from extender.source import empty_state, open_source
 from extender.warm_up import WarmUp
 from extender.web.connections import Connection, Connections, ServerLog
 from extender.wire.extender_args import Envelope, read_envelope
@@ -110,11 +109,7 @@ async def _extender(parts: AsyncExitStack, folder: Path) -> _Client:
     write_list(file, cluster_items(NODES, PODS, MIXED))
     config = Config(api_version=API_VERSION, kind=KIND, mode=Mode.REPLACE, cluster_files=(file,))
     metrics = Metrics()
-    state = ClusterState(
-        annotations=config.annotations.selector,
-        limited=config.cross_namespace_pod_affinity.limited_by_default,
-        replaces=config.enforces_specs,
-    )
+    state = empty_state(config)
     source = await open_source(config, state, metrics, parts)
     seconds = count()  # between any two looks at it: no pod waits for the one before
     context = Context(

@@ -19,7 +19,7 @@ from extender.errors import ExtenderError
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
-from extender.model.verdict import BindOutcome, Bound, Reason
+from extender.model.verdict import BindOutcome, Bound
 from extender.ports import Hook, PodBinder
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
@@ -271,8 +271,9 @@ class Binds:
                 pod = hook.placing(pod, node)
             decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
-        if verdict.reason is Reason.QUOTA:
-            self._metrics.quota_refusals.count("Bind")
+        if verdict.reason is not None:
+            for hook in self._hooks:
+                hook.not_bound(pod, verdict.reason)
         status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
         self._metrics.plugin_runs.observe(perf_counter() - start, self._leading, "Bind", status)
         return decided

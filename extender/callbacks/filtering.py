@@ -14,7 +14,6 @@ from extender.callbacks.requests import NotReadyError, Requests
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.model.objects import Pod
-from extender.model.verdict import Reason
 from extender.ports import Hook
 from extender.verbs.filtering import concerned, indeterminate, judge
 from extender.verbs.plugins import (
@@ -112,6 +111,8 @@ class Filters:
         self._leading = leading(judging)
         for name in {self._leading, *(plugin.name for plugin in judging)}:
             self._metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
+        for reason in (each for plugin in plugins for each in plugin.reasons):
+            self._metrics.nodes_filtered.begin((reason.value,))
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /filter, after the pods in flight that this one is in conflict with."""
@@ -218,10 +219,7 @@ class Filters:
         if held is None or verdicts is None or not verdicts.refused:
             return None
         node = held.waits_on(pod)
-        refused = any(
-            (reason.resolvable or reason is Reason.QUOTA) and node in names
-            for reason, names in verdicts.refused
-        )
+        refused = any(reason.may_pass and node in names for reason, names in verdicts.refused)
         return node if refused else None
 
     def _warn_of_mismatch(self) -> None:
@@ -249,8 +247,6 @@ class Filters:
         self._count_attempt("feasible" if feasible else "unschedulable")
         for reason, names in verdicts.refused:
             self._metrics.nodes_filtered.count(reason.value, by=len(names))
-            if reason is Reason.QUOTA:
-                self._metrics.quota_refusals.count("Filter")
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
         elif feasible and _log.isEnabledFor(TRACE):

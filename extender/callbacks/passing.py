@@ -36,8 +36,8 @@ class Passing:
         if not self._is_told:
             self._is_told = True
             _log.warning(
-                "asked to %s, but neither quotas nor rules in annotations are enforced, so every "
-                "node passes: remove filterVerb and preemptVerb from the scheduler's file. If its "
+                "asked to %s, but there is no rule that the scheduler lacks, so every node passes: "
+                "remove filterVerb and preemptVerb from the scheduler's file. If its "
                 "own InterPodAffinity is off, nothing enforces required rules; see docs/modes.md",
                 self._verb,
             )

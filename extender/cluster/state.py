@@ -12,10 +12,8 @@ from extender.cluster.ledgers.reservations import Claim, Reservation
 from extender.cluster.ledgers.successors import Succession
 from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
-from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Controller, Namespace, Node, Pod
-from extender.model.quota import ResourceQuota
 
 
 class ClusterState(ClusterView):
@@ -168,7 +166,6 @@ class ClusterState(ClusterView):
     def _shift(self, pod: Pod, pods: int) -> None:
         if pod.node is not None:
             self._counters.shift(pod.pod_class, pod.node, pods)
-            self._quotas.count(pod, pods)
             for ledger in self.ledgers:
                 ledger.shifted(pod, pod.node, pods)
 
@@ -189,19 +186,14 @@ class ClusterState(ClusterView):
         self._node_resources.use_ports(node, pod.spec.ports, pods)
         for ledger in self.ledgers:
             ledger.placed(pod, node, pods)
-        if pod.spec.charge is not None:
-            self._quotas.count(pod, pods)
-            self._settle_quotas(pod.pod_class.namespace)
         self.version += 1
         self.arrivals += pods > 0
         self.rule_watch.moved(pod.pod_class, node)
 
-    def _settle_quotas(self, namespace: str) -> None:
-        """Have rules in annotations count for other namespaces as the quotas of theirs allow."""
-        exceeded, limiting = self._quotas.exceeded(namespace), bool(self._quotas.of(namespace))
-        if self.annotations.settle(namespace, exceeded=exceeded, limiting=limiting):
-            self._counters.existing_terms.version += 1
-            self.version += 1
+    def reach_changed(self) -> None:
+        """Note that a limit begins or ceases to keep rules in annotations from other namespaces."""
+        self._counters.existing_terms.version += 1
+        self.version += 1
 
     # Reservations
 
@@ -378,9 +370,9 @@ class ClusterState(ClusterView):
     def _rematch(self, namespace: str, before: Labels, *, was_known: bool) -> None:
         changed = self.annotations.relabelled(namespace, before)
         if changed:
-            self._quotas.count_again(namespace)
             self._broken_annotations.count_again(namespace)
-            self._settle_quotas(namespace)
+            for ledger in self.ledgers:
+                ledger.annotations_changed(namespace)
         self._counters.rematch(namespace, before)
         is_left = namespace in self._namespaces if was_known else None
         self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
@@ -389,7 +381,7 @@ class ClusterState(ClusterView):
                 ledger.rematched(namespace)
         self.version += 1
 
-    # Disruption budgets and quotas
+    # Disruption budgets, and what features book
 
     def upsert_budget(self, budget: PodDisruptionBudget) -> None:
         """Add a disruption budget or take over what changed."""
@@ -398,18 +390,6 @@ class ClusterState(ClusterView):
     def remove_budget(self, key: str, uid: str) -> None:
         """Forget a budget; one that is unknown, or known under another uid, is left alone."""
         self._budgets.remove(key, uid)
-
-    def upsert_quota(self, quota: ResourceQuota) -> None:
-        """Add a quota or take over what changed."""
-        if self._quotas.upsert(quota):
-            self.version += 1
-            self._settle_quotas(quota.namespace)
-
-    def remove_quota(self, key: str, uid: str) -> None:
-        """Forget a quota; one that is unknown, or known under another uid, is left alone."""
-        if self._quotas.remove(key, uid):
-            self.version += 1
-            self._settle_quotas(namespace_of(key))
 
     def book_with(self, ledger: Ledger) -> None:
         """Have a ledger book the pods that have a place, and hear of what changes from now on."""
@@ -424,4 +404,4 @@ class ClusterState(ClusterView):
 
 def _booked(pod: Pod) -> tuple[object, ...]:
     """Return what counts of a pod where it is."""
-    return pod.pod_class, pod.spec.requests, pod.spec.ports, pod.spec.charge
+    return pod.pod_class, pod.spec.requests, pod.spec.ports, pod.status.facets

@@ -30,7 +30,6 @@ from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
-from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.cluster.ledgers.successors import SuccessorLedger, Successors
 from extender.model.execution import Execution
@@ -80,8 +79,6 @@ class ClusterView:
     """What the rules of classes with very many of them have to do with other pods."""
     broken_annotations: Final[BrokenAnnotations]
     """The pods with rules in annotations that cannot be read."""
-    quotas: Final[Quotas]
-    """The quotas on cross-namespace affinity, and what is used of them."""
     reservations: Final[Reservations]
     """The places that are promised to pods."""
     nominated: Final[NominatedPods]
@@ -99,15 +96,13 @@ class ClusterView:
         many_terms: int = MANY_TERMS,
         execution: Execution | None = None,
         annotations: Selector | None = None,
-        limited: bool = False,
         replaces: bool = True,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
         From how many terms on the rules of a placed pod are taken together changes no answer.
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
-        For pods of other namespaces, with `limited`, only where a quota is about that. Without
-        `replaces`, somebody else enforces the rules of specs.
+        Without `replaces`, somebody else enforces the rules of specs.
         """
         self.nodes = self._nodes = NodeRegistry()
         self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
@@ -138,9 +133,7 @@ class ClusterView:
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self.namespaces = MappingProxyType(self._namespaces)
-        self.annotations = AnnotationScope(
-            annotations, self._namespaces, limited=limited, of_specs=replaces
-        )
+        self.annotations = AnnotationScope(annotations, self._namespaces, of_specs=replaces)
         self._counters = Counters(
             self._nodes, self._namespaces, most_matching_sets, many_terms, self.annotations
         )
@@ -152,7 +145,6 @@ class ClusterView:
         self.broken_annotations = self._broken_annotations = BrokenAnnotationLedger(
             self.annotations.covers
         )
-        self.quotas = self._quotas = QuotaLedger(self.annotations.covers)
         self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()

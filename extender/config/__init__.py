@@ -5,14 +5,13 @@ from __future__ import annotations
 from extender.config.connections import Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
-from extender.config.options import OPTIONS, Option, once_set_by, refuse_variables
+from extender.config.options import Option, all_options, once_set_by, refuse_variables
 from extender.config.schema import API_VERSION, KIND, Config, LogFormat, Mode, Prioritize
 from extender.model.verdict import PluginName
 
 __all__ = [
     "API_VERSION",
     "KIND",
-    "OPTIONS",
     "Config",
     "LogFormat",
     "Mode",
@@ -20,6 +19,7 @@ __all__ = [
     "PluginName",
     "Prioritize",
     "Serving",
+    "all_options",
     "effective",
     "load",
     "once_set_by",

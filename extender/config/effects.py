@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 
 from extender.config.conditions import ALWAYS, WRITING, Condition
 from extender.config.connections import Block
-from extender.config.features import features, whole
-from extender.config.schema import API_VERSION, KIND, Config, Mode
+from extender.config.features import defaults, features
+from extender.config.schema import Config, Mode
 from extender.errors import ConfigError
 from extender.model.verdict import PluginName
 
@@ -53,7 +53,6 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
         lambda config: PluginName.NODE_AFFINITY in config.plugins,
         f"unless {PluginName.NODE_AFFINITY} is among the plugins: the scheduler scores by it",
     ),
-    "crossNamespacePodAffinity": _enabled(PluginName.CROSS_NAMESPACE_POD_AFFINITY),
     "filter.resolvable": REFUSING,
     "prioritize.maxScore": ALWAYS,
     "annotations": ALWAYS,
@@ -79,7 +78,7 @@ def effects() -> Mapping[str, Condition]:
 
 def without_effect(config: Config) -> Iterator[ConfigError]:
     """Yield each field that differs from its default where it has no effect."""
-    default = whole()(api_version=API_VERSION, kind=KIND)
+    default = defaults()
     for path, condition in effects().items():
         if not condition.holds(config):
             for field in _differing(path, at(config, path), at(default, path)):

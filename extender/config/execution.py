@@ -118,7 +118,7 @@ class Annotations(Block, frozen=True, kw_only=True):
     namespace_selector: NamespaceSelector | None = None
     """Selector of the namespaces in which rules in annotations count. null, the default, is
     nowhere; `{}` is everywhere (unlike plainRules, where `{}` is nowhere). Who may edit pods in a
-    selected namespace can keep pods of other namespaces away, as far as its quotas allow: see
+    selected namespace can keep pods of other namespaces away, within limits: see
     docs/annotations.md."""
 
     @property

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -18,9 +19,10 @@ from msgspec import defstruct
 
 from extender.config.conditions import ALWAYS, Condition
 from extender.config.connections import Block
-from extender.config.schema import Config
+from extender.config.schema import API_VERSION, BY_DEFAULT, KIND, Config
 from extender.features import FEATURES
-from extender.model.facets import Facet
+from extender.model.verdict import PluginName
+from extender.wire.objects import ReadFacet
 
 _PACKAGE: Final = "extender.features"
 
@@ -63,6 +65,25 @@ class Given(NamedTuple):
     holds: Callable[[Config], bool]
 
 
+class Flag(NamedTuple):
+    """A flag of `serve` that sets a field."""
+
+    flag: str
+    metavar: str
+    help: str
+    path: str
+
+
+class Completion(NamedTuple):
+    """What completes the configuration by what another file of Kubernetes says."""
+
+    field: str
+    """The field that names the file."""
+    file: Callable[[Config], Path | None]
+    complete: Callable[[Config, Path, Callable[[Path], Mapping[str, Any]]], Config]
+    """Is given what gets a document out of a file. ObjectError says what is wrong in one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """An optional feature. Modules are named as in its folder, and imported when they are used."""
@@ -85,7 +106,20 @@ class Feature:
     needed_rights: Callable[[Config], Iterable[Right]] | None = None
     """Which of them a configuration needs; None: all where the feature is on."""
     reads: str = ""
-    """The module with its FACETS, a tuple of Facet."""
+    """The module with its FACETS, a tuple of ReadFacet."""
+    plugin: str = ""
+    """The name in `plugins` of what it refuses nodes by; with that, the feature is on."""
+    judges: str = ""
+    """The module whose `plugin(config)` builds that."""
+    mirrors: str = ""
+    """The module with its RESOURCES, a tuple of WatchedResource, and with `book(state, config)`,
+    which has what is in them booked with a state, before anything is."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """The kinds of these with their API groups."""
+    command: str = ""
+    """The command for people that goes with it."""
+    completion: Completion | None = None
+    flags: tuple[Flag, ...] = ()
     costs: str = ""
     """The module whose `given_costs(state, pods)` returns the deletion costs, by key, that pods
     would have if the feature were on; for `simulate`."""
@@ -113,7 +147,7 @@ class Feature:
         return self.name.replace("_", "-")
 
     @property
-    def facets(self) -> tuple[Facet[Any], ...]:
+    def facets(self) -> tuple[ReadFacet, ...]:
         """What it reads of pods."""
         return self.module(self.reads).FACETS if self.reads else ()
 
@@ -155,9 +189,14 @@ def switch_of(what: Help) -> str | None:
     return next((each.gives[what].switch for each in features() if what in each.gives), None)
 
 
-def facets(config: Config) -> tuple[Facet[Any], ...]:
+def facets(config: Config) -> tuple[ReadFacet, ...]:
     """Return what the features that are on read of pods."""
     return tuple(facet for each in enabled(config) for facet in each.facets)
+
+
+def defaults() -> Config:
+    """Return the configuration of a file that sets nothing."""
+    return whole()(api_version=API_VERSION, kind=KIND)
 
 
 @cache
@@ -165,4 +204,8 @@ def whole() -> type[Config]:
     """Return the configuration with the blocks of all features."""
     every = (item for each in features() for item in each.blocks.items())
     blocks = [(name, block, block()) for name, block in every]
-    return defstruct("Config", blocks, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]
+    names = {each.name: each.value for each in PluginName}
+    names |= {each.plugin: each.plugin for each in features() if each.plugin}
+    plugins: Any = StrEnum(PluginName.__name__, names)  # type: ignore[misc]
+    fields = [("plugins", tuple[plugins, ...], BY_DEFAULT), *blocks]
+    return defstruct("Config", fields, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

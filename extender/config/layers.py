@@ -13,7 +13,8 @@ import msgspec
 from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
 from extender.config.faults import show
-from extender.config.options import BY_FLAG, OPTIONS, Option
+from extender.config.features import Completion, features
+from extender.config.options import BY_FLAG, Option, all_options
 from extender.config.scheduler import added_affinity
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import (
@@ -24,11 +25,9 @@ from extender.errors import (
     encodable,
 )
 from extender.model.verdict import PluginName
-from extender.wire.quotas import limits_crossing, quota_plugin
 
 _BOOLS = {"true": True, "false": False}
 
-_ADMISSION_FILE = "crossNamespacePodAffinity.admissionControlConfigFile"
 _SCHEDULER_FILE = "nodeAffinity.schedulerConfigFile"
 _T = TypeVar("_T")
 
@@ -42,7 +41,7 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
     document = _file(names, read_file)
     found: list[ConfigError] = []
     origins: dict[str, str] = {}
-    for option in OPTIONS:
+    for option in all_options():
         texts = _texts(option, flags)
         if texts and option.path:
             try:
@@ -54,10 +53,10 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
     if config is not None:
         wrong += _beyond_the_schema(config, {error.block for error in wrong})
         broken = {error.block for error in wrong}
-        for block, complete in _FROM_FILES.items():
-            if block not in broken:
+        for each in (_FROM_SCHEDULER, *(one.completion for one in features())):
+            if each is not None and ConfigError(each.field, "").block not in broken:
                 try:
-                    config = complete(config, read_file)
+                    config = _completed(config, each, read_file)
                 except ConfigError as error:
                     wrong.append(error)
     found += [_with_source(error, origins, *names) for error in wrong]
@@ -136,25 +135,24 @@ def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "")
     return kind(error.path, error.message, file)
 
 
-def _with_admission(config: Config, read_file: Callable[[Path], str]) -> Config:
-    """Return the configuration with limitedByDefault as the admission file has it, if any."""
-    settings = config.cross_namespace_pod_affinity
-    path = settings.admission_control_config_file
-    if path is None or not _limits(path, read_file):
-        return config
-    limited = msgspec.structs.replace(settings, limited_by_default=True)
-    return msgspec.structs.replace(config, cross_namespace_pod_affinity=limited)
-
-
-def _with_scheduler(config: Config, read_file: Callable[[Path], str]) -> Config:
-    """Return the configuration with addedAffinity as the scheduler's file has it, if any."""
-    settings = config.node_affinity
-    path = settings.scheduler_config_file
+def _completed(config: Config, completion: Completion, read_file: Callable[[Path], str]) -> Config:
+    """Return the configuration with what a file of Kubernetes says, if one is named."""
+    path = completion.file(config)
     if path is None:
         return config
-    if not settings.added_affinity.empty:
-        raise ConfigError(_SCHEDULER_FILE, "addedAffinity is set here as well: leave one of them")
-    added = _from(path, _SCHEDULER_FILE, lambda: added_affinity(_document(path, read_file)))
+
+    def read(file: Path) -> Document:
+        return parse(_text(file, read_file), str(file))
+
+    return _from(path, completion.field, lambda: completion.complete(config, path, read))
+
+
+def _with_scheduler(
+    config: Config, path: Path, read: Callable[[Path], Mapping[str, Any]]
+) -> Config:
+    """Return the configuration with addedAffinity as the scheduler's file has it."""
+    settings = config.node_affinity
+    added = added_affinity(read(path))
     if PluginName.NODE_AFFINITY not in config.plugins:
         # What it prefers is the scheduler's business, which scores by it.
         added = msgspec.structs.replace(
@@ -164,28 +162,14 @@ def _with_scheduler(config: Config, read_file: Callable[[Path], str]) -> Config:
     return msgspec.structs.replace(config, node_affinity=settings)
 
 
-_FROM_FILES = {
-    "crossNamespacePodAffinity": _with_admission,
-    "nodeAffinity": _with_scheduler,
-}
-"""What completes a block of the configuration by what a file of Kubernetes says."""
+def _scheduler_file(config: Config) -> Path | None:
+    settings = config.node_affinity
+    if settings.scheduler_config_file is not None and not settings.added_affinity.empty:
+        raise ConfigError(_SCHEDULER_FILE, "addedAffinity is set here as well: leave one of them")
+    return settings.scheduler_config_file
 
 
-def _document(path: Path, read_file: Callable[[Path], str]) -> Document:
-    return parse(_text(path, read_file), str(path))
-
-
-def _limits(path: Path, read_file: Callable[[Path], str]) -> bool:
-    def limits() -> bool:
-        plugin = quota_plugin(_document(path, read_file))
-        if plugin is None:
-            return False
-        if plugin.path:
-            # As in kube-apiserver, relative to the file that names it.
-            return limits_crossing(_document(path.parent / plugin.path, read_file))
-        return limits_crossing(plugin.configuration or {})
-
-    return _from(path, _ADMISSION_FILE, limits)
+_FROM_SCHEDULER = Completion(_SCHEDULER_FILE, _scheduler_file, _with_scheduler)
 
 
 def _from(path: Path, field: str, read: Callable[[], _T]) -> _T:

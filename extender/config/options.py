@@ -6,11 +6,11 @@ import dataclasses
 import enum
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from msgspec import Struct
 
-from extender.config.features import whole
-from extender.config.schema import API_VERSION, KIND
+from extender.config.features import defaults, features
 from extender.errors import ConfigError, ConfigFaultsError
 
 _PREFIX = "AFFINITY_EXTENDER_"
@@ -83,7 +83,7 @@ class Option:
     @property
     def schema_default(self) -> object:
         """What the file has where it says nothing; None for what is not in the file."""
-        value: object = whole()(api_version=API_VERSION, kind=KIND) if self.path else None
+        value: object = defaults() if self.path else None
         for name in self.path.split("."):
             if isinstance(value, Struct):
                 fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
@@ -97,7 +97,7 @@ class Option:
         return tuple(map(str, type(value))) if isinstance(value, enum.Enum) else ()
 
 
-OPTIONS = (
+_OF_CORE = (
     Option("config", "FILE", "configuration file (AffinityExtenderConfiguration)"),
     Option(
         "kubeconfig",
@@ -122,13 +122,6 @@ OPTIONS = (
         many=True,
     ),
     Option("mode", "MODE", "shadow, assist or replace; see below", "mode"),
-    Option(
-        "admission-control-config-file",
-        "FILE",
-        "kube-apiserver's file of that name; where it limits cross-namespace affinity by default, "
-        "so does this program",
-        "crossNamespacePodAffinity.admissionControlConfigFile",
-    ),
     Option(
         "scheduler-config",
         "FILE",
@@ -198,8 +191,14 @@ OPTIONS = (
         "logging.verbosity",
     ),
 )
-BY_FLAG = {option.flag: option for option in OPTIONS}
-_BY_VARIABLE = {f"{_PREFIX}{option.dest.upper()}": option for option in OPTIONS}
+BY_FLAG = {option.flag: option for option in _OF_CORE}
+
+
+@cache
+def all_options() -> tuple[Option, ...]:
+    """Return the options of the core and of all features."""
+    # Not when this module is imported: sections of features import its package.
+    return (*_OF_CORE, *(Option(*flag) for each in features() for flag in each.flags))
 
 
 def once_set_by(variable: str, value: str) -> Option | None:
@@ -208,7 +207,8 @@ def once_set_by(variable: str, value: str) -> Option | None:
     Nor were those that the kubelet sets for a Service, or others that begin alike.
     """
     counted = value and not _SERVICE_LINK.match(value)
-    return _BY_VARIABLE.get(variable) if counted else None
+    names = {f"{_PREFIX}{option.dest.upper()}": option for option in all_options()}
+    return names.get(variable) if counted else None
 
 
 def refuse_variables(environ: Mapping[str, str]) -> None:

@@ -27,6 +27,10 @@ B = TypeVar("B", bound=Block)
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
 
+BY_DEFAULT: Final = (PluginName.INTER_POD_AFFINITY,)
+OF_SCHEDULER: Final = frozenset((PluginName.INTER_POD_AFFINITY, PluginName.NODE_AFFINITY))
+"""Plugins that the scheduler has as well, but for what pods have in annotations."""
+
 SCHEDULER_VERSIONS: Final = tuple(f"1.{minor}" for minor in range(33, 39))
 FIRST_WITH_EMPTY_VICTIMS = 38
 """The minor version from which an answer may keep candidates for preemption without victims."""
@@ -77,19 +81,6 @@ class NodeAffinityArgs(Block, frozen=True, kw_only=True):
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
     gets weight / 2 of prioritize.maxScore."""
-
-
-class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
-    """The quota scope CrossNamespacePodAffinity, which the scheduler itself does not check."""
-
-    limited_by_default: bool = False
-    """True refuses a pod with cross-namespace terms unless a matching quota allows it. Used only
-    with CrossNamespacePodAffinity in plugins, and for rules in annotations."""
-
-    admission_control_config_file: Path | None = None
-    """The AdmissionConfiguration file that kube-apiserver has as --admission-control-config-file.
-    If its ResourceQuota part limits the scope, limitedByDefault is true. Read once, at the
-    start."""
 
 
 class Filter(Block, frozen=True, kw_only=True):
@@ -146,7 +137,7 @@ class Logging(Block, frozen=True, kw_only=True):
 
 
 class Config(Block, frozen=True, kw_only=True):
-    """What the core is told; `features.whole` adds the blocks of features."""
+    """What the core is told; `features.whole` adds the blocks and plugins of features."""
 
     api_version: Literal["affinity-extender.io/v1alpha1"]
     """Version of this format."""
@@ -159,7 +150,7 @@ class Config(Block, frozen=True, kw_only=True):
     checks hard rules and binds as well, and pods wait while it is down. shadow: the extender only
     compares. The scheduler's file must be the one for the same mode."""
 
-    plugins: tuple[PluginName, ...] = (PluginName.INTER_POD_AFFINITY,)
+    plugins: tuple[str, ...] = BY_DEFAULT
     """Plugins that are enabled, in the order in which their refusals are reported. InterPodAffinity
     and NodeAffinity refuse nodes only in mode replace. What they do here has to be off in the
     scheduler's file."""
@@ -172,7 +163,6 @@ class Config(Block, frozen=True, kw_only=True):
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     node_affinity: NodeAffinityArgs = NodeAffinityArgs()
-    cross_namespace_pod_affinity: CrossNamespaceArgs = CrossNamespaceArgs()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
     annotations: Annotations = Annotations()
@@ -212,9 +202,9 @@ class Config(Block, frozen=True, kw_only=True):
         return self.scheduler_takes_empty_victims if resolvable is None else resolvable
 
     @property
-    def looks_at_quotas(self) -> bool:
-        """Whether quotas and what pods use of them are wanted at all."""
-        return PluginName.CROSS_NAMESPACE_POD_AFFINITY in self.plugins or self.takes_annotations
+    def refuses_in_assist(self) -> bool:
+        """Whether there are rules that no scheduler has: plugins of features, or annotations."""
+        return not {*self.plugins} <= OF_SCHEDULER or self.takes_annotations
 
     @property
     def enforces_specs(self) -> bool:

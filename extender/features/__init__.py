@@ -4,6 +4,7 @@ FEATURES: tuple[str, ...] = (
     "audit",
     "explain",
     "page",
+    "quota",
     "refused_pods",
     "scale_down",
     "shadow",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import prometheus_client
@@ -86,11 +86,6 @@ class Metrics(ObserverMetrics):
             "nodes_filtered",
             "Nodes refused, by reason.",
             reason=[reason.value for reason in Reason if reason not in LEFT_TO_SCHEDULER],
-        )
-        self.quota_refusals = make.counters(
-            "quota_refusals",
-            "Calls in which a quota refused a pod with cross-namespace affinity.",
-            extension_point=("Filter", "Bind"),
         )
         self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
@@ -192,16 +187,6 @@ class Metrics(ObserverMetrics):
     def exposition(self, accept: str) -> tuple[str, bytes]:
         """Return content type and body, as `Collectors.exposition`."""
         return self.make.exposition(accept)
-
-    def track_quotas(self, pods: Callable[[], int], namespaces: Callable[[], int]) -> None:
-        """Ask for the pods in scope that count, and their namespaces, at each scrape."""
-        # Not there at all where nobody counts: a 0 would be a lie.
-        self.make.gauges(
-            "quota_pods_in_scope", "Pods with cross-namespace affinity, placed or reserved."
-        ).ask(pods)
-        self.make.gauges("quota_namespaces_in_scope", "Namespaces that have such pods.").ask(
-            namespaces
-        )
 
     def describe_config(
         self, *, mode: str, plugins: Iterable[str], scheduler_version: str, text: str

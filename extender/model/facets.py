@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 
-class Facet(ABC, Generic[T]):
+class Facet(Generic[T]):
     """One thing that a feature reads of each pod: `pod.facet(FACET)`.
 
     There is one object of each; it is told from others by identity. Its values are hashable, since
-    pods with the same ones share them.
+    pods with the same ones share them. What is read of more than annotations, a
+    `wire.objects.Beyond` reads.
     """
 
-    annotations: frozenset[str]
+    annotations: frozenset[str] = frozenset()
     """Those that the decoder keeps for it, as JSON."""
 
-    @abstractmethod
     def read(self, annotations: Mapping[str, bytes]) -> T | None:
         """Read those of its annotations that a pod has, at least one; ObjectError for a fault."""
+        del annotations
+        return None
 
     def written(self, value: T) -> Mapping[str, str]:
         """Return the annotations that a pod with this value gets when it is bound."""

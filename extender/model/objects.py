@@ -28,7 +28,6 @@ from extender.model.pod_affinity import (
     Affinity,
     WrittenAffinity,
 )
-from extender.model.quota import Charge
 from extender.model.workload import (
     WORKLOAD,
     Identity,
@@ -230,7 +229,6 @@ class Unannotated(Struct, frozen=True, gc=False):
     """What the spec of a pod with rules in annotations says by itself, beside its class."""
 
     node_affinity: NodeAffinity | None
-    charge: Charge | None
 
 
 class SharedSpec(Struct, frozen=True, weakref=True):
@@ -243,9 +241,6 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     requests: Requests = JUST_A_POD
     ports: HostPorts = ()
     """Ports of its node that it takes."""
-    charge: Charge | None = None
-    """What quotas on cross-namespace affinity see of it; None when it has no such affinity, or when
-    nobody asks for quotas."""
     group: Key | None = None
     """The pod group that it is placed with, as a whole."""
     owner: Owner | None = None
@@ -324,7 +319,7 @@ class Pod(Struct, frozen=True, gc=False):
         if plain is None:
             return self
         return structs.replace(
-            self.with_spec(charge=plain.charge, broken_annotation=None, unannotated=None),
+            self.with_spec(broken_annotation=None, unannotated=None),
             pod_class=self.pod_class.of_spec,
             node_affinity=plain.node_affinity,
         )

@@ -12,7 +12,6 @@ MAX_MATCHING_PODS = "MaxMatchingPods"
 NODE_AFFINITY = "NodeAffinity"
 NAMED_NODES = "NamedNodes"
 """NodeAffinity's PreFilter, where it is asked for itself."""
-CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
 NODE_NAME = "NodeName"
 NODE_UNSCHEDULABLE = "NodeUnschedulable"
 TAINT_TOLERATION = "TaintToleration"
@@ -27,15 +26,38 @@ ANNOTATIONS = "Annotations"
 
 
 class PluginName(StrEnum):
-    """The rules that can be enforced here."""
+    """The rules of the core that can be enforced here; features have more (`Feature.plugin`)."""
 
     INTER_POD_AFFINITY = INTER_POD_AFFINITY
-    CROSS_NAMESPACE_POD_AFFINITY = CROSS_NAMESPACE_POD_AFFINITY
     NODE_AFFINITY = NODE_AFFINITY
 
 
-class Reason(Enum):
+class AnyReason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
+
+    The core's are in `Reason`. A feature derives an enumeration of its own.
+    """
+
+    _value_: str
+
+    @property
+    def resolvable(self) -> bool:
+        """Return whether taking pods away from the node could cure the refusal."""
+        return False
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether the refusal may end with pods that go, for whatever they are evicted."""
+        return self.resolvable
+
+    @cached_property
+    def plugin(self) -> str:
+        """Return the name of the plugin that refuses for it."""
+        return INTER_POD_AFFINITY
+
+
+class Reason(AnyReason):
+    """The core's causes of refusal.
 
     Texts and codes are those of the in-tree plugins (pkg/scheduler/framework/plugins). Those in
     LEFT_TO_SCHEDULER are never given to a scheduler.
@@ -54,7 +76,6 @@ class Reason(Enum):
     """Each of these terms names nodes twice, and no node in both."""
     ANNOTATION = "the pod's annotation cannot be read"
     """In a callback it is an error, which names the field."""
-    QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
     NODE_NAME = "node(s) didn't match the requested node name"
     UNSCHEDULABLE = "node(s) were unschedulable"
@@ -114,7 +135,6 @@ _PLUGINS = {
     Reason.NOT_NAMED: NODE_AFFINITY,
     Reason.NO_NAME: NODE_AFFINITY,
     Reason.ANNOTATION: ANNOTATIONS,
-    Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
     Reason.NODE_NAME: NODE_NAME,
     Reason.UNSCHEDULABLE: NODE_UNSCHEDULABLE,
     Reason.TAINT: TAINT_TOLERATION,

@@ -9,7 +9,7 @@ from enum import Enum
 from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.interaction import MOST_COMPARED, attracted
 from extender.verbs.plugins import Plugins
@@ -29,7 +29,7 @@ class BindVerdict:
 
     decision: Decision
     why: str = ""
-    reason: Reason | None = None
+    reason: AnyReason | None = None
     """The rule that refuses."""
 
 

@@ -22,7 +22,7 @@ from msgspec import structs
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.interaction import Interaction
 from extender.verbs.plugins import FilterPlugin, FilterResult, Plugins, refuse
 from extender.verbs.rules import Rule
@@ -50,7 +50,7 @@ class CountingPlugin(FilterPlugin):
         self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
     ) -> FilterResult:
         """Judge each node as if the pods nominated to it were there, to which the pod yields."""
-        refused: dict[Reason, list[str]] = {}
+        refused: dict[AnyReason, list[str]] = {}
         fits: list[str] = []
         preempting = preempting_beside(state, pod)
         for name in asked.names:
@@ -100,7 +100,7 @@ def judge(
     With `nominated`, a node has to fit with the pods too that are nominated to it, and with more
     important ones that hold a domain of it; its first reason is then the one with them there.
     """
-    refused: list[tuple[Reason, Sequence[str]]] = []
+    refused: list[tuple[AnyReason, Sequence[str]]] = []
     fits = asked
     if asked.unknown:
         refused.append((Reason.UNKNOWN_NODE, asked.unknown))
@@ -135,7 +135,7 @@ def _judge_with_nominated(
     takes a comparison with each of their classes. Else it takes one call of each plugin for every
     different interactions with such pods.
     """
-    refused: list[tuple[Reason, Sequence[str]]] = []
+    refused: list[tuple[AnyReason, Sequence[str]]] = []
     for effects, names in _groups(state, pod, asked, plugins):
         left = asked.only(names)
         for plugin, interactions in zip(plugins, zip(*effects, strict=True), strict=True):

@@ -27,7 +27,6 @@ from extender.verbs.node_room import (
     TaintToleration,
 )
 from extender.verbs.plugins import FilterPlugin, Plugins, Unknown
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Refusal, Rule
 from extender.verbs.topology_spread import PodTopologySpread
 
@@ -47,7 +46,7 @@ ROOM: Final = NodeResourcesFit()
 def filters(
     nodes: NodeAffinityPlugin,
     affinity: InterPodAffinity,
-    quota: CrossNamespacePodAffinity | None = None,
+    further: Plugins = (),
     claims: FilterPlugin | None = None,
     volumes: Plugins = (),
     *,
@@ -55,7 +54,7 @@ def filters(
     room: NodeResourcesFit = ROOM,
     off: Collection[str] = (),
 ) -> Plugins:
-    """Return all of them but those that are `off`; without quotas these are not looked at.
+    """Return all of them but those that are `off`, with `further` ones that features have.
 
     `claims`, `volumes`, another `spread` than that of pods alone, another `room`, and what is `off`
     are what the commands have, and a server has not.
@@ -76,7 +75,7 @@ def filters(
         affinity,
         MaxMatchingPods(),
         NotModelled(),
-        *(() if quota is None else (quota,)),
+        *further,
     )
     return tuple(each for each in every if each.name not in off)
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.model.verdict import INTER_POD_AFFINITY, AnyReason
 from extender.verbs.interaction import Interaction
 from extender.verbs.rules import Rule
 
@@ -33,7 +33,7 @@ def too_many(what: str, asked: Sized, most: int) -> Iterator[Unknown]:
         yield Unknown(what, f"of its {len(asked):,} {what}, more than {most} are not looked at")
 
 
-Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
+Refused: TypeAlias = Sequence[tuple[AnyReason, Sequence[str]]]
 """The nodes that do not fit, by why."""
 
 FEW_SHARE: Final = 4
@@ -61,7 +61,7 @@ def refuse(rules: Iterable[Rule], asked: NodeList) -> FilterResult:
 
     A node that several rules refuse shows the reason of the first.
     """
-    refused: list[tuple[Reason, Sequence[str]]] = []
+    refused: list[tuple[AnyReason, Sequence[str]]] = []
     for rule in rules:
         if not asked.names:
             break
@@ -92,6 +92,9 @@ class FilterPlugin(Plugin, ABC):
 
     What is here is true of rules that are between a pod and a node, whatever other pods there are.
     """
+
+    reasons: ClassVar[Sequence[AnyReason]] = ()
+    """Those of its own that are not the core's."""
 
     @abstractmethod
     def rules(self, state: ClusterState, pod: Pod) -> Iterable[Rule]:

@@ -17,7 +17,7 @@ from extender.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.model.wording import short
 from extender.verbs.interaction import Interaction
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
@@ -117,7 +117,7 @@ class TermRule(PodRule):
 class Nominated(Rule):
     """Pods that are nominated to a node or hold a domain of it, and would exclude the pod there."""
 
-    reason: Reason
+    reason: AnyReason
     nominated = True
 
     def cause(self, group: RefusalGroup) -> str:

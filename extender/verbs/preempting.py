@@ -43,10 +43,11 @@ def choose_victims(
     are less important. Anti-affinity leaves no choice: it repels pod by pod, so every pod that
     repels must go, and sparing any other costs nothing. Of those that only a limit counts, the most
     important ones are spared, as many as it allows. Pods of other nodes are never added, no pod of
-    a group, and no pod for the sake of a quota: where that has no room without the victims, no
-    candidate is left. Nor is one where the pod's affinity is met by less important pods alone: the
-    scheduler takes all of them away first, and gives up a node that does not fit then. A pod that
-    it leaves waiting there soon finds another place, and others would have gone for nothing.
+    a group, and no pod for the sake of a limit on a namespace: where that has no room without the
+    victims, no candidate is left. Nor is one where the pod's affinity is met by less important pods
+    alone: the scheduler takes all of them away first, and gives up a node that does not fit then. A
+    pod that it leaves waiting there soon finds another place, and others would have gone for
+    nothing.
 
     The state may change between two of them.
     For a pod with more than MOST_COMPARED terms nobody is added.

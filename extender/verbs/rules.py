@@ -12,14 +12,14 @@ from extender.cluster.counts.nodes import NodeList
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import NODE_RESOURCES_FIT, VOLUME_BINDING, Reason
+from extender.model.verdict import NODE_RESOURCES_FIT, VOLUME_BINDING, AnyReason, Reason
 from extender.model.wording import MOST_NAMED, plural, plural_of, short, some
 
 HOSTNAME: Final = "hostname"
 """The last part of the topology key whose domains are nodes."""
 SEVERAL_REASONS: Final = frozenset((NODE_RESOURCES_FIT, VOLUME_BINDING))
 """Plugins that may name several reasons for one node."""
-SUBJECTS: Final = {
+SUBJECTS: Final[Mapping[AnyReason, str]] = {
     Reason.AFFINITY: "your affinity",
     Reason.ANTI_AFFINITY: "your anti-affinity",
     Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
@@ -39,7 +39,7 @@ class Rule:
 
     __slots__ = ()
 
-    reason: Reason
+    reason: AnyReason
     """What is said of a node that it refuses."""
     what: str = ""
     """What is wrong, in words, where that is the same for all nodes."""
@@ -157,7 +157,7 @@ class Refusal:
     """More of them, which are of other namespaces and not to be named."""
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> AnyReason:
         """Return what is said of its nodes."""
         return self.rule.reason
 

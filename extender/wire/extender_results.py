@@ -8,7 +8,7 @@ from itertools import compress
 import orjson
 
 from extender.cluster.counts.topology import picker
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason
 from extender.verbs.plugins import FilterResult, Refused
 from extender.verbs.prioritizing import Scored
 from extender.wire.extender_args import NULL, Envelope, ExtenderArgs, error_text
@@ -69,7 +69,7 @@ def write_all_fit(args: Envelope) -> bytes:
     return b"".join(map(memoryview, parts))
 
 
-def _add(members: list[bytes], names: Sequence[str], reason: Reason, *, plain: bool) -> None:
+def _add(members: list[bytes], names: Sequence[str], reason: AnyReason, *, plain: bool) -> None:
     """Add names, each with the same reason, to the members of a JSON object.
 
     Plain names are joined with the reason between them: a third of what it takes to make a

@@ -311,7 +311,7 @@ class NodeManifest(msgspec.Struct):
 
 
 class NamespacedMetadata(msgspec.Struct):
-    """Identity of a budget or quota."""
+    """Identity of an object in a namespace."""
 
     name: str
     namespace: str | None = None
@@ -358,32 +358,3 @@ class BudgetManifest(msgspec.Struct):
     metadata: BudgetMetadata
     spec: BudgetSpec | None = None
     status: BudgetStatus | None = None
-
-
-class ScopeRequirement(msgspec.Struct):
-    """v1.ScopedResourceSelectorRequirement."""
-
-    scopeName: str
-    operator: Operator = Operator.EXISTS
-    values: list[str] | None = None
-
-
-class ScopeSelector(msgspec.Struct):
-    """v1.ScopeSelector."""
-
-    matchExpressions: list[ScopeRequirement] | None = None
-
-
-class QuotaSpec(msgspec.Struct):
-    """What a quota limits, and for which pods."""
-
-    hard: dict[str, str | int | float] | None = None
-    scopes: list[str] | None = None
-    scopeSelector: ScopeSelector | None = None
-
-
-class QuotaManifest(msgspec.Struct):
-    """v1.ResourceQuota."""
-
-    metadata: NamespacedMetadata
-    spec: QuotaSpec | None = None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -31,12 +31,10 @@ from extender.model.objects import (
     Unannotated,
 )
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
-from extender.model.quota import Charge
 from extender.model.workload import OWN, REVISIONS, marks_of
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
-from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.decoding import Json, decode
 from extender.wire.limits import PER
@@ -84,14 +82,23 @@ _QUANTITIES = msgspec.json.Decoder(dict[str, str | int | float] | None)
 _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 
 
+class Beyond(NamedTuple):
+    """What reads a facet of more than annotations."""
+
+    facet: Facet[Any]
+    reader: Callable[[], Callable[[manifests.PodManifest, PodClass], Any]]
+    """Makes what reads one pod, or finds None; each PodReader has its own, with its caches."""
+
+
+ReadFacet: TypeAlias = Facet[Any] | Beyond
+
+
 @dataclass(eq=False)
 class PodReader:
     """Reads pods; those of one workload come out sharing their class."""
 
     gates: Gates = EVERY_GATE_ON
     _: KW_ONLY
-    charges: bool = False
-    """Say of pods with cross-namespace affinity what quotas see of them."""
     node_affinity: bool = False
     """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
     in any case."""
@@ -100,7 +107,7 @@ class PodReader:
     others nobody asks for that."""
     owners: bool = False
     """Say who would replace a pod, and whether it is ready."""
-    facets: tuple[Facet[Any], ...] = ()
+    facets: tuple[ReadFacet, ...] = ()
     """What features read of pods."""
     requirements: bool = False
     """Say of pods that have a node, too, what else they ask of their placing."""
@@ -114,11 +121,14 @@ class PodReader:
     """Rules in annotations are read."""
 
     def __post_init__(self) -> None:
-        names = {name for each in self.facets for name in each.annotations}
+        annotated = [each for each in self.facets if isinstance(each, Facet)]
+        names = {name for each in annotated for name in each.annotations}
         kind, kept = manifests.keeping(sorted(names))
         self._kept = [
-            (each, [(name, kept[name]) for name in sorted(each.annotations)])
-            for each in self.facets
+            (each, [(name, kept[name]) for name in sorted(each.annotations)]) for each in annotated
+        ]
+        self._beyond = [
+            (each.facet, each.reader()) for each in self.facets if isinstance(each, Beyond)
         ]
         self._manifests = msgspec.json.Decoder(kind)
         self._classes = ClassCache()
@@ -133,7 +143,6 @@ class PodReader:
         )
         self._requests = RequestsReader()
         self._ports = HostPortsReader()
-        self._charges = ChargeReader()
         self._node_affinity = NodeAffinityReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
@@ -173,14 +182,13 @@ class PodReader:
         pod_class = self._class(
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
-        charge, node_selector = self._charge(pod_class, pod), bytes(spec.nodeSelector)
+        node_selector = bytes(spec.nodeSelector)
         of_nodes = self.node_affinity or told
         asked = SharedSpec(
             priority=self._priorities.known(priority) or self._priority(priority),
             may_preempt=spec.preemptionPolicy != NEVER,
             requests=self._requests.read(spec),
             ports=self._ports.read(spec),
-            charge=charge,
             group=self._group(spec, namespace),
             owner=owner if self.owners or told else None,
             requirements=(
@@ -193,10 +201,7 @@ class PodReader:
             unannotated=(
                 None
                 if annotation is NO_ANNOTATION
-                else Unannotated(
-                    self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes),
-                    charge if pod_class.of_spec.written.crosses_namespaces else None,
-                )
+                else Unannotated(self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes))
             ),
         )
         return Pod(
@@ -207,7 +212,7 @@ class PodReader:
             pod_class=pod_class,
             # Those that wait are few, and soon something else.
             spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
-            status=self._status(pod, stored=stored, waits=waits),
+            status=self._status(pod, pod_class, stored=stored, waits=waits),
             node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
         )
@@ -218,7 +223,9 @@ class PodReader:
         text = decode(_TEXT, found.exclusive, f"metadata.annotations[{EXCLUSIVE_ANNOTATION}]")
         return self._name(text[:MOST_LETTERS])
 
-    def _status(self, pod: manifests.PodManifest, *, stored: bool, waits: bool) -> SharedStatus:
+    def _status(
+        self, pod: manifests.PodManifest, pod_class: PodClass, *, stored: bool, waits: bool
+    ) -> SharedStatus:
         metadata, status = pod.metadata, pod.status or _NO_STATUS
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
@@ -230,18 +237,19 @@ class PodReader:
             victim_of=None if mark is None else preemptor_in(mark),
             # Of a pod that has its node the nomination is history.
             nominated=None if pod.spec.nodeName else status.nominatedNodeName or None,
-            facets=self._read_facets(metadata.annotations) if self.facets else NO_FACETS,
+            facets=self._read_facets(pod, pod_class) if self.facets else NO_FACETS,
             ready=self.owners and not waits and is_ready(conditions),
             record=recorded_rules(conditions) if stored else None,
             created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
         )
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
-    def _read_facets(self, found: manifests.PodAnnotations | None) -> Facets:
-        if found is None:
-            return NO_FACETS
-        read = NO_FACETS
-        for facet, fields in self._kept:
+    def _read_facets(self, pod: manifests.PodManifest, pod_class: PodClass) -> Facets:
+        read, found = NO_FACETS, pod.metadata.annotations
+        for facet, reader in self._beyond:
+            if (value := reader(pod, pod_class)) is not None:
+                read = (*read, (facet, value))
+        for facet, fields in self._kept if found is not None else ():
             kept = {
                 name: bytes(raw)
                 for name, field in fields
@@ -250,13 +258,6 @@ class PodReader:
             if kept and (value := facet.read(kept)) is not None:
                 read = (*read, (facet, value))
         return read
-
-    def _charge(self, pod_class: PodClass, pod: manifests.PodManifest) -> Charge | None:
-        if not self.charges or not pod_class.written.crosses_namespaces:
-            return None
-        by_annotation = not pod_class.of_spec.written.crosses_namespaces
-        qos_class = (pod.status or _NO_STATUS).qosClass or None
-        return self._charges.read(pod.spec, qos_class, by_annotation=by_annotation)
 
     def _nodes(
         self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from extender.errors import ObjectError
-from extender.model.quota import BILLIONTHS
+
+BILLIONTHS: Final = 10**9
+"""The finest a Kubernetes quantity can be, so sums of such integers are exact."""
 
 Quantities: TypeAlias = Mapping[str, str | int | float]
 """Quantities by resource, as JSON has them."""
@@ -55,7 +57,7 @@ def rounded(amounts: Mapping[str, int]) -> dict[str, int]:
 
 
 def read_exact_amounts(quantities: Quantities | None, path: str) -> dict[str, int]:
-    """Read quantities as quotas count them: in billionths, the finest that the API server keeps.
+    """Read quantities exactly: in billionths, the finest that the API server keeps.
 
     ObjectError names the one that is none.
     """

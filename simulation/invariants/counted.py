@@ -13,9 +13,10 @@ from typing import Any, Final, TypeAlias
 from extender.cluster.counts.node_rules import Judged
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import quotas_of
 from extender.model.labels import Selector
 from extender.model.pod_affinity import PodSelector
-from extender.model.quota import BILLIONTHS
+from extender.wire.quantities import BILLIONTHS
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
@@ -69,7 +70,7 @@ def agrees(state: ClusterState, store: Store) -> bool:
         and all(each.pod.uid == there.get(each.pod.key, ("",))[0] for each in state.reservations)
         and {name: dict(state.nodes.labels(name)) for name in state.nodes} == stored.nodes
         and {name: dict(labels) for name, labels in state.namespaces.items()} == stored.spaces
-        and set(state.quotas) == set(stored.quotas)
+        and set(quotas_of(state)) == set(stored.quotas)
     )
 
 
@@ -205,9 +206,9 @@ def _rooms(state: ClusterState, stored: Stored) -> Iterator[str]:
     for name in {*state.nodes, *used}:
         if (counted := state.node_resources.used(name).get("cpu", 0)) != used[name]:
             yield f"{used[name]} thousandths of a processor are in use on {name}, not {counted}"
-    for key in state.quotas:
+    for key in quotas_of(state):
         there = crossing[key.partition("/")[0]]
-        if (pods := state.quotas.used(key).get("pods", 0)) != there * BILLIONTHS:
+        if (pods := quotas_of(state).used(key).get("pods", 0)) != there * BILLIONTHS:
             yield f"{there} pods are in the scope of {key}, not {pods / BILLIONTHS}"
 
 

@@ -14,11 +14,9 @@ from extender.cluster.counts.annotation_scope import Scope
 from extender.cluster.counts.existing_term import Named, Role
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.state import ClusterState
-from extender.model.keys import namespace_of
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY
-from extender.model.quota import Charge, ResourceQuota
 
 TableName: TypeAlias = Named | tuple[PodSet, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
@@ -142,33 +140,6 @@ def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
 
 def _differing(one: Mapping[str, Pod], other: Mapping[str, Pod]) -> set[str]:
     return {uid for uid in {*one, *other} if one.get(uid) != other.get(uid)}
-
-
-def quota_mismatches(state: ClusterState) -> list[str]:
-    """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
-    truth: dict[str, Counter[Charge]] = {}
-    for pod in state.placed_pods:
-        if pod.spec.charge is not None and state.in_force(pod).spec.charge is not None:
-            truth.setdefault(pod.pod_class.namespace, Counter())[pod.spec.charge] += 1
-    namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
-    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
-    total = sum(sum(charges.values()) for charges in truth.values())
-    return wrong if wrong or total == state.quotas.pods else ["the sum of all namespaces"]
-
-
-def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
-    if state.quotas.charges(namespace) != truth:
-        return False
-    return all(each.used == _use_of(each.quota, truth) for each in state.quotas.of(namespace))
-
-
-def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
-    """Return what pods with these charges use of a quota, zeros left out."""
-    used: Counter[str] = Counter()
-    for charge, pods in charges.items():
-        for name, amount in charge.usage if quota.applies_to(charge) else ():
-            used[name] += pods * amount
-    return {name: amount for name, amount in used.items() if name in quota.hard and amount}
 
 
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:

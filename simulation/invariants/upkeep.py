@@ -10,10 +10,10 @@ from extender.callbacks.in_flight import SCORE_HOLD_SECONDS
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
 from simulation.invariants.broken import BrokenError
+from simulation.invariants.quota_use import quota_mismatches
 from simulation.invariants.recount import (
     mismatches,
     nominated_mismatches,
-    quota_mismatches,
     room_mismatches,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -24,25 +24,22 @@ from extender.model.labels import Labels
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import SeenPod
 from extender.model.pod_affinity import PodSelector
-from extender.model.verdict import BindOutcome, Bound, Reason
-from extender.ports import NoApiServer
+from extender.model.verdict import BindOutcome, Bound
+from extender.ports import Hook, NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import mismatches
 from tests.answering import Answering, requests_of
 from tests.builders import (
     ZONE,
     Pod,
-    crossing,
+    every_facet,
     model_pod,
-    model_quota,
     node,
     pod,
-    quota,
     requirement,
     selector,
     state_of,
@@ -115,7 +112,13 @@ class ApiServer:
 class BindRig:
     """Everything behind the callbacks, on a clock that stands still."""
 
-    def __init__(self, *pods: Pod, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
+    def __init__(
+        self,
+        *pods: Pod,
+        unready: str | None = None,
+        plugins: Plugins = AFFINITY,
+        hooks: Callable[[ClusterState, Metrics], Sequence[Hook]] = lambda *_: (),
+    ) -> None:
         self.now = 0.0
         self.api = ApiServer()
         self.api.take = self._take
@@ -123,16 +126,20 @@ class BindRig:
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
         self.in_flight = InFlightPods(partial(interact, self.state), hold=WAIT * 2)
+        made = hooks(self.state, metrics)
         answers = Answering(
             self.state,
             metrics,
             plugins,
+            helpers=made,
             unready=lambda: unready,
             in_flight=self.in_flight,
-            pods=PodReader(charges=True),
+            pods=PodReader(facets=every_facet()),
         )
         requests = requests_of(self.state, metrics, unready=lambda: unready)
-        self.binds = Binds(requests, plugins, self.api, self.in_flight, clock=lambda: self.now)
+        self.binds = Binds(
+            requests, plugins, self.api, self.in_flight, clock=lambda: self.now, hooks=made
+        )
         self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
@@ -435,33 +442,6 @@ async def test_a_reservation_tells_at_which_version_a_pod_was_seen(
     rig.api.pods["default/one"] = model_pod(ONE)
     assert await bind(client, ONE, "a") == ""
     assert [*rig.state.reservations.pods().values()] == [version]
-
-
-async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
-    aiohttp_client: Any,
-) -> None:
-    far = term(ZONE, selector(app="none"), namespaceSelector={})
-    one, two = pod("one").anti_affinity(far), pod("two").anti_affinity(far)
-    rig = BindRig(one, two, plugins=(*AFFINITY, CrossNamespacePodAffinity()))
-    rig.state.upsert_quota(model_quota(quota("q", {"pods": 1}, crossing())))
-    client = await aiohttp_client(rig.app)
-    assert await filtered(client, two) == ["a", "b"]
-    rig.api.gate = asyncio.Event()
-    first = asyncio.create_task(bind(client, one, "a"))
-    async with asyncio.timeout(WAIT):
-        await rig.api.arrived.wait()
-        assert await bind(client, two, "b") == f"b since the filter call: {Reason.QUOTA.value}"
-        assert await filtered(client, two) == []
-        rig.api.gate.set()
-        assert await first == ""
-    assert rig.api.bound == [("default/one", "a")]
-    assert quota_mismatches(rig.state) == []
-    for point in ("Filter", "Bind"):
-        refusals = "affinity_extender_quota_refusals_total"
-        assert rig.registry.get_sample_value(refusals, {"extension_point": point}) == 1
-    rig.state.remove_pod("default/one", "default-one")
-    assert await filtered(client, two) == ["a", "b"]
-    assert await bind(client, two, "b") == ""
 
 
 async def test_a_watch_that_is_faster_than_the_answer_settles_it(aiohttp_client: Any) -> None:

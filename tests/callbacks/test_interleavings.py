@@ -25,9 +25,9 @@ from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
-from simulation.invariants.recount import mismatches, quota_mismatches, room_mismatches
+from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.recount import mismatches, room_mismatches
 from tests import oracle
 from tests.answering import Answering, requests_of
 from tests.builders import (
@@ -36,6 +36,7 @@ from tests.builders import (
     Json,
     Pod,
     crossing,
+    every_facet,
     model_pod,
     node,
     pod,
@@ -44,6 +45,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.features.every import plugins as further_plugins
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ KINDS: dict[str, Callable[[Pod], Pod]] = {
 """Of the last kind the quota lets one be placed; their rule keeps no pod of these out."""
 PLACES = 1
 QUOTA = quota("q", {"pods": PLACES}, crossing())
-PLUGINS: Plugins = (*AFFINITY, CrossNamespacePodAffinity())
+PLUGINS: Plugins = (*AFFINITY, *further_plugins())
 
 
 OUTCOMES = [BindOutcome.REFUSED, BindOutcome.REFUSED, BindOutcome.INDETERMINATE, None]
@@ -118,7 +120,7 @@ class Interleavings(RuleBasedStateMachine):
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
         self.answers = Answering(
-            self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(charges=True)
+            self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(facets=every_facet())
         )
         requests = requests_of(self.state, metrics)
         self.binds = Binds(requests, PLUGINS, self, in_flight, clock=lambda: self.now)

@@ -46,11 +46,6 @@ def assisting(metrics: Metrics | None = None, **fields: Any) -> Mapping[str, Cal
             id="what the scheduler has itself",
         ),
         pytest.param(
-            {"plugins": (PluginName.CROSS_NAMESPACE_POD_AFFINITY,)},
-            (Filters, Preemptions),
-            id="quotas",
-        ),
-        pytest.param(
             {"annotations": Annotations(namespace_selector=NamespaceSelector())},
             (Filters, Preemptions),
             id="annotations",

@@ -13,36 +13,32 @@ from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.quota import CrossNamespacePodAffinity
-from simulation.invariants.recount import mismatches, quota_mismatches
+from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import (
     HOST,
     ZONE,
     Pod,
-    crossing,
+    empty_state,
     model_namespace,
     model_node,
     model_pod,
-    model_quota,
     namespace,
     node,
     pod,
-    quota,
     selector,
     term,
 )
+from tests.features.every import plugins as further_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NODES = [node(name, {HOST: name, ZONE: zone}) for name, zone in zip("abc", "xyz", strict=True)]
 CHOSEN = Selector.of((Requirement("rules", Operator.IN, frozenset(("on",))),))
-PLUGINS = (InterPodAffinity(), CrossNamespacePodAffinity(of_annotations=True))
-IN_ASSIST = (
-    InterPodAffinity(of_annotations=True),
-    CrossNamespacePodAffinity(of_annotations=True),
-)
+FURTHER = tuple(replace(each, of_annotations=True) for each in further_plugins()[:1])
+PLUGINS = (InterPodAffinity(), *FURTHER)
+IN_ASSIST = (InterPodAffinity(of_annotations=True), *FURTHER)
 
 EVERYBODY = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(), namespaceSelector={})]}}
 """Keeps everybody out of the zone, whatever namespace they are in."""
@@ -55,11 +51,10 @@ PLAIN = [pod(f"plain-{name}", "tenant").on(name) for name in "abc"]
 def state_of(
     *pods: Mapping[str, Any],
     annotations: Selector | None = EVERYTHING,
-    limited: bool = False,
     many_terms: int = MANY_TERMS,
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
-    state = ClusterState(annotations=annotations, limited=limited, many_terms=many_terms)
+    state = empty_state(annotations=annotations, many_terms=many_terms)
     for raw in NODES:
         state.upsert_node(model_node(raw))
     for name in ("tenant", "jobs", "kube-system"):
@@ -72,7 +67,6 @@ def state_of(
 def fits(state: ClusterState, incoming: Mapping[str, Any], *, plugins: Any = PLUGINS) -> str:
     """Return the nodes that a pod may go to; counters are sound whenever somebody asks."""
     assert mismatches(state) == []
-    assert quota_mismatches(state) == []
     names = state.nodes.asked(list("abc"))
     return "".join(judge(state, model_pod(incoming), names, plugins).fits.names)
 
@@ -251,69 +245,6 @@ def test_by_default_annotations_count_nowhere() -> None:
     # What is in the spec counts.
     assert fits(state, pod("db", "tenant").labels(app="db")) == "bc"
     assert list(state.broken_annotations.ignored_in) == [("tenant", 1)]
-
-
-@pytest.mark.parametrize("limited", [False, True])
-def test_what_exceeds_a_quota_is_nothing_to_other_namespaces(*, limited: bool) -> None:
-    rules = [annotated(bare(name), BATCH) for name in "ab"]
-    own = pod("job", "tenant").labels(app="batch")
-    state = state_of(on(rules[0], "a"), limited=limited)
-    assert fits(state, JOB) == ("abc" if limited else "bc")
-    one = model_quota(quota("crossing", {"pods": "1"}, crossing(), namespace_name="tenant"))
-    state.upsert_quota(one)
-    assert fits(state, JOB) == "bc"
-    state.upsert_pod(model_pod(on(rules[1], "b")))
-    assert (fits(state, JOB), fits(state, own)) == ("abc", "c")
-    state.remove_pod("tenant/plain-b", "tenant-plain-b")
-    assert fits(state, JOB) == "bc"
-    state.upsert_quota(replace(one, hard={"pods": 0}))
-    assert fits(state, JOB) == "abc"
-    state.remove_quota(one.key, one.uid)
-    assert fits(state, JOB) == ("abc" if limited else "bc")
-
-
-@pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
-def test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone(
-    *, plugins: Any
-) -> None:
-    state = state_of(Pod(annotated(bare("held"), BATCH)).nominated("a").priority(9), limited=True)
-    own = pod("job", "tenant").labels(app="batch")
-    assert fits(state, own, plugins=plugins) == "bc"
-    assert fits(state, JOB, plugins=plugins) == "abc"
-    state.upsert_quota(
-        model_quota(quota("one", {"pods": "1"}, crossing(), namespace_name="tenant"))
-    )
-    assert fits(state, JOB, plugins=plugins) == "bc"
-
-
-def test_a_pod_beyond_the_quota_is_refused_though_the_api_server_does_not_see_it() -> None:
-    state = state_of()
-    state.upsert_quota(
-        model_quota(quota("none", {"pods": "0"}, crossing(), namespace_name="tenant"))
-    )
-    assert fits(state, annotated(bare("new"), BATCH)) == ""
-    inside = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"))]}}
-    assert fits(state, annotated(bare("new"), inside)) == "abc"
-    # That one the API server has let through already.
-    spec = bare("new").anti_affinity(*BATCH["podAntiAffinity"][REQUIRED])
-    assert fits(state, spec) == "abc"
-    # An edit that goes beyond it does not count, and is seen.
-    for each in PLAIN:
-        state.upsert_pod(model_pod(stored(annotated(each, EVERYBODY))))
-    assert fits(state, VICTIM) == "abc"
-    assert dict(state.quotas.used("tenant/none")) == {"pods": 3 * 10**9}
-
-
-def test_quotas_count_annotations_only_where_these_count() -> None:
-    state = state_of(on(annotated(bare("a"), BATCH), "a"), annotations=CHOSEN)
-    state.upsert_quota(
-        model_quota(quota("some", {"pods": "5"}, crossing(), namespace_name="tenant"))
-    )
-    for labels, used in (({"rules": "on"}, {"pods": 10**9}), ({}, {})):
-        state.upsert_namespace(model_namespace(namespace("tenant", labels)))
-        assert dict(state.quotas.used("tenant/some")) == used
-        assert state.quotas.pods == len(used)
-        assert quota_mismatches(state) == []
 
 
 def aimed(app: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 from zlib import crc32
@@ -13,14 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cluster.counts.large_rules import MANY_TERMS
-from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from simulation.invariants.recount import (
     mismatches,
     nominated_mismatches,
-    quota_mismatches,
     room_mismatches,
 )
 from tests import strategies
@@ -29,10 +26,10 @@ from tests.builders import (
     HOST,
     Json,
     Pod,
+    empty_state,
     model_namespace,
     model_node,
     model_pod,
-    model_quota,
     selector,
     term,
 )
@@ -72,7 +69,7 @@ class EventStream(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.most_sets = 0
-        self.state = ClusterState()
+        self.state = empty_state()
         self.nodes: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}
         self.pods: dict[str, Pod] = {}
@@ -98,7 +95,7 @@ class EventStream(RuleBasedStateMachine):
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
         self.steps = []
-        self.state = ClusterState(
+        self.state = empty_state(
             most_prefilter_states=room,
             most_matching_sets=room,
             many_terms=many_terms,
@@ -137,23 +134,6 @@ class EventStream(RuleBasedStateMachine):
         """Remove a namespace, known or not; its pods stay behind."""
         self.namespaces.pop(name, None)
         self.state.remove_namespace(name)
-
-    # Quotas
-
-    @rule(quota=st.sampled_from(["q0", "q1"]).flatmap(strategies.quotas), again=st.booleans())
-    def put_quota(self, quota: Json, *, again: bool) -> None:
-        """Add a quota, change it, or create it again."""
-        uid = f"uid-{self.generation}" if again else "uid"
-        self.state.upsert_quota(replace(model_quota(quota), uid=uid))
-
-    @precondition(lambda self: len(self.state.quotas) > 0)
-    @rule(data=st.data(), stale=strategies.rarely(4))
-    def remove_quota(self, data: st.DataObject, *, stale: bool) -> None:
-        """Remove a quota; news of the end of an older one of that name changes nothing."""
-        quota = self.state.quotas.get(data.draw(st.sampled_from(sorted(self.state.quotas))))
-        assert quota is not None
-        self.state.remove_quota(quota.key, "older" if stale else quota.uid)
-        assert (self.state.quotas.get(quota.key) is None) is not stale
 
     # Pods
 
@@ -260,18 +240,23 @@ class EventStream(RuleBasedStateMachine):
     def cluster_for(self, namespace: str) -> Cluster:
         """Return what a pod of a namespace has to reckon with.
 
-        Where a quota on cross-namespace affinity is exceeded, annotations are nothing to others.
+        Where a feature limits that, annotations are nothing to other namespaces.
         """
-        whole, quotas = self.cluster, self.state.quotas
+        whole = self.cluster
         pods = [
             _without_rules(pod)
             if self.is_annotated(pod)
             and _namespace(pod) != namespace
-            and quotas.exceeded(_namespace(pod))
+            and self.is_limited(_namespace(pod))
             else pod
             for pod in map(Pod, whole.pods)
         ]
         return Cluster(whole.nodes, whole.namespaces, pods)
+
+    def is_limited(self, namespace: str) -> bool:
+        """Return whether rules in annotations of a namespace count there alone."""
+        del namespace
+        return False
 
     def is_annotated(self, pod: Pod) -> bool:
         """Return whether a pod has its rules in an annotation."""
@@ -299,11 +284,6 @@ class EventStream(RuleBasedStateMachine):
     def room_equals_a_recount(self) -> None:
         """No node has more or less in use than its pods request."""
         assert room_mismatches(self.state) == []
-
-    @invariant()
-    def quotas_equal_a_recount(self) -> None:
-        """No namespace has more or less in use than its pods are charged for."""
-        assert quota_mismatches(self.state) == []
 
     @invariant()
     def nominations_equal_a_recount(self) -> None:
@@ -361,9 +341,7 @@ class EventStream(RuleBasedStateMachine):
         assert list(self.state.existing_terms.sums) == []
         assert list(self.state.placed_classes) == []
         assert list(self.state.node_resources.in_use) == []
-        assert (self.state.quotas.pods, list(self.state.quotas.namespaces)) == (0, [])
         assert len(self.state.nominated) == 0
-        assert quota_mismatches(self.state) == []
         assert mismatches(self.state) == []
 
 

@@ -12,15 +12,13 @@ from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.keys import Identity, Key
 from extender.model.objects import Pod
-from simulation.invariants.recount import mismatches, quota_mismatches, room_mismatches
+from simulation.invariants.recount import mismatches, room_mismatches
 from tests.builders import (
     ZONE,
-    crossing,
     model_node,
     model_pod,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
@@ -281,7 +279,7 @@ class Binding(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.state = state_of(NODES, [], [], [quota("q", {"pods": 1}, crossing())])
+        self.state = state_of(NODES, [], [])
         self.state.prefilter_state(model_pod(WEB).pod_class)
 
     def pod(self, name: str, uid: str) -> Manifest:
@@ -348,14 +346,13 @@ class Binding(RuleBasedStateMachine):
         others = [each for each in self.state.placed_pods if (each.key, each.uid) != (key, uid)]
         with self.state.without(key, uid):
             counted = sum(sum(each.on_nodes.values()) for each in self.state.placed_classes)
-            assert counted == self.state.quotas.pods == len(others)
+            assert counted == len(others)
 
     @invariant()
     def the_books_balance(self) -> None:
         """Compare every counter with a recount."""
         assert mismatches(self.state) == []
         assert room_mismatches(self.state) == []
-        assert quota_mismatches(self.state) == []
 
     @invariant()
     def no_promise_outlives_its_fulfilment(self) -> None:

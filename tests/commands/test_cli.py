@@ -92,7 +92,7 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         "v": "4",
         "feature-gates": "MatchLabelKeysInPodAffinity=true",
     }
-    known = {option.flag for option in config.OPTIONS}
+    known = {option.flag for option in config.all_options()}
     of_kubernetes = {"admission-control-config-file", "scheduler-config"}
     assert values.keys() == known - {"config", "cluster", *of_kubernetes}
     assert cli.main(["serve", *(f"--{flag}={value}" for flag, value in values.items())]) == 0
@@ -256,7 +256,7 @@ def test_other_commands_do_not_mind_variables(monkeypatch: pytest.MonkeyPatch) -
         pytest.param(
             ["serve", "--help"],
             ["precedence", "/readyz", "assist", "replace", "SIGTERM", "exit codes"]
-            + [f"--{option.flag} " for option in config.OPTIONS],
+            + [f"--{option.flag} " for option in config.all_options()],
             id="serve",
         ),
     ],

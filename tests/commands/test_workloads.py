@@ -12,7 +12,7 @@ from affinityctl.reading.workloads import Workloads
 from extender.errors import ObjectError
 from extender.model.workload import REVISION, WORKLOAD
 from extender.wire.objects import PodReader
-from tests.builders import pod, selector, term, workload
+from tests.builders import every_facet, pod, selector, term, workload
 
 FAR = (
     pod("t", "shop")
@@ -30,7 +30,7 @@ def missing(*objects: Any, nodes: int = 3) -> list[str]:
             found.add_pod(raw)
         else:
             found.add(each["kind"], raw)
-    return [each.key for each in found.missing_pods(PodReader(charges=True), nodes)]
+    return [each.key for each in found.missing_pods(PodReader(facets=every_facet()), nodes)]
 
 
 def replica(number: int, owner: str, *, template_hash: str = "") -> Any:
@@ -142,13 +142,13 @@ def test_pods_to_come(objects: list[Any], expected: int) -> None:
     assert len(missing(*objects)) == expected
 
 
-def test_they_are_named_after_their_workload_and_share_its_charge() -> None:
+def test_they_are_named_after_their_workload_and_share_what_is_read() -> None:
     found = Workloads()
     found.add("Deployment", json.dumps(workload("Deployment", "web", FAR, replicas=2)).encode())
-    first, second = found.missing_pods(PodReader(charges=True), 1)
+    first, second = found.missing_pods(PodReader(facets=every_facet()), 1)
     assert [first.key, second.key] == ["shop/deployment/web[0]", "shop/deployment/web[1]"]
     assert first.pod_class is second.pod_class
-    assert first.spec.charge is not None
+    assert first.status.facets == second.status.facets
     labels = {"app": "web", "pod-template-hash": "new"}
     marks = {WORKLOAD: "shop/Deployment/web", REVISION: "new"}
     assert (first.node, first.pod_class.labels) == (None, labels | marks)

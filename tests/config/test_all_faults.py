@@ -11,6 +11,7 @@ import pytest
 from extender import config
 from extender.config.faults import MOST_FAULTS
 from extender.errors import ConfigError
+from tests.config.test_decoding import PLUGINS
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 TERMS = "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
@@ -44,11 +45,9 @@ def faults(text: str, **flags: Any) -> list[str]:
             id="fields that do not go together",
         ),
         pytest.param(
-            "plugins: [Nope, InterPodAffinity, Nein]\n"
-            "crossNamespacePodAffinity: {limitedByDefault: true}\n",
+            "plugins: [Nope, InterPodAffinity, Nein]\nnodeAffinity: {weight: 3}\n",
             [
-                f"plugins[{index}]: '{name}' is not one of InterPodAffinity, "
-                "CrossNamespacePodAffinity, NodeAffinity"
+                f"plugins[{index}]: '{name}' is not one of {PLUGINS}"
                 for index, name in ((0, "Nope"), (2, "Nein"))
             ],
             id="members of a list keep their places, and nothing follows from what is wrong",

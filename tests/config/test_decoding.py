@@ -18,6 +18,7 @@ from extender.config.features import features
 from extender.errors import ConfigError
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
+from extender.model.verdict import PluginName
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -35,8 +36,6 @@ interPodAffinity:
 nodeAffinity:
   addedAffinity: {{}}
   weight: 2
-crossNamespacePodAffinity:
-  limitedByDefault: false
 filter:
   resolvable: null
 prioritize:
@@ -49,6 +48,9 @@ featureGates: {{}}
 serving: {{}}
 clientConnection: {{}}
 """
+
+
+PLUGINS = ", ".join([*PluginName, *(each.plugin for each in features() if each.plugin)])
 
 
 def load_text(text: str) -> config.Config:
@@ -96,7 +98,6 @@ def test_defaults() -> None:
             "addedAffinity": {},
             "weight": 2,
         },
-        "crossNamespacePodAffinity": {"limitedByDefault": False},
         "filter": {},
         "prioritize": {"maxScore": 20},
         "annotations": {},
@@ -430,8 +431,7 @@ def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: st
         ),
         pytest.param(
             f"{HEADER}plugins: [InterPodAffinity, Nope]",
-            "plugins[1]: 'Nope' is not one of InterPodAffinity, CrossNamespacePodAffinity, "
-            "NodeAffinity",
+            f"plugins[1]: 'Nope' is not one of {PLUGINS}",
             id="an unknown plugin",
         ),
         pytest.param(
@@ -542,9 +542,9 @@ def test_added_node_affinity(plugins: list[str], term: object, expected: list[st
 
 
 def test_plugins_keep_their_order() -> None:
-    loaded = load_fields({"plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"]})
-    assert loaded.plugins == ("CrossNamespacePodAffinity", "InterPodAffinity")
-    assert loaded.looks_at_quotas
+    loaded = load_fields({"plugins": ["NodeAffinity", "InterPodAffinity"]})
+    assert loaded.plugins == ("NodeAffinity", "InterPodAffinity")
+    assert not loaded.refuses_in_assist
 
 
 @pytest.mark.parametrize(
@@ -642,7 +642,7 @@ def test_annotations_count_nowhere_everywhere_or_where_a_selector_says() -> None
     everywhere = load_fields({"annotations": {"namespaceSelector": {}}})
     assert everywhere.annotations.selector == EVERYTHING
     assert load_text(config.to_yaml(everywhere)) == everywhere
-    assert everywhere.looks_at_quotas
+    assert everywhere.refuses_in_assist
     chosen = load_fields({"annotations": {"namespaceSelector": {"matchLabels": {"team": "shop"}}}})
     assert chosen.annotations.selector is not None
     assert chosen.annotations.selector.matches({"team": "shop"})

@@ -23,7 +23,6 @@ DEFAULT = whole()(api_version=config.API_VERSION, kind=config.KIND)
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADDED = "nodeAffinity.addedAffinity"
-QUOTAS = "crossNamespacePodAffinity"
 
 
 def leaves(block: Block, path: str = "") -> Iterator[tuple[str, object]]:
@@ -38,11 +37,11 @@ def leaves(block: Block, path: str = "") -> Iterator[tuple[str, object]]:
 
 FIELDS = dict(leaves(DEFAULT))
 OTHERS: dict[str, Any] = {
-    "plugins": ["InterPodAffinity", "CrossNamespacePodAffinity"],
+    "plugins": ["InterPodAffinity", "NodeAffinity"],
     "schedulerVersion": "1.38",
     ADDED: {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [GPU]}},
     f"{ADDED}.{PREFERRED}": [{"weight": 1, "preference": GPU}],
-    f"{QUOTAS}.admissionControlConfigFile": "admission.yaml",
+    **{each.completion.field: "a.yaml" for each in features() if each.completion},
     "nodeAffinity.schedulerConfigFile": "scheduler.yaml",
     "filter.resolvable": False,
     "annotations.namespaceSelector": {},
@@ -85,7 +84,8 @@ def idle_in(mode: str, path: str, value: object, **fields: Any) -> list[str]:
     return []
 
 
-NOWHERE = {f"{ADDED}.{PREFERRED}", "nodeAffinity.weight", QUOTAS, "serving.allowedClientNames"}
+NOWHERE = {f"{ADDED}.{PREFERRED}", "nodeAffinity.weight", "serving.allowedClientNames"}
+NOWHERE |= {name for each in features() if each.plugin for name in each.fields}
 """Without the plugin, or the CA of clients, in every mode."""
 OF_REPLACE = [name for each in features() if each.effect is REPLACE for name in each.fields]
 IDLE = {
@@ -126,15 +126,6 @@ ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
             f"{ADDED}.{PREFERRED}", "assist", {"plugins": ["NodeAffinity"]}, id="its plugin"
         ),
         pytest.param("nodeAffinity.weight", "shadow", ANNOTATED, id="node affinity annotated"),
-        pytest.param(
-            f"{QUOTAS}.limitedByDefault", "assist", ANNOTATED, id="quotas for annotations"
-        ),
-        pytest.param(
-            f"{QUOTAS}.limitedByDefault",
-            "shadow",
-            {"plugins": ["CrossNamespacePodAffinity"]},
-            id="quotas that are compared",
-        ),
         pytest.param(
             "serving.allowedClientNames",
             "assist",

@@ -66,7 +66,7 @@ def find(loaded: config.Config, path: str) -> object:
 
 @pytest.mark.parametrize("flag", GOOD_VALUES)
 def test_a_flag_sets_its_field(flag: str) -> None:
-    option = next(one for one in config.OPTIONS if one.flag == flag)
+    option = next(one for one in config.all_options() if one.flag == flag)
     text, expected = GOOD_VALUES[flag]
     needed: dict[str, object] = dict(NEEDED.get(flag, {}))
     spelled = str(expected) if isinstance(expected, Path) else expected
@@ -77,7 +77,7 @@ def test_a_flag_sets_its_field(flag: str) -> None:
 def test_every_setting_has_been_tried() -> None:
     of_kubernetes = {"admission-control-config-file", "scheduler-config"}
     apart = {"config", "cluster", "feature-gates", *of_kubernetes}
-    assert {option.flag for option in config.OPTIONS} == apart | GOOD_VALUES.keys()
+    assert {option.flag for option in config.all_options()} == apart | GOOD_VALUES.keys()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_gates_are_merged_one_by_one() -> None:
     assert load(flags, file=file).feature_gates == load().feature_gates
 
 
-@pytest.mark.parametrize("option", config.OPTIONS, ids=lambda option: option.flag)
+@pytest.mark.parametrize("option", config.all_options(), ids=lambda option: option.flag)
 def test_a_variable_that_was_a_setting_names_what_to_write(option: config.Option) -> None:
     name = f"AFFINITY_EXTENDER_{option.flag.replace('-', '_').upper()}"
     with pytest.raises(ConfigError) as caught:

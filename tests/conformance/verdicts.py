@@ -22,6 +22,7 @@ from extender.resources import NAMESPACES, NODES, PODS
 from extender.verbs.filtering import judge
 from extender.verbs.rules import events_of
 from extender.wire.objects import PodReader
+from tests.builders import every_facet
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 Case = dict[str, Any]
 READER = PodReader(
-    charges=True,
+    facets=every_facet(),
     node_affinity=True,
     owners=True,
     requirements=True,

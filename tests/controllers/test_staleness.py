@@ -11,7 +11,6 @@ from extender.controllers.staleness import Freshness
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import indeterminate
 from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
 
 NODES = [node("a", {ZONE: "a"})]
@@ -87,15 +86,3 @@ def test_where_a_picture_is_stale_a_pod_waits(
     assert indeterminate(state, model_pod(incoming), plugins) == ("too old" if waits else None)
     verdict = may_bind(state, model_pod(incoming), "a", plugins)
     assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)
-
-
-def test_a_quota_is_still_judged_by_a_stale_picture() -> None:
-    state = state_of(NODES, [], [])
-    state.stale = "too old"
-    incoming = model_pod(crossing_pod())
-    assert indeterminate(state, incoming, (CrossNamespacePodAffinity(),)) is None
-
-
-def crossing_pod() -> Pod:
-    """Build a pod with affinity across namespaces."""
-    return pod("far").affinity(term(ZONE, selector(app="db"), namespaces=["other"]))

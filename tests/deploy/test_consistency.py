@@ -7,7 +7,7 @@ import re
 import pytest
 
 from extender import __version__
-from extender.config import OPTIONS
+from extender.config import all_options
 from extender.config.document import decode, parse
 from extender.model.node_resources import KNOWN_SCHEDULERS
 from tests.deploy.kustomize import render
@@ -33,7 +33,7 @@ def test_flags_exist(get_pod: GetPod) -> None:
     command, *flags = container["args"]
     assert command == "serve"
     assert {flag.removeprefix("--").split("=")[0] for flag in flags} <= {
-        option.flag for option in OPTIONS
+        option.flag for option in all_options()
     }
 
 

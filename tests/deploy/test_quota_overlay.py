@@ -35,7 +35,7 @@ def test_the_extender_is_the_one_of_assist_with_the_plugin() -> None:
     assert list(faults(config)) == []
     assert config.plugins == (
         PluginName.INTER_POD_AFFINITY,
-        PluginName.CROSS_NAMESPACE_POD_AFFINITY,
+        "CrossNamespacePodAffinity",
     )
     base = shipped_config()
     same = ("mode", "inter_pod_affinity", "logging", "cross_namespace_pod_affinity")

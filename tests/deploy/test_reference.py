@@ -9,7 +9,7 @@ import pytest
 from affinityctl.cli import affinity_extender
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import OPTIONS
+from extender.config import all_options
 from release import reference, values_schema
 from tests.deploy.places import ROOT
 from tests.features.every import all_metrics
@@ -49,7 +49,7 @@ def test_it_has_every_flag(program: Parser) -> None:
 
 
 def test_it_has_the_flag_of_every_field() -> None:
-    settings = [option for option in OPTIONS if option.path]
+    settings = [option for option in all_options() if option.path]
     absent = [each for each in settings if f"`{each.spelled}`" not in PAGES["configuration.md"]]
     assert absent == []
 

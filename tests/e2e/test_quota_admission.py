@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.verbs.quota import shortfall
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.objects import read_quota
+from extender.features.quota.rules import shortfall
 from extender.wire.objects import PodReader
 from extender.wire.quantities import read_exact_amounts
-from extender.wire.quotas import read_quota
-from tests.builders import quota
+from tests.builders import empty_state, every_facet, quota
 from tests.e2e.api import Api, ApiError
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
@@ -195,14 +195,14 @@ class Both:
         self._api = api
         self._space = space
         self._limited = limited
-        self._state = ClusterState()
-        self._pods = PodReader(charges=True)
+        self._state = empty_state()
+        self._pods = PodReader(facets=every_facet())
 
     async def take(self, case: Case) -> tuple[list[bool], list[bool], list[str]]:
         """Return who got through there, who did here, and the quotas whose use differs."""
         quotas = f"/api/v1/namespaces/{self._space}/resourcequotas"
         for each in (await self._api.get(quotas))["items"]:
-            self._state.upsert_quota(read_quota(json.dumps(each).encode()))
+            quotas_of(self._state).upsert(read_quota(json.dumps(each).encode()))
         theirs, ours = [], []
         for number, (raw, _) in enumerate(case.pods):
             metadata = raw["metadata"] | {"name": f"p{number}", "namespace": self._space}
@@ -229,7 +229,7 @@ class Both:
 
     def _differing(self, stored: list[JSON]) -> list[str]:
         wrong = []
-        for each in self._state.quotas.of(self._space):
+        for each in quotas_of(self._state).of(self._space):
             (status,) = (
                 one["status"]
                 for one in stored

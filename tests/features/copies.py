@@ -35,10 +35,16 @@ def copy_without(names: set[str], to: Path) -> Path:
             shutil.rmtree(to / "tests/features" / each.name)
             (to / f"docs/{each.component}.md").unlink()
             shutil.rmtree(to / "manifests/components" / each.component, ignore_errors=True)
-            (to / f"tests/e2e/test_{each.name}.py").unlink(missing_ok=True)
-    line = to / "extender/features/__init__.py"
-    kept = [each for each in line.read_text().splitlines() if each.strip(' ",') not in names]
-    line.write_text("\n".join([*kept, ""]))
+            for path in (to / "tests/e2e").glob(f"test_{each.name}*.py"):
+                path.unlink()
+            if each.command:
+                for folder in ("affinityctl/commands", "tests/commands"):
+                    shutil.rmtree(to / folder / each.command)
+    commands = {each.command for each in features() if each.command and each.name in names}
+    for lines, gone in (("extender/features", names), ("affinityctl/commands", commands)):
+        file = to / lines / "__init__.py"
+        kept = [each for each in file.read_text().splitlines() if each.strip(' ",') not in gone]
+        file.write_text("\n".join([*kept, ""]))
     return to
 
 

@@ -17,6 +17,7 @@ from extender.parts import part_of
 
 if TYPE_CHECKING:
     from extender.parts import Part
+    from extender.verbs.plugins import FilterPlugin
     from tests.web.showing import Seen
 
 
@@ -37,8 +38,7 @@ def routes(name: str) -> tuple[str, ...]:
 
 def pages() -> tuple[str, ...]:
     """Return addresses of pages that features show."""
-    examples = (_example(each.name) for each in features())
-    return tuple(chain.from_iterable(getattr(each, "PAGES", ()) for each in examples))
+    return _of_examples("PAGES")
 
 
 def shown_over(seen: Seen) -> list[Part]:
@@ -88,7 +88,6 @@ def all_metrics() -> CollectorRegistry:
     """Return the metrics of the program with every feature on."""
     registry = CollectorRegistry()
     metrics = Metrics(registry, "0")
-    metrics.track_quotas(lambda: 0, lambda: 0)
     for each in features():
         part_of(each).metrics(metrics.make)
     return registry
@@ -99,3 +98,18 @@ def planted_in_simulation() -> dict[str, Any]:
     examples = (_example(each.name) for each in features())
     modules = (import_module(each.PLANTED) for each in examples if hasattr(each, "PLANTED"))
     return dict(chain.from_iterable(each.PLANTED.items() for each in modules))
+
+
+def _of_examples(name: str) -> tuple[Any, ...]:
+    examples = (import_module(f"tests.features.{each.name}.example") for each in features())
+    return tuple(chain.from_iterable(getattr(each, name, ()) for each in examples))
+
+
+def plugins() -> tuple[FilterPlugin, ...]:
+    """Return the plugins of features, each with several arguments."""
+    return _of_examples("PLUGINS")
+
+
+def objects() -> tuple[dict[str, Any], ...]:
+    """Return objects that are mirrored for features."""
+    return _of_examples("OBJECTS")

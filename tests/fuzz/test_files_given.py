@@ -18,6 +18,7 @@ from extender import config, files
 from extender.cluster.state import ClusterState
 from extender.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
 from extender.wire.objects import PodReader
+from tests.builders import every_facet
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import broken, mutated
 
@@ -75,7 +76,7 @@ def test_a_cluster_file_is_read_or_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         start = time.monotonic()
         with campaign.telling(content):
-            loading = WorkloadFiles(ClusterState(), PodReader(charges=True))
+            loading = WorkloadFiles(ClusterState(), PodReader(facets=every_facet()))
             try:
                 loading.load(path)
             except ExtenderError as error:

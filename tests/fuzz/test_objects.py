@@ -12,11 +12,20 @@ import pytest
 from extender.errors import MESSAGE_BYTES, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, failure_from_body
 from extender.kube.frames import SkippedError, read_event, read_metadata, read_page
+from extender.resources import of_features
 from extender.wire.affinity import Gates
 from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
-from extender.wire.quotas import read_quota
-from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term
+from tests.builders import (
+    budget,
+    every_facet,
+    namespace,
+    node,
+    pod,
+    selector,
+    term,
+)
 from tests.conformance.cases import load_cases
+from tests.features.every import objects
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import mutated
 
@@ -53,17 +62,21 @@ NODE = {
 }
 
 
+def _like(kind: str) -> list[Any]:
+    return [each for each in objects() if each["kind"] == kind]
+
+
 def readers() -> Mapping[str, tuple[Reader, list[Any]]]:
     """Return what reads each kind, as programs do, and what to begin with."""
     pods = [FULL, *(each for case in load_cases()[:20] for each in case.cluster["pods"])]
     return {
-        "pod": (PodReader(charges=True).read, pods),
+        "pod": (PodReader(facets=every_facet()).read, pods),
         "pod without gates": (PodReader(gates=Gates(False, False)).read, pods),  # noqa: FBT003
         "node": (NodeReader().read, [NODE]),
         "single node": (NodeReader().read, [NODE]),
         "namespace": (read_namespace, [namespace("default", {"team": "red"})]),
         "budget": (read_budget, [budget("one", selector(app="web"), 2)]),
-        "quota": (read_quota, [quota("one", {"pods": 2, "requests.cpu": "4"}, crossing())]),
+        **{each.name: (each.reader(PodReader()), _like(each.kind)) for each in of_features()},
     }
 
 

@@ -25,6 +25,7 @@ from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers, build_reflectors
 from extender.resources import WatchedResource
 from extender.wire.objects import PodReader
+from tests.builders import empty_state
 from tests.kube.fake_api import Collection, FakeApi, Json
 from tests.kube.pulse import Pulse
 
@@ -245,7 +246,7 @@ class Rig:
         self, resource: WatchedResource[Any], collection: Collection
     ) -> AsyncIterator[ClusterState]:
         """Run a reflector of the product, from the moment that it is synced and watching."""
-        state = ClusterState()
+        state = empty_state()
         async with self.client() as client:
             reflectors = build_reflectors(client, state, [resource], PodReader(), self.settings)
             async with Watchers(reflectors) as watchers:

@@ -13,21 +13,21 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender.kube.failures import Relist, Restart
 from extender.kube.frames import EventType, Skip
 from extender.metrics.table import ATTEMPTS, BINDS
-from extender.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, Reason
+from extender.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, AnyReason, Reason
 from extender.runtime import running
+from tests.features.every import plugins as further_plugins
 from tests.kube.program import live
 from tests.kube.rig import Rig
 
 WAIT = 10.0
 BOTH = ["InterPodAffinity", "CrossNamespacePodAffinity"]
 
-TOLD = set(Reason) - LEFT_TO_SCHEDULER
+TOLD: frozenset[AnyReason] = frozenset(Reason) - LEFT_TO_SCHEDULER
 """The reasons that a scheduler can be given."""
 WITHOUT_ANNOTATIONS = {each for each in TOLD if each.plugin != MAX_MATCHING_PODS}
 
 EVERYWHERE = {
     "schedule_attempts_total": len(ATTEMPTS),
-    "nodes_filtered_total": len(TOLD),
     "bind_total": len(BINDS),
     "quota_refusals_total": 2,
     "filter_hold_seconds_count": 1,
@@ -103,6 +103,10 @@ async def test_a_fresh_program_shows_what_it_will_count(
     found = series(text)
     for name, number in EVERYWHERE.items():
         assert (name, len(found.get(name, ()))) == (name, number)
+    # Filter refuses nothing in shadow, so it has no reason of a feature's plugin.
+    of_features = {each for plugin in further_plugins() for each in plugin.reasons}
+    refused = TOLD if mode == "shadow" else TOLD | of_features
+    assert len(found["nodes_filtered_total"]) == len(refused)
     for name, number in PER_RESOURCE.items():
         assert (name, len(found.get(name, ()))) == (name, number * resources)
     runs: dict[tuple[str, str], int] = {}

@@ -253,34 +253,6 @@ BUGS = (
         "model/test_disruption.py::test_which_pods_are_charged",
     ),
     Bug(
-        "the last pod that a quota allows is refused",
-        "verbs.quota",
-        "used.get(resource, 0) + amount > quota.hard[resource]",
-        "used.get(resource, 0) + amount >= quota.hard[resource]",
-        "verbs/test_quota.py::test_who_may_be_placed",
-    ),
-    Bug(
-        "scopes that are listed the older way do not count",
-        "wire.quotas",
-        "enumerate(spec.scopes or ())",
-        "enumerate(())",
-        "wire/test_quotas.py::test_whom_a_quota_is_about",
-    ),
-    Bug(
-        "a deadline of no seconds is none",
-        "wire.charges",
-        "deadline is not None and deadline >= 0",
-        "deadline is not None and deadline > 0",
-        "wire/test_charges.py::test_which_scopes_a_pod_is_in",
-    ),
-    Bug(
-        "the class of a priority is the same as any other",
-        "model.quota",
-        "scopes[PRIORITY_CLASS] = self.priority_class",
-        'scopes[PRIORITY_CLASS] = ""',
-        "wire/test_charges.py::test_which_scopes_a_pod_is_in",
-    ),
-    Bug(
         "a port on all addresses leaves each of them free",
         "model.node_resources",
         " or port.address in addresses or EVERY_ADDRESS in addresses",
@@ -483,13 +455,6 @@ BUGS = (
         "yield annotated.added.apart_from_limits, scope",
         "yield annotated.added, scope",
         "verbs/test_max_matching_pods.py::test_a_limit_is_counted_once_a_carrier",
-    ),
-    Bug(
-        "a nominated pod's annotation does not count in its own namespace",
-        "verbs.inter_pod_affinity",
-        "state.class_for_others(other, pod.namespace)",
-        'state.class_for_others(other, "")',
-        "cluster/test_annotation_scope.py::test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone",
     ),
     Bug(
         "a group by the labels of namespaces has no first pod",

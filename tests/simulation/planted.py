@@ -14,7 +14,6 @@ import extender.callbacks.in_flight
 import extender.callbacks.preempting
 import extender.kube.binder
 import extender.kube.watching
-import extender.verbs.quota
 from extender.cluster.counts.counters import Counters
 from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
@@ -206,16 +205,8 @@ def _evicts_blindly(patch: Patch) -> None:
     patch.setattr(extender.callbacks.preempting, "choose_victims", all_of_them)
 
 
-def _ignores_quotas(patch: Patch) -> None:
-    patch.setattr(extender.verbs.quota, "shortfall", lambda *_, **__: None)
-
-
 def _keeps_tokens(patch: Patch) -> None:
     patch.setattr(FlowControl, "_refill", lambda _: None)
-
-
-def _sets_quotas(plan: Plan) -> bool:
-    return any(each.what == "quota" for each in plan.actions)
 
 
 def _leaves_binds_unclear(plan: Plan) -> bool:
@@ -267,7 +258,6 @@ PLANTED: Mapping[str, Planted] = {
     ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
-    "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}, _sets_quotas),
     **TERMS,
     **of_features(),
     **EVICTIONS,

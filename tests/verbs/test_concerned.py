@@ -13,7 +13,6 @@ from extender.verbs.filtering import concerned, indeterminate, judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.annotating import moved, sound, split
 from tests.builders import (
     HOST,
@@ -30,6 +29,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.features.every import plugins as further_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,16 +43,19 @@ SPACES: Final = ("alpha", "alpha", "beta")
 EVERY: Final = (
     InterPodAffinity(),
     NodeAffinityPlugin(),
-    CrossNamespacePodAffinity(),
     MaxMatchingPods(),
+    *further_plugins(),
 )
 IN_MODES: Final[Mapping[str, Plugins]] = {
-    name: tuple(replace(each, of_annotations=of) for each, of in zip(EVERY, annotated, strict=True))
-    for name, annotated in (
-        ("all", (False, False, False, False)),
-        ("annotations", (True, True, True, True)),
-        ("pods", (False, True, True, False)),
-        ("nodes and quotas", (True, False, False, True)),
+    name: tuple(
+        replace(each, of_annotations=of)
+        for each, of in zip(EVERY, (*first, *(rest for _ in EVERY)), strict=False)
+    )
+    for name, first, rest in (
+        ("all", (False, False, False), False),
+        ("annotations", (True, True, True), True),
+        ("pods", (False, True, False), True),
+        ("nodes and features", (True, False, True), False),
     )
 }
 """By what is looked at in specs as well."""

@@ -25,13 +25,13 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.prioritizing import prioritize
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.rules import Rule
 from extender.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.wire.node_affinity import read_node_affinity
 from tests import builders, strategies
 from tests.annotating import split
 from tests.builders import HOST, model_pod, selector, state_of, term
+from tests.features.every import plugins as further_plugins
 
 MAX_SCORE = 20
 
@@ -62,8 +62,8 @@ def cases(draw: st.DrawFn) -> Case:
         args.ignore_preferred_terms_of_existing_pods,
         of_annotations=of_annotations,
     )
-    quota = CrossNamespacePodAffinity(limited=draw(st.booleans()))
-    every: list[FilterPlugin] = [affinity, node_affinity, quota]
+    further = [draw(st.sampled_from(some)) for some in (further_plugins(),) if some]
+    every: list[FilterPlugin] = [affinity, node_affinity, *further]
     plugins = draw(st.permutations(every))
     names = draw(strategies.asked_names(cluster))
     return state, model_pod(raw), list(dict.fromkeys(names)), plugins, [affinity, node_affinity]

@@ -9,7 +9,7 @@ import pytest
 
 from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
 from extender.cluster.state import ClusterState
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import judge
 from extender.verbs.max_matching_pods import MaxMatchingPods
@@ -55,7 +55,7 @@ def held(*others: Pod) -> ClusterState:
     return state
 
 
-def refusals(state: ClusterState, asks: Pod) -> dict[str, Reason]:
+def refusals(state: ClusterState, asks: Pod) -> dict[str, AnyReason]:
     """Return the reason of each node that is refused."""
     found = judge(state, model_pod(asks), state.nodes.asked(NAMES), AFFINITY).refused
     assert mismatches(state) == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -64,7 +64,7 @@ def added(*terms: Json) -> NodeAffinityPlugin:
 
 def refused(
     plugins: Plugins, raw: Pod, names: Sequence[str] = NAMES, state: ClusterState | None = None
-) -> dict[str, Reason]:
+) -> dict[str, AnyReason]:
     """Ask which nodes are refused, and why."""
     state = state or state_of(NODES, [], [])
     verdicts = judge(state, model_pod(raw), state.nodes.asked(names), plugins)

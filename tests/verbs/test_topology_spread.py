@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.explaining.explain import explanation_of
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.filtering import judge
@@ -60,7 +60,7 @@ def new(*constraints: Json, **spec: Any) -> Pod:
 
 def refused(
     incoming: Json, *placed: Json, nodes: list[dict[str, Any]] = NODES
-) -> dict[str, Reason]:
+) -> dict[str, AnyReason]:
     """Ask about every node."""
     state = state_of(nodes, [], [*placed, incoming])
     asked = state.nodes.asked(list(state.nodes))

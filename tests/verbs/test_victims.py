@@ -17,7 +17,6 @@ from extender.model.objects import Pod as ModelPod
 from extender.verbs import victims
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import importance
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import (
     Candidate,
     candidates,
@@ -33,13 +32,10 @@ from tests.builders import (
     Json,
     Pod,
     budget,
-    crossing,
     model_pod,
-    model_quota,
     namespace,
     node,
     pod,
-    quota,
     requirement,
     selector,
     state_of,
@@ -345,27 +341,6 @@ def test_the_state_may_change_between_two_nodes() -> None:
     state.remove_pod("default/y", "default-y")
     state.remove_node("b1")
     assert list(steps) == [None, None]
-
-
-def test_nobody_goes_for_a_quota() -> None:
-    across = APART.anti_affinity(term(HOST, DB, namespaces=["other"]))
-    state = state_of(NODES, [], [db("x"), *everywhere("a1")])
-    plugins = (*AFFINITY, CrossNamespacePodAffinity(limited=True))
-    assert named(look(state, APART, plugins)) == {"a1": ["x"]}
-    assert look(state, across, plugins) == {}
-    assert on_node(state, model_pod(across), plugins, "a1") is None
-
-
-def test_nobody_goes_for_the_sake_of_a_quota_that_it_uses_itself() -> None:
-    across = term(HOST, DB, namespaces=["other", "default"])
-    pods = [db("x").anti_affinity(across), *everywhere("a1")]
-    state = state_of(NODES, [], pods, [quota("q", {"pods": "1"}, crossing())])
-    plugins = (*AFFINITY, CrossNamespacePodAffinity())
-    asked = NEW.anti_affinity(across)
-    assert look(state, asked, plugins) == {}
-    assert on_node(state, model_pod(asked), plugins, "a1") is None
-    state.upsert_quota(model_quota(quota("q", {"pods": "2"}, crossing())))
-    assert named(look(state, asked, plugins)) == {"a1": ["x"]}
 
 
 def test_a_pod_that_is_known_to_be_bound_may_go_before_the_watch_shows_it() -> None:

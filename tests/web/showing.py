@@ -18,6 +18,7 @@ from extender.ports import Check
 from extender.web.app import LastCalls
 from extender.web.ops import ops_app
 from extender.web.turns import Turns
+from tests.builders import empty_state
 from tests.features.every import framing
 
 
@@ -33,14 +34,13 @@ class Seen:
     status: Callable[[], Mapping[str, Any]] = dict
     """What is unusual in what the program says of itself."""
     refused: RefusedPods | None = None
-    quotas_limited: bool | None = None
 
 
 def shown(
     state: ClusterState | None = None, metrics: Metrics | None = None, **changed: Any
 ) -> Seen:
     """Return what pages show parts of."""
-    state = state or ClusterState(annotations=EVERYTHING)
+    state = state or empty_state(annotations=EVERYTHING)
     seen = Seen(state, metrics or Metrics(), refused=RefusedPods(state))
     return replace(seen, **changed)
 

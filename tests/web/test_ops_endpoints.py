@@ -127,7 +127,7 @@ async def test_probes(
 
 PATHS = (
     *("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/domains"),
-    *("/page/domains", "/page/quotas", "/page/activity"),
+    *("/page/domains", "/page/activity"),
 )
 
 

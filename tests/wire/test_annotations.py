@@ -26,6 +26,7 @@ from tests.builders import (
     HOST,
     ZONE,
     Pod,
+    every_facet,
     model_namespace,
     model_pod,
     namespace,
@@ -174,12 +175,6 @@ def test_an_edited_annotation_brings_new_rules() -> None:
     assert after.affinity == before.affinity
     assert after.during_execution.required_anti
     assert not before.during_execution.required_anti
-
-
-def test_quotas_see_terms_of_annotations() -> None:
-    rules = anti(term(ZONE, WEB, namespaces=["b"]))
-    assert model_pod(OWN).spec.charge is None
-    assert model_pod(annotated(OWN, rules)).spec.charge is not None
 
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
@@ -426,9 +421,9 @@ def test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before(first: str)
 
     seen: list[object] = []
     for raw in LIKE.values():
-        reader = PodReader(node_affinity=True, owners=True, charges=True)
+        reader = PodReader(node_affinity=True, owners=True, facets=every_facet())
         told(reader, LIKE[first])
-        alone = told(PodReader(node_affinity=True, owners=True, charges=True), raw)
+        alone = told(PodReader(node_affinity=True, owners=True, facets=every_facet()), raw)
         assert told(reader, raw) == alone
         seen.append(alone)
     # All differ, so each pair could be taken for one another.

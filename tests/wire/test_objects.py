@@ -16,7 +16,7 @@ from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTer
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from extender.wire.placement import RULES_AT_PLACEMENT
-from tests.builders import ZONE, Pod, pod, requirement, selector, term
+from tests.builders import ZONE, Pod, every_facet, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
 OWN = frozenset(("default",))
@@ -162,7 +162,7 @@ def test_pods_of_a_workload_share_their_class() -> None:
     ],
 )
 def test_pods_of_a_workload_share_what_they_ask_for(made: Pod) -> None:
-    reader = PodReader(charges=True, owners=True, requirements=True)
+    reader = PodReader(facets=every_facet(), owners=True, requirements=True)
     raw = [json.dumps(Pod(made).uid(uid).on(uid)).encode() for uid in ("1", "2")]
     one, other = map(reader.read, raw)
     assert one.spec is other.spec

@@ -21,6 +21,7 @@ from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
 from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
 from extender.offline import READS
+from extender.resources import of_features
 from extender.wire import manifests
 from extender.wire.decoding import Json, decode
 from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
@@ -80,7 +81,7 @@ READ_AS: Final[ReadAs] = {
     "Namespace": (manifests.NamespaceManifest,),
     "Pod": _OF_POD,
     "PodDisruptionBudget": (LintedBudget,),
-    "ResourceQuota": (manifests.QuotaManifest,),
+    **{each.kind: (each.manifest,) for each in of_features() if each.manifest},
     **dict.fromkeys(WORKLOADS, _OF_WORKLOAD),
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
     "Service": (SelectingManifest,),

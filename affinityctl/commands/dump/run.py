@@ -22,7 +22,7 @@ from extender.command_line import DONE, complain, say
 from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
 from extender.model.workload import STATEFUL_SET
 from extender.offline import EXPECTED, ClusterFileError, listed, objects_in
-from extender.resources import RESOURCES, VITAL, WatchedResource
+from extender.resources import RESOURCES, VITAL, WatchedResource, of_features
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Listed: TypeAlias = "WatchedResource[Any] | ListedResource"
 LISTED: Final[Sequence[Listed]] = (
     *RESOURCES,
+    *of_features(),
     *VOLUME_RESOURCES,
     *LISTED_WORKLOADS,
     POLICIES,

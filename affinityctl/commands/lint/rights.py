@@ -11,7 +11,7 @@ import msgspec
 from extender.config import Config, Mode
 from extender.config.conditions import REPLACE
 from extender.config.features import Feature, Right, enabled, features
-from extender.resources import RESOURCES, WatchedResource, needed
+from extender.resources import RESOURCES, WatchedResource, needed, of_features
 from extender.wire.decoding import Json, decode
 
 ROLES: Final = frozenset(("ClusterRole", "Role"))
@@ -120,12 +120,14 @@ class Granted:
             # The overlays give these with the mode, whatever is switched off in it.
             used.update(_TO_PATCH_STATUS)
             used.update(_of(each for each in features() if each.effect is REPLACE))
+        read = dict.fromkeys(_to_read((*RESOURCES, *of_features())))
+        ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_TO_EVICT, *_of(features()))
+        idle = [each for each in {**read, **dict.fromkeys(ours)} if each not in used]
         for index, rule in enumerate(self.rules):
-            # To read what a wildcard stands for is found by itself.
-            read = () if rule.is_wide else _to_read(RESOURCES)
-            ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_TO_EVICT, *_of(features()))
-            for right in dict.fromkeys((*read, *ours)):
-                if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
+            for right in idle:
+                # To read what a wildcard stands for is found by itself.
+                harmless = right in _WRITES_NOTHING or (rule.is_wide and right in read)
+                if rule.allows(right) and not harmless:
                     yield index, right
 
 

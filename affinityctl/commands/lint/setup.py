@@ -41,12 +41,12 @@ class Setup:
         return PluginName(plugin) in self.config.plugins
 
     def refuses(self) -> bool:
-        """Return whether nodes may be refused here: in assist by quotas or rules in annotations.
+        """Return whether nodes may be refused here: in assist by what no scheduler has.
 
         In assist without our file, that is so if the scheduler's file has the verbs for it.
         """
         if self.mode is Mode.ASSIST and self.configured:
-            return self.config.looks_at_quotas
+            return self.config.refuses_in_assist
         return self.mode is not Mode.SHADOW
 
 

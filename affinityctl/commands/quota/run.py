@@ -12,21 +12,22 @@ from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
-from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
 from extender.errors import ConfigError, ObjectError
+from extender.features.quota.charges import COMPUTE, OF_THE_POD, is_counted
+from extender.features.quota.ledger import QuotaInUse, book
+from extender.features.quota.mirror import FACETS
+from extender.features.quota.objects import QUOTAS, write_use
+from extender.features.quota.quotas import CHARGE, Amounts
+from extender.features.quota.rules import Cause
+from extender.features.quota.survey import Refusal, in_words
 from extender.model.keys import name_of
 from extender.model.labels import Requirement
-from extender.model.quota import Amounts
 from extender.model.wording import some
-from extender.resources import NAMESPACES, PODS, QUOTAS
-from extender.verbs.quota import Cause
-from extender.verbs.quota_survey import Refusal, in_words
-from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted
+from extender.resources import NAMESPACES, PODS
 from extender.wire.objects import PodReader
 from extender.wire.quantities import read_exact_amounts
-from extender.wire.quotas import write_use
 
 MOST_LINES = 20
 """Refused pods that the table shows one by one."""
@@ -78,7 +79,9 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     # Their labels matter to annotations alone.
     namespaces = () if by.annotations is None else (NAMESPACES,)
     resources = (*namespaces, QUOTAS, PODS)
-    fill(flags, WorkloadFiles(state, PodReader(charges=True)), resources)
+    book(state, limited=False)
+    files = WorkloadFiles(state, PodReader(facets=FACETS), further=(QUOTAS,))
+    fill(flags, files, resources)
     return state
 
 
@@ -103,7 +106,7 @@ def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noq
 
 
 def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
-    charges = [pod.spec.charge for pod in found.placed if pod.spec.charge is not None]
+    charges = [of for pod in found.placed if (of := pod.facet(CHARGE)) is not None]
     return {
         "name": name_of(each.quota.key),
         "scopes": [_scope(scope) for scope in each.quota.scopes.requirements],

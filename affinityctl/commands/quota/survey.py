@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
+from extender.features.quota.quotas import CHARGE, CROSS_NAMESPACE, Amounts, ResourceQuota
+from extender.features.quota.rules import judge_charge, shortfall
+from extender.features.quota.survey import Refusal
 from extender.model.keys import key_of, namespace_of
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.objects import Pod
-from extender.model.quota import CROSS_NAMESPACE, Amounts, ResourceQuota
-from extender.verbs.quota import judge_charge, shortfall
-from extender.verbs.quota_survey import Refusal
 
 WHAT_IF = "what-if"
 """Name of the quota that is only supposed."""
@@ -50,10 +50,11 @@ def survey(
     `what_if` supposes one more quota with these limits in each.
     """
     in_scope: dict[str, list[Pod]] = {}
-    for pod in map(state.in_force, state.pods.values()):
-        if pod.spec.charge is not None:
+    known = quotas_of(state)
+    for pod in state.pods.values():
+        if charge_in_force(state, pod) is not None:
             in_scope.setdefault(pod.pod_class.namespace, []).append(pod)
-    names = {*in_scope, *(namespace_of(key) for key in state.quotas)}
+    names = {*in_scope, *(namespace_of(key) for key in known)}
     surveyed = []
     for name in sorted(names.intersection(namespaces) if namespaces else names):
         pods = sorted(in_scope.get(name, []), key=lambda pod: pod.key)
@@ -62,7 +63,7 @@ def survey(
         found = ((pod, shortfall(state, pod, limited=limited)) for pod in waiting)
         refused_now = [Refusal(pod, why) for pod, why in found if why is not None]
         refused_if = list(_refused_under(name, what_if, (*placed, *waiting)))
-        quotas = state.quotas.of(name)
+        quotas = known.of(name)
         surveyed.append(NamespaceSurvey(name, placed, waiting, quotas, refused_now, refused_if))
     return surveyed
 
@@ -74,9 +75,10 @@ def _refused_under(namespace: str, hard: Amounts | None, pods: Iterable[Pod]) ->
     key, scope = key_of(namespace, WHAT_IF), Requirement(CROSS_NAMESPACE, Operator.EXISTS)
     quota = QuotaInUse(ResourceQuota(key, key, Selector.of((scope,)), hard))
     for pod in pods:
-        if pod.spec.charge is not None:
-            why = judge_charge(pod.spec.charge, (quota,), limited=False)
+        charge = pod.facet(CHARGE)
+        if charge is not None:
+            why = judge_charge(charge, (quota,), limited=False)
             if why is None:
-                quota.count(pod.spec.charge, 1)
+                quota.count(charge, 1)
             else:
                 yield Refusal(pod, why)

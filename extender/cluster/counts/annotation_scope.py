@@ -1,13 +1,14 @@
 """Where rules in annotations count, and for whom.
 
 Whoever may edit a pod may edit its annotations, so what others have to put up with is decided
-elsewhere: by a selector of namespaces, by what a pod had when it was placed, and by quotas.
+elsewhere: by a selector of namespaces, by what a pod had when it was placed, and by the limits that
+features set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from extender.model.labels import Labels, Selector
 from extender.model.workload import MARKS, OF_SPECS, REVISIONS
@@ -27,6 +28,16 @@ Source: TypeAlias = Scope | None
 SPEC: Final[Source] = None
 
 
+class Limit(Protocol):
+    """What keeps the rules in annotations of a namespace from pods of other namespaces."""
+
+    def reaches_out(self, namespace: str) -> bool:
+        """Return whether they count for these; O(1)."""
+
+    def note(self, namespace: str) -> tuple[str, str]:
+        """Return a name for programs, and in words why they do not."""
+
+
 class AnnotationScope:
     """Where rules in annotations count at present.
 
@@ -39,24 +50,19 @@ class AnnotationScope:
         selector: Selector | None,
         namespaces: Mapping[str, Labels],
         *,
-        limited: bool,
         of_specs: bool,
     ) -> None:
         """Choose namespaces by their labels, None for nowhere.
 
-        With `limited`, terms that reach other namespaces need a quota that allows them. With
-        `of_specs`, rules of specs are ours to enforce, and may leave other revisions out.
+        With `of_specs`, rules of specs are ours to enforce, and may leave other revisions out.
         """
         self._of_specs = of_specs
         self._selector = selector
         self._namespaces = namespaces
-        self._limited = limited
         self._open: dict[str, bool] = {}
         """Of known namespaces that were asked about since their labels changed."""
-        self._exceeded: set[str] = set()
-        """Those that use more than a quota on cross-namespace affinity allows."""
-        self._limiting: set[str] = set()
-        """Those with such a quota."""
+        self.limits: tuple[Limit, ...] = ()
+        """Whose change `ClusterState.reach_changed` has to hear of."""
 
     @property
     def is_anywhere(self) -> bool:
@@ -83,9 +89,7 @@ class AnnotationScope:
 
     def reaches_out(self, namespace: str) -> bool:
         """Return whether its rules in annotations count for pods of other namespaces."""
-        if namespace in self._exceeded:
-            return False
-        return not self._limited or namespace in self._limiting
+        return all(limit.reaches_out(namespace) for limit in self.limits)
 
     def counts(self, source: Source, namespace: str) -> bool:
         """Return whether rules of placed pods count for a pod of a namespace."""
@@ -105,10 +109,3 @@ class AnnotationScope:
         self._open.pop(namespace, None)
         selector = self._selector
         return selector is not None and selector.matches(before) is not self.covers(namespace)
-
-    def settle(self, namespace: str, *, exceeded: bool, limiting: bool) -> bool:
-        """Take over what quotas say of a namespace; return whether that changes anything."""
-        before = self.reaches_out(namespace)
-        for named, now in ((self._exceeded, exceeded), (self._limiting, limiting)):
-            (named.add if now else named.discard)(namespace)
-        return self.reaches_out(namespace) is not before

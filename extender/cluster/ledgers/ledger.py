@@ -11,8 +11,9 @@ from extender.model.objects import Pod
 class Ledger:
     """Hears of each change of the cluster, in the step in which the state takes it over.
 
-    All methods do nothing here. They are called in the middle of a change, so they neither change
-    the state nor raise.
+    All methods do nothing here. They are called in the middle of a change, so they do not raise,
+    and change nothing of the state, but that they may tell it that its answers change (`version`,
+    `reach_changed`).
     """
 
     def placed(self, pod: Pod, node: str, sign: int) -> None:
@@ -26,6 +27,9 @@ class Ledger:
 
     def rematched(self, namespace: str) -> None:
         """Note that a namespace that was known has other labels, or is gone."""
+
+    def annotations_changed(self, namespace: str) -> None:
+        """Note that rules in annotations begin or cease to count in a namespace."""
 
     def audit(self) -> Iterator[str | None]:
         """Compare what is booked with the state, in steps between which the state may change.

@@ -1,6 +1,6 @@
 """Whether moves still make sense: none does where what is evicted does not come back.
 
-The cause may be one tenant's, such as a quota that is used up. So a namespace stops by itself for
+The cause may be one tenant's, such as a limit that is used up. So a namespace stops by itself for
 an hour after MOST of its moves in a row have failed.
 
 Or it is one for all, such as a webhook that is down. So once as many namespaces have one that

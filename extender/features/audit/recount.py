@@ -19,7 +19,7 @@ from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.term_index import TermSum
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
-from extender.features.audit.ledgers import audit_columns, audit_nominated, audit_quotas
+from extender.features.audit.ledgers import audit_columns, audit_nominated
 from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once
@@ -71,15 +71,14 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
     One round over the tables that there were at its start, each compared with the placed classes
     that carry its term, which are found some at a time; the classes themselves are first compared
-    with the pods, on some nodes at a time, then the use of quotas and the nominations on some pods
-    at a time, and the room and what node affinity says on some nodes at a time. Of sets with many
-    selectors a sample of the classes is compared.
+    with the pods, on some nodes at a time, then the nominations on some pods at a time, what
+    features book, and the room and what node affinity says on some nodes at a time. Of sets with
+    many selectors a sample of the classes is compared.
     """
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
         yield None if sound else "pods by class and node"
-    yield from audit_quotas(state)
     yield from audit_nominated(state)
     for ledger in state.ledgers:
         yield from ledger.audit()

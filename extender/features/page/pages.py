@@ -18,7 +18,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from extender import __version__
-from extender.features.page import activity, domains, quotas, words
+from extender.features.page import activity, domains, words
 from extender.features.page.address import Address
 from extender.features.page.overview import LINKS, overview
 from extender.features.page.status import Shown
@@ -100,7 +100,6 @@ class Pages:
         sections = [
             Section("/", "Overview", 0, self._overview),
             self._own(domains, "Rules and domains", 20, domains.domains),
-            self._own(quotas, "Quotas", 40, quotas.quotas),
             self._own(activity, "Activity", 50, activity.activity),
             *others,
         ]

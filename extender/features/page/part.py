@@ -30,7 +30,7 @@ class PagesForPeople(Part):
     def built(self, program: Program) -> None:
         """Answer at the address of each section."""
         self._program = program
-        own = ("/", "/page/domains", "/page/quotas", "/page/activity")
+        own = ("/", "/page/domains", "/page/activity")
         paths = (*own, *(each.path for each in program.sections))
         self.routes = (
             Route("/domains", self._domains),
@@ -46,8 +46,7 @@ class PagesForPeople(Part):
         """What pages show parts of."""
         from extender.features.page.status import Shown  # noqa: PLC0415
 
-        context, config = self._context, self._context.config
-        limited = config.cross_namespace_pod_affinity.limited_by_default
+        context = self._context
         return Shown(
             context.state,
             self._recent,
@@ -56,7 +55,6 @@ class PagesForPeople(Part):
             context.unsynced,
             self._status,
             refused=context.refused,
-            quotas_limited=limited if config.looks_at_quotas else None,
         )
 
     def _made(self) -> Pages:

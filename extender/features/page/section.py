@@ -7,5 +7,5 @@ from extender.config.features import Feature
 FEATURE = Feature(
     name="page",
     enabled=lambda _: True,
-    words=r'features[./]page|"/domains\b|"/page/(activity|domains|quotas)|jinja2|markupsafe',
+    words=r'features[./]page|"/domains\b|"/page/(activity|domains)|jinja2|markupsafe',
 )

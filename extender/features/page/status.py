@@ -12,7 +12,7 @@ from extender.controllers.history import History
 from extender.features.page.recent import RecentCalls
 from extender.parts import Context, Program
 from extender.ports import Check
-from extender.resources import object_counts
+from extender.resources import needed, object_counts
 from extender.web.turns import Turns, check_known
 
 MODES: Final = {
@@ -73,8 +73,6 @@ class Shown:
     status: Callable[[], Status]
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
-    quotas_limited: bool | None = None
-    """Affinity across namespaces needs a quota that allows it; None: quotas are not looked at."""
 
     @property
     def known(self) -> ClusterState:
@@ -86,7 +84,7 @@ class Shown:
 def status_of(context: Context, program: Program, started: float) -> Status:
     """Return what the program says of itself; `started` is in seconds since the epoch."""
     config, source = context.config, context.source
-    picture, counts = source.picture, object_counts(context.state)
+    picture, counts = source.picture, object_counts(context.state, needed(config))
     synced, heard = picture.synced, picture.last_heard
     return Status(
         mode=config.mode.value,

@@ -152,7 +152,7 @@ def wishes(pod: Pod) -> Hashable:
     """Return what a pod asks of nodes and of others beside the rules of its class."""
     spec = pod.spec
     of_node = pod.node_affinity, spec.ports, spec.requests, spec.requirements.tolerations
-    return *of_node, spec.priority, spec.charge
+    return *of_node, spec.priority, pod.status.facets
 
 
 def changes_for(state: ClusterState, pod: Pod) -> Hashable:

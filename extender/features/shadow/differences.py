@@ -37,7 +37,7 @@ class ShadowDifferences(Hook):
         self.judges = plugins
         self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         enabled = {plugin.name for plugin in plugins}
-        for reason in Reason:
+        for reason in (*Reason, *(each for plugin in plugins for each in plugin.reasons)):
             if reason.plugin in enabled and reason not in LEFT_TO_SCHEDULER:
                 row.begin((reason.plugin,), (reason.value,))
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason, Verdict
+from extender.model.verdict import AnyReason, Verdict
 from extender.model.wording import plural
 from extender.verbs.explaining.sitting import Sitting
 from extender.verbs.plugins import Plugins, ScorePlugins, Unknown
@@ -97,7 +97,7 @@ class NearMiss:
 class TermFacts:
     """What is to be known about one required term."""
 
-    reason: Reason
+    reason: AnyReason
     """The one it gives where it refuses a node."""
     term: Term
     merged: Sequence[str] = ()

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.pod_rules import is_annotated
 from extender.verbs.rules import Rule
@@ -26,7 +26,7 @@ MOST_NAMES: Final = 10
 
 OF_OTHERS: Final = frozenset((Reason.EXISTING_ANTI_AFFINITY, Reason.EXISTING_LIMIT))
 
-_Named: TypeAlias = tuple[Reason, Term, bool]
+_Named: TypeAlias = tuple[AnyReason, Term, bool]
 """What tells a term from others: the last is whether it is from an annotation."""
 
 

@@ -123,11 +123,11 @@ def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note
             "its annotation is not the one that it was placed by, as far as is on record, so the "
             "rules in it hold for the pod itself and keep nobody away",
         )
-    elif not scope.reaches_out(namespace):
-        yield Note(
-            "annotationOverQuota",
-            f"the quotas of {namespace} do not allow its cross-namespace affinity, so rules in "
-            "annotations there count for no pod of another namespace",
+    else:
+        yield from (
+            Note(*limit.note(namespace))
+            for limit in scope.limits
+            if not limit.reaches_out(namespace)
         )
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.verdict import Reason
+from extender.model.verdict import AnyReason, Reason
 from extender.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import FilterResult
@@ -100,7 +100,7 @@ class Refusals:
                 else:
                     self.together.setdefault(refusals, []).append(name)
 
-    def _shown_first(self, found: list[Refusal], reason: Reason, name: str) -> list[Refusal]:
+    def _shown_first(self, found: list[Refusal], reason: AnyReason, name: str) -> list[Refusal]:
         """Return the refusals of a node with that first which gives the reason that it shows."""
         # Rules that say the same refuse a node once.
         found = [*dict.fromkeys(found)]
@@ -109,7 +109,7 @@ class Refusals:
             shown = self._without_rule(reason, name)
         return [shown, *(each for each in found if each is not shown)]
 
-    def _without_rule(self, reason: Reason, name: str) -> Refusal:
+    def _without_rule(self, reason: AnyReason, name: str) -> Refusal:
         """Return what to hold against a node of which no rule over placed pods says so.
 
         With the pods nominated to it, each node is one of its own.

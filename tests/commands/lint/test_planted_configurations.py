@@ -256,19 +256,18 @@ REPLACING = (
     "components/bind",
     *(f"components/{each.component}" for each in features() if each.effect is REPLACE),
 )
+JUDGING = [f"components/{each.component}" for each in features() if each.plugin and each.rights]
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base"), {}),
-    ("right-missing", "assist", roles("base"), {"plugins": [POD, "CrossNamespacePodAffinity"]}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
     ("right-without-use", "assist", roles("base", "components/eviction"), {}),
-    ("right-without-use", "replace", roles("base", *REPLACING, "components/quota"), {}),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
     ("right-missing", "assist", roles("base"), {"preferredDuringExecution": EVICTS}),
     ("right-missing", "assist", roles("base"), {"preferredDuringExecution": {"enabled": True}}),
-    ("right-missing", "assist", roles("base", "components/quota"), ANNOTATED),
+    ("right-missing", "assist", roles("base", *JUDGING), ANNOTATED),
     ("right-without-use", "assist", roles("base", "components/annotations"), {}),
 ]
 

@@ -8,9 +8,10 @@ import pytest
 
 from affinityctl.commands.quota.survey import survey
 from extender.cluster.state import ClusterState
-from extender.model.quota import BILLIONTHS
-from extender.verbs.quota import Cause
-from extender.verbs.quota_survey import Refusal
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.rules import Cause
+from extender.features.quota.survey import Refusal
+from extender.wire.quantities import BILLIONTHS
 from tests.builders import Pod, crossing, node, pod, quota, selector, state_of, term
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
@@ -93,7 +94,7 @@ def test_whom_another_quota_would_refuse(hard: dict[str, int], refused: list[str
     (shop,) = survey(state, ["shop"], what_if)
     assert keys(shop.refused_if) == refused
     assert keys(shop.refused_now) == ["shop/waits"], "what is supposed changes nothing else"
-    assert list(state.quotas) == ["shop/q", "zoo/barred"]
+    assert list(quotas_of(state)) == ["shop/q", "zoo/barred"]
 
 
 def test_namespaces_that_nobody_is_in_are_left_out() -> None:

@@ -9,21 +9,18 @@ import pytest
 
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
-from extender.features.audit import ledgers, recount
+from extender.features.audit import recount
 from extender.features.audit.recount import audit
 from extender.model.node_resources import HostPort
 from tests.builders import (
     ZONE,
     Json,
     Pod,
-    crossing,
     model_node,
     model_pod,
-    model_quota,
     node,
     node_term,
     pod,
-    quota,
     requirement,
     selector,
     state_of,
@@ -143,13 +140,6 @@ def test_a_nomination_that_slipped_through_is_noticed() -> None:
     assert "nominated pods" in list(audit(state))
 
 
-def test_a_quota_that_counts_wrong_is_noticed() -> None:
-    state = a_state()
-    state.upsert_quota(model_quota(quota("q", {"pods": 3}, crossing())))
-    next(iter(state.quotas.of("default"))).used["pods"] = 1
-    assert list(audit(state))[1] == "quotas of default"
-
-
 class Wrong(Ledger):
     """Books something that is wrong."""
 
@@ -199,45 +189,3 @@ def test_a_column_that_says_wrong_is_noticed() -> None:
     (column,) = state.node_rules
     column.by_number[state.nodes.number_of("b")] = 1
     assert "node affinity on b" in list(audit(state))
-
-
-def crossing_pod(number: int, cpu: str = "1") -> Pod:
-    made = pod(f"p{number}").affinity(term(ZONE, selector(app="web"), namespaces=["other"]))
-    return made.requests(cpu=cpu).on("n")
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["the same all the time", "changing meanwhile"])
-def test_quotas_are_recounted_some_pods_at_a_time(
-    monkeypatch: pytest.MonkeyPatch, *, late: bool
-) -> None:
-    monkeypatch.setattr(ledgers, "AUDITED_PODS", 10)
-    monkeypatch.setattr(ledgers, "AUDITED_CHARGES", 10)
-    limits = [quota(f"q{number}", {"pods": 99}, crossing()) for number in range(5)]
-    pods = [crossing_pod(number, cpu=f"{number}") for number in range(35)]
-    state = state_of([node("n", {})], [], pods, limits)
-    steps = ledgers.audit_quotas(state)
-    assert next(steps) is None
-    if late:
-        state.remove_pod("default/p3", "default-p3")
-        state.upsert_pod(model_pod(crossing_pod(40)))
-    rest = list(steps)
-    assert len(rest) >= 2 + 5
-    assert {*rest} == {None}
-
-
-@pytest.mark.parametrize("what", ["used", "charges", "pods"])
-def test_a_quota_that_is_wrong_is_noticed(what: str) -> None:
-    state = state_of([node("n", {})], [], [crossing_pod(1)], [quota("q", {"pods": 3}, crossing())])
-    ledger = state._quotas
-    if what == "used":
-        (in_use,) = ledger.of("default")
-        in_use.used["pods"] = 2
-    elif what == "charges":
-        (charge,) = ledger.charges("default")
-        ledger._charges["default"][charge] = 2
-        ledger.pods = 2
-    else:
-        ledger.pods = 5
-    found = [each for each in ledgers.audit_quotas(state) if each is not None]
-    expected = "the sum of all namespaces" if what == "pods" else "default"
-    assert found == [f"quotas of {expected}"]

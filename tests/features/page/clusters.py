@@ -16,14 +16,13 @@ from extender.model.verdict import Reason
 from tests.builders import (
     HOST,
     ZONE,
-    crossing,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
 )
+from tests.features.every import objects
 from tests.web.hostile import HOSTILE, SCRIPT
 from tests.web.showing import Seen, shown
 
@@ -36,8 +35,12 @@ def of_hostile_names() -> Seen:
         named = pod(f"{name}{number}", name).labels(**{name: name}).anti_affinity(apart)
         pods += [named.on(name), pod(f"b{name}", name).labels(**{name: name}).on(name)]
         pods.append(pod(f"waits{name}", name).labels(**{name: name}).anti_affinity(apart))
-    quotas = [quota(name, {"pods": "0"}, crossing(), namespace_name=name) for name in HOSTILE]
-    state = state_of([], [], pods, quotas)
+    limits = [
+        {**each, "metadata": {**each["metadata"], "name": name, "namespace": name}}
+        for name in HOSTILE
+        for each in objects()
+    ]
+    state = state_of([], [], pods, limits)
     for place, name in enumerate(HOSTILE):
         # Where nodes are read, these names are refused.
         state.upsert_node(Node(name, {HOST: name, ZONE: f"{place}{name}", name: name}))
@@ -98,5 +101,4 @@ def _of(
         status=lambda: status,
         refused=refused,
         history=History(),
-        quotas_limited=True,
     )

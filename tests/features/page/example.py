@@ -5,6 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 ON: dict[str, Any] = {}
-ROUTES = ("/", "/domains", "/page/domains", "/page/quotas", "/page/activity")
+ROUTES = ("/", "/domains", "/page/domains", "/page/activity")
 FRAMES = True
 """It shows the sections of all features."""

@@ -34,6 +34,5 @@ def framing(seen: Seen) -> PagesForPeople:
         seen.unready,
         lambda: replace(usual, **seen.status()),
         refused=seen.refused,
-        quotas_limited=seen.quotas_limited,
     )
     return part

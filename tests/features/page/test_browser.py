@@ -76,7 +76,6 @@ HOSTILE_PAGES: Final = {
     "a topology": _query("/page/domains", key=ZONE),
     "a domain": _query("/page/domains", key=HOST, value=HOSTILE[0]),
     **{f"{path} of hostile names": path for path in pages()},
-    "quotas": "/page/quotas",
     "activity": _query("/page/activity", q="", kind=""),
     "an error": _query("/page/domains", key="<script>pwned=1</script>", value=HOSTILE[2]),
 }

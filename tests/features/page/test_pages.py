@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,17 +15,15 @@ from extender.features.page.status import MODES, ResourceStatus
 from tests.builders import (
     HOST,
     ZONE,
-    crossing,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
 )
 from tests.features.every import shown_over
 from tests.web.reading import Reader, read_page
-from tests.web.refused import DB, NODES, WHY, refused_state
+from tests.web.refused import WHY, refused_state
 from tests.web.showing import Seen, app_of, shown
 
 Read = Callable[..., Awaitable[str]]
@@ -54,8 +53,10 @@ async def test_the_overview(read: Read) -> None:
         }
     )
     text = await read(seen, "/")
-    assert "Ready Last callbacks from the scheduler: filter 1 min 40 s ago, bind never." in text
-    assert "nodes in sync 5,000 2 s ago pods being listed 148,213 - " in text
+    # A slow machine takes some seconds to show it.
+    calls = r"filter 1 min 4\d s ago, bind never\."
+    assert re.search(rf"Ready Last callbacks from the scheduler: {calls}", text)
+    assert re.search(r"nodes in sync 5,000 \d s ago pods being listed 148,213 - ", text)
     assert "namespaces stale 3 1 h 0 min ago" in text
     assert "replace: scores and hard rules come from here" in text
     assert "No pod that waits was refused on every node." in text
@@ -113,16 +114,6 @@ async def test_rules_and_domains(read: Read) -> None:
     assert "2 nodes: a1, a2" in await read(seen, f"/page/domains?key={ZONE}&value=a")
 
 
-async def test_quotas(read: Read) -> None:
-    seen = shown()
-    assert "are not looked at" in await read(seen, "/page/quotas")
-    across = pod("x", "shop").affinity(term(ZONE, DB, namespaces=["default"]))
-    limits = [quota("q", {"pods": "0"}, crossing(), namespace_name="shop")]
-    state = state_of(NODES, [], [across], limits)
-    text = await read(shown(state, quotas_limited=True), "/page/quotas?sort=refused")
-    assert "shop 0 1 1 shop/x : pods: no room q: pods 0 of 0" in text
-
-
 async def test_activity(read: Read) -> None:
     history = History()
     history.told.update({"nominating": {"set": "node nominated"}, "another": {}})
@@ -159,8 +150,7 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
     why = "pods not synced yet"
     seen = shown(unready=lambda: why)
-    for path in ("/page/domains", "/page/quotas"):
-        assert "pods not synced yet" in await read(seen, path, 503)
+    assert "pods not synced yet" in await read(seen, "/page/domains", 503)
 
 
 async def test_a_page_that_grows_too_long_is_not_sent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,20 +13,19 @@ from extender.cluster.state import ClusterState
 from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.features.shadow.part import Shadowing
 from extender.metrics import Metrics
+from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
-from extender.model.verdict import Reason
-from extender.verbs.plugins import Plugins
-from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.model.verdict import AnyReason
+from extender.verbs.plugins import FilterPlugin, Plugins
+from extender.verbs.rules import Rule
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import (
     HOST,
-    crossing,
+    every_facet,
     model_pod,
-    model_quota,
     node,
     pod,
-    quota,
     selector,
     state_of,
     term,
@@ -55,7 +55,7 @@ class Shadow:
         disagreements = ShadowDifferences(
             Shadowing.metrics(metrics.make), plugins, clock=lambda: self.now
         )
-        pods = PodReader(charges=True)
+        pods = PodReader(facets=every_facet())
         self.answers = Answering(
             self.state,
             metrics,
@@ -131,17 +131,45 @@ async def test_what_differs_is_counted_by_reason(
     )
 
 
-async def test_a_pod_that_its_quota_does_not_allow_differs_on_every_node() -> None:
-    shadow = Shadow(plugins=(*AFFINITY, CrossNamespacePodAffinity()))
-    shadow.state.upsert_quota(model_quota(quota("q", {"pods": 0}, crossing())))
-    barred = pod("new").anti_affinity(term(HOST, WEB, namespaceSelector={}))
-    answer = await shadow.filter(barred, ["b", "a"])
+class Whim(AnyReason):
+    """A reason of a plugin's own."""
+
+    NO = "not today"
+
+    @property
+    def plugin(self) -> str:
+        """Return the plugin's name."""
+        return "Whims"
+
+
+class No(Rule):
+    """Refuses every node."""
+
+    reason = Whim.NO
+    what = "a whim"
+
+
+class Whims(FilterPlugin):
+    """A plugin of a feature, with reasons that the core does not know."""
+
+    name = "Whims"
+    reasons = tuple(Whim)
+
+    def rules(self, state: ClusterState, pod: ModelPod) -> Sequence[Rule]:
+        """Refuse the pod everywhere."""
+        del state, pod
+        return (No(),)
+
+
+async def test_what_a_plugin_of_a_feature_refuses_differs_for_its_own_reason() -> None:
+    shadow = Shadow(plugins=(*AFFINITY, Whims()))
+    assert shadow.seen("shadow_disagreements_total", plugin="Whims", reason="not today") == 0
+    answer = await shadow.filter(APART, ["b", "a"])
     assert answer["NodeNames"] == ["b", "a"]
-    assert shadow.counted() == {OWN_RULE: 1, Reason.QUOTA.value: 1}
+    assert shadow.counted() == {OWN_RULE: 1, "not today": 1}
     name = "plugin_execution_duration_seconds_count"
     refused = {"extension_point": "Filter", "status": "UnschedulableAndUnresolvable"}
-    assert shadow.seen(name, plugin="CrossNamespacePodAffinity", **refused) == 1
-    assert shadow.seen("quota_refusals_total", extension_point="Filter") == 0
+    assert shadow.seen(name, plugin="Whims", **refused) == 1
 
 
 async def test_agreement_leaves_no_trace(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:

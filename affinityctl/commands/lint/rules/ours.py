@@ -114,8 +114,8 @@ def _idle(role: Granted) -> Iterator[Spot]:
         yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
 
 
-_COMPONENTS: Final = ", ".join((*(each.component for each in features() if each.rights), "quota"))
-"""Those whose rights a feature needs, and the last but one of all."""
+_COMPONENTS: Final = ", ".join(each.component for each in features() if each.rights)
+"""Those whose rights a feature needs."""
 
 OF_RIGHTS: Final = (
     Rule(
@@ -143,8 +143,8 @@ OF_ROLE: Final = (
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
         "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
-        "budgets, only requiredDuringExecution and preferredDuringExecution evict, only the quota "
-        "plugin and annotations need quotas, and a feature that is off needs no right.",
+        "budgets, only requiredDuringExecution and preferredDuringExecution evict, and a feature "
+        "that is off needs no right.",
         f"Leave out the components bind, eviction, {_COMPONENTS} or annotations.",
         _idle,
     ),

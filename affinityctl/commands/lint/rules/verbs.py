@@ -37,8 +37,8 @@ def _binders(setup: Setup) -> Iterator[Spot]:
 
 
 def _needed(setup: Setup) -> tuple[str, ...]:
-    quotas = setup.mode is Mode.ASSIST and setup.config.looks_at_quotas
-    return _NEEDED[setup.mode] + (("filterVerb", "preemptVerb") if quotas else ())
+    refuses = setup.mode is Mode.ASSIST and setup.config.refuses_in_assist
+    return _NEEDED[setup.mode] + (("filterVerb", "preemptVerb") if refuses else ())
 
 
 def _missing(field: str) -> Callable[[Setup], Iterator[Spot]]:
@@ -122,7 +122,7 @@ RULES: Final = (
         Level.ERROR,
         "filterVerb",
         "The extender is not asked which nodes a pod may use: in mode replace rules are first "
-        "checked at the bind, in assist quotas and required rules in annotations do not count.",
+        "checked at the bind, in assist the rules that no scheduler has do not count.",
     ),
     _absent(
         "prioritize-verb-missing",

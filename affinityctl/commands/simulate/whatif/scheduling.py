@@ -258,7 +258,7 @@ class Scheduler:
             self._spread(pod),
             pod.spec.priority,
             pod.status.nominated,
-            pod.spec.charge,
+            pod.status.facets,
             pod.spec.may_preempt,
             claims_of(pod),
             pod.spec.requirements.scheduler,

@@ -7,9 +7,11 @@ import pytest
 from affinityctl.reading.listing import list_resource
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
-from extender.resources import PODS, QUOTAS
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.objects import QUOTAS
+from extender.resources import PODS
 from extender.wire.objects import PodReader
-from tests.builders import crossing, pod, quota, selector, term
+from tests.builders import crossing, empty_state, every_facet, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
 
@@ -18,10 +20,10 @@ FAR = term("zone", selector(app="none"), namespaceSelector={})
 
 async def listed(rig: Rig) -> ClusterState:
     """Read the cluster once."""
-    state = ClusterState()
+    state = empty_state()
     async with rig.client() as client:
         for each in (QUOTAS, PODS):
-            await list_resource(client, state, PodReader(charges=True), each)
+            await list_resource(client, state, PodReader(facets=every_facet()), each)
     return state
 
 
@@ -31,8 +33,8 @@ async def test_quotas_and_pods_are_listed_once(rig: Rig) -> None:
     for number in range(1001):
         pods.put(pod(f"p{number}").anti_affinity(FAR).on("a"))
     state = await listed(rig)
-    assert list(state.quotas) == ["default/q"]
-    assert state.quotas.pods == len(state.pods) == 1001
+    assert list(quotas_of(state)) == ["default/q"]
+    assert quotas_of(state).pods == len(state.pods) == 1001
     assert (quotas.watched, pods.watched) == ([], [])
     assert "Succeeded" in pods.listed[0].params["fieldSelector"]
 
@@ -42,7 +44,7 @@ async def test_one_that_cannot_be_read_is_left_out(
 ) -> None:
     rig.api.collection("/api/v1/resourcequotas").put(quota("q", {"pods": "many"}, crossing()))
     rig.api.collection("/api/v1/pods")
-    assert list((await listed(rig)).quotas) == []
+    assert list(quotas_of(await listed(rig))) == []
     assert "resourcequotas: left out, unreadable: default/q: spec.hard.pods" in caplog.text
 
 

@@ -7,13 +7,29 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
+from extender.features.quota.quotas import CROSS_NAMESPACE, Charge
 from extender.model.objects import Pod
-from extender.model.quota import Charge
-from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
+from extender.model.verdict import AnyReason
 from extender.verbs.plugins import FilterPlugin
 from extender.verbs.rules import Rule
+
+
+class QuotaReason(AnyReason):
+    """Why a quota refuses nodes."""
+
+    QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
+
+    @property
+    def may_pass(self) -> bool:
+        """Pods that go leave the quota to others, though none is evicted for that."""
+        return True
+
+    @property
+    def plugin(self) -> str:
+        """Return the plugin's name."""
+        return CROSS_NAMESPACE
 
 
 class Cause(Enum):
@@ -53,10 +69,11 @@ class QuotaRule(Rule):
     """A quota that does not allow a pod, wherever it is to go."""
 
     what: str
-    reason = Reason.QUOTA
+    reason = QuotaReason.QUOTA
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that more quota would help."""
+        del domain, nodes
         return " if the quota allowed it"
 
 
@@ -67,11 +84,12 @@ class CrossNamespacePodAffinity(FilterPlugin):
     limited: bool = False
     """Such a pod needs a quota that allows it."""
 
-    name: ClassVar[str] = CROSS_NAMESPACE_POD_AFFINITY
+    name: ClassVar[str] = CROSS_NAMESPACE
+    reasons: ClassVar[Sequence[AnyReason]] = tuple(QuotaReason)
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether a pod is in scope."""
-        charge = state.in_force(pod).spec.charge
+        charge = charge_in_force(state, pod)
         return charge is not None and charge.by_annotation >= self.of_annotations
 
     def rules(self, state: ClusterState, pod: Pod) -> Sequence[Rule]:
@@ -88,10 +106,10 @@ def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | No
     The pod has to be left out of the counts. With `limited`, cross-namespace affinity needs a quota
     that allows it.
     """
-    charge = state.in_force(pod).spec.charge
+    charge = charge_in_force(state, pod)
     if charge is None:
         return None
-    return judge_charge(charge, state.quotas.of(pod.pod_class.namespace), limited=limited)
+    return judge_charge(charge, quotas_of(state).of(pod.pod_class.namespace), limited=limited)
 
 
 def judge_charge(

@@ -8,22 +8,29 @@ from typing import Any
 import pytest
 
 from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.rules import (
+    Cause,
+    CrossNamespacePodAffinity,
+    QuotaReason,
+    Shortfall,
+    shortfall,
+)
 from extender.model.verdict import Reason
-from extender.verbs.filtering import judge
+from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, only_waits
-from extender.verbs.quota import Cause, CrossNamespacePodAffinity, Shortfall, shortfall
 from tests.builders import (
     HOST,
     Json,
     Pod,
     crossing,
     model_pod,
-    model_quota,
     node,
     pod,
+    put,
     quota,
     selector,
     state_of,
@@ -35,7 +42,7 @@ NODES = [node(name, {HOST: name}) for name in ("a", "b")]
 FAR = term(HOST, selector(app="none"), namespaceSelector={})
 QUOTA = CrossNamespacePodAffinity()
 AFFINITY = InterPodAffinity()
-REFUSED = Reason.QUOTA.value
+REFUSED = QuotaReason.QUOTA.value
 
 
 def crossing_pod(name: str, namespace: str = "default") -> Pod:
@@ -174,7 +181,7 @@ def test_who_may_be_placed(
     # In which order things become known is no matter.
     later = state([])
     for each in quotas:
-        later.upsert_quota(model_quota(each))
+        put(later, each)
     for each in pods:
         later.upsert_pod(model_pod(each))
     with later.without(new.key, new.uid):
@@ -218,9 +225,9 @@ def test_a_quota_comes_changes_and_goes() -> None:
 
     def after(raw: Json | None) -> Shortfall | None:
         if raw is None:
-            cluster.remove_quota("default/q", "quota-q")
+            quotas_of(cluster).remove("default/q", "quota-q")
         else:
-            cluster.upsert_quota(model_quota(raw))
+            put(cluster, raw)
         versions.append(cluster.version)
         return shortfall(cluster, new, limited=False)
 
@@ -235,7 +242,7 @@ def test_a_quota_comes_changes_and_goes() -> None:
 
 def test_news_of_an_older_quota_changes_nothing() -> None:
     cluster = state([], limit({"pods": 0}))
-    cluster.remove_quota("default/q", "older")
+    quotas_of(cluster).remove("default/q", "older")
     assert shortfall(cluster, model_pod(NEW), limited=False) == exceeded("pods")
 
 
@@ -250,12 +257,18 @@ APART = NEW.anti_affinity(term(HOST, selector(app="web")))
     ("plugins", "expected"),
     [
         pytest.param([AFFINITY], {"a": Reason.ANTI_AFFINITY}, id="affinity alone"),
-        pytest.param([QUOTA], {"a": Reason.QUOTA, "b": Reason.QUOTA}, id="the quota alone"),
         pytest.param(
-            [AFFINITY, QUOTA], {"a": Reason.ANTI_AFFINITY, "b": Reason.QUOTA}, id="affinity first"
+            [QUOTA], {"a": QuotaReason.QUOTA, "b": QuotaReason.QUOTA}, id="the quota alone"
         ),
         pytest.param(
-            [QUOTA, AFFINITY], {"a": Reason.QUOTA, "b": Reason.QUOTA}, id="the quota first"
+            [AFFINITY, QUOTA],
+            {"a": Reason.ANTI_AFFINITY, "b": QuotaReason.QUOTA},
+            id="affinity first",
+        ),
+        pytest.param(
+            [QUOTA, AFFINITY],
+            {"a": QuotaReason.QUOTA, "b": QuotaReason.QUOTA},
+            id="the quota first",
         ),
         pytest.param([], {}, id="none"),
     ],
@@ -272,7 +285,7 @@ def test_a_node_shows_the_first_plugin_that_refuses_it(
 
 
 def test_a_quota_refusal_is_not_one_that_an_eviction_cures() -> None:
-    assert not Reason.QUOTA.resolvable
+    assert not QuotaReason.QUOTA.resolvable
     assert REFUSED == "namespace quota doesn't allow cross-namespace pod affinity"
 
 
@@ -336,3 +349,9 @@ def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
     assert chooser.choose(asks_nothing, avoid=(), placements=(), chance=0.0) is None
     chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])
     assert chooser.choose(asks_nothing, avoid=(), placements=(), chance=0.0) == "a"
+
+
+def test_a_quota_is_still_judged_by_a_stale_picture() -> None:
+    cluster = state([])
+    cluster.stale = "too old"
+    assert indeterminate(cluster, model_pod(NEW), (CrossNamespacePodAffinity(),)) is None

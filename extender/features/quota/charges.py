@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from extender.features.quota.quotas import BEST_EFFORT, Charge
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.quota import BEST_EFFORT, BILLIONTHS, Charge
-from extender.wire.manifests import PodSpec
+from extender.model.objects import PodClass
+from extender.wire.manifests import PodManifest, PodSpec
 from extender.wire.pod_resources import (
     HUGE_PAGES,
     PodResources,
@@ -22,6 +23,7 @@ from extender.wire.pod_resources import (
     read_pod_resources,
     resources_key,
 )
+from extender.wire.quantities import BILLIONTHS
 
 CPU, MEMORY = "cpu", "memory"
 COMPUTE = (CPU, MEMORY, "ephemeral-storage")
@@ -47,6 +49,14 @@ class ChargeReader:
     def __init__(self) -> None:
         self._known: LruCache[_Key, Charge] = LruCache(memory.CHARGES)
         self._distinct: Pool[Charge] = Pool(memory.NUMBERS)
+
+    def of(self, pod: PodManifest, pod_class: PodClass) -> Charge | None:
+        """Return what a pod is charged for; None where it has no affinity across namespaces."""
+        if not pod_class.written.crosses_namespaces:
+            return None
+        by_annotation = not pod_class.of_spec.written.crosses_namespaces
+        qos_class = None if pod.status is None else pod.status.qosClass or None
+        return self.read(pod.spec, qos_class, by_annotation=by_annotation)
 
     def read(self, spec: PodSpec, qos_class: str | None, *, by_annotation: bool = False) -> Charge:
         """Return what a pod with this spec is charged for.

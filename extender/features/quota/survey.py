@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Generator
 from dataclasses import dataclass
 
-from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
+from extender.features.quota.rules import Cause, Shortfall, shortfall
 from extender.model.keys import namespace_of
 from extender.model.objects import Pod
-from extender.verbs.quota import Cause, Shortfall, shortfall
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,12 @@ def counting_use(
 
     Assumed pods are among those that are placed. The state may change between two steps.
     """
-    names = {each for each in state.quotas.namespaces if state.quotas.charges(each)}
-    names.update(namespace_of(key) for key in state.quotas)
+    known = quotas_of(state)
+    names = {each for each in known.namespaces if known.charges(each)}
+    names.update(namespace_of(key) for key in known)
     found = {name: _use_of(state, name) for name in names}
-    for pod in map(state.in_force, list(state.waiting_pods)):
-        if pod.spec.charge is not None:
+    for pod in list(state.waiting_pods):
+        if charge_in_force(state, pod) is not None:
             name = pod.pod_class.namespace
             if name not in found:
                 found[name] = _use_of(state, name)
@@ -72,5 +73,5 @@ def counting_use(
 
 
 def _use_of(state: ClusterState, name: str) -> NamespaceUse:
-    placed = sum(state.quotas.charges(name).values())
-    return NamespaceUse(name, state.quotas.of(name), placed)
+    quotas = quotas_of(state)
+    return NamespaceUse(name, quotas.of(name), sum(quotas.charges(name).values()))

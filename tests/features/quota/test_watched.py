@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from extender.cluster.state import ClusterState
-from extender.model.quota import BILLIONTHS
-from extender.resources import QUOTAS
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.objects import QUOTAS
+from extender.wire.quantities import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
 from tests.kube.rig import Rig
@@ -14,7 +15,7 @@ PATH = "/api/v1/resourcequotas"
 
 def places(state: ClusterState) -> dict[str, int]:
     """Return how many pods each quota allows."""
-    found = [state.quotas.get(key) for key in state.quotas]
+    found = [quotas_of(state).get(key) for key in quotas_of(state)]
     return {each.key: each.hard["pods"] // BILLIONTHS for each in found if each is not None}
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
+
+from extender.model.facets import Facet
 from extender.model.keys import Key, namespace_of
 from extender.model.labels import Labels, Operator, Selector
 
@@ -16,15 +19,15 @@ NOT_BEST_EFFORT = "NotBestEffort"
 PRIORITY_CLASS = "PriorityClass"
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
 
-BILLIONTHS = 10**9
-"""The finest a Kubernetes quantity can be, so sums of such integers are exact."""
+CROSS_NAMESPACE_NAMES: Final = frozenset((CROSS_NAMESPACE, "CrossNamespaceAffinity"))
+"""What the API server calls the scope, and what the enhancement proposal did."""
+RESOURCE_QUOTA: Final = "ResourceQuota"
 
 Amounts: TypeAlias = Mapping[str, int]
 """Billionths of a unit by the quota's name for the resource, such as `pods` or `limits.cpu`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Struct, frozen=True, cache_hash=True, gc=False):
     """What quotas see of a pod with cross-namespace affinity; replicas have equal ones."""
 
     usage: tuple[tuple[str, int], ...]
@@ -50,6 +53,10 @@ class Charge:
         if self.priority_class:
             scopes[PRIORITY_CLASS] = self.priority_class
         return scopes
+
+
+CHARGE: Final[Facet[Charge]] = Facet()
+"""None for a pod without cross-namespace affinity."""
 
 
 @dataclass(frozen=True, slots=True)

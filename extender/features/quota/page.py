@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from extender.features.page.address import Address
-from extender.features.page.status import Shown
+from extender.cluster.state import ClusterState
+from extender.features.quota.objects import write_use
+from extender.features.quota.survey import NamespaceUse, counting_use, in_words
 from extender.model.keys import name_of
 from extender.model.stepping import at_once
-from extender.verbs.quota_survey import NamespaceUse, counting_use, in_words
-from extender.web.offered import View
-from extender.wire.quotas import write_use
-
-PATH: Final = "/page/quotas"
-PARAMETERS: Final = frozenset(("q", "sort", "page"))
+from extender.web.offered import Asked, View
 
 MOST_LIMITS: Final = 20
 """Limits of one namespace that are shown."""
@@ -27,16 +23,14 @@ ORDERS: Final[Mapping[str, Callable[[NamespaceUse], Any]]] = {
 }
 
 
-def quotas(shown: Shown, asked: Address) -> View:
+def quotas(state: ClusterState, asked: Asked, *, limited: bool) -> View:
     """Return the page."""
-    state, limited = shown.known, shown.quotas_limited
-    if limited is None:
-        return View("quotas.html", {"limited": None})
     wanted = asked.get("q")
     found = at_once(counting_use(state, limited=limited))
     chosen = asked.choose(found, lambda each: wanted in each.name, ORDERS)
     rows = [_row(each) for each in chosen.rows]
-    return View("quotas.html", {"limited": limited, "chosen": chosen, "rows": rows})
+    values = {"limited": limited, "chosen": chosen, "rows": rows}
+    return View("quota/templates/quotas.html", values)
 
 
 def _row(each: NamespaceUse) -> Mapping[str, Any]:

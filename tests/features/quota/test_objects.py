@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.quota import BILLIONTHS, Charge, ResourceQuota
-from tests.builders import crossing, model_quota, quota
+from extender.features.quota.quotas import Charge, ResourceQuota
+from extender.wire.quantities import BILLIONTHS
+from tests.builders import crossing, quota
+from tests.features.quota.limits import model_quota
 
 PLAIN = Charge(())
 LATE = Charge((), terminating=True)

@@ -10,6 +10,7 @@ import pytest
 
 from extender import config
 from extender.errors import ConfigError
+from extender.features.quota.section import CrossNamespaceArgs
 
 OURS = """
 apiVersion: affinity-extender.io/v1alpha1
@@ -86,7 +87,7 @@ def load(files: Mapping[str, str]) -> config.Config:
     ],
 )  # fmt: skip
 def test_what_an_admission_file_limits(files: Mapping[str, str], limited: bool) -> None:
-    assert load(files).cross_namespace_pod_affinity.limited_by_default is limited
+    assert load(files).section(CrossNamespaceArgs).limited_by_default is limited
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.quota import BILLIONTHS, Charge
-from extender.wire.charges import is_counted
+from extender.features.quota.charges import is_counted
+from extender.features.quota.quotas import CHARGE, Charge
 from extender.wire.objects import PodReader
-from tests.builders import ZONE, Pod, model_pod, pod, selector, term
+from extender.wire.quantities import BILLIONTHS
+from tests.annotating import REQUIRED, annotated
+from tests.builders import ZONE, Pod, every_facet, model_pod, pod, selector, term
 
 WEB = selector(app="web")
 CROSSING = pod("x").anti_affinity(term(ZONE, WEB, namespaceSelector={}))
@@ -21,7 +23,7 @@ ONE = {"pods": "1", "count/pods": "1"}
 def charge_of(**spec: Any) -> Charge:
     """Read the charge of a pod with cross-namespace affinity and this spec."""
     raw = Pod({**CROSSING, "spec": {**CROSSING["spec"], **spec}})
-    charge = model_pod(raw).spec.charge
+    charge = model_pod(raw).facet(CHARGE)
     assert charge is not None
     return charge
 
@@ -73,7 +75,7 @@ def cpu(amount: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_who_is_in_scope(raw: Pod, in_scope: bool) -> None:
-    assert (model_pod(raw).spec.charge is not None) is in_scope
+    assert (model_pod(raw).facet(CHARGE) is not None) is in_scope
 
 
 @pytest.mark.parametrize(
@@ -316,10 +318,10 @@ def test_which_scopes_a_pod_is_in(spec: dict[str, Any], scopes: set[str]) -> Non
 
 
 def test_replicas_share_their_charge_and_others_do_not() -> None:
-    reader = PodReader(charges=True)
+    reader = PodReader(facets=every_facet())
 
     def read(raw: Pod) -> Charge | None:
-        return reader.read(json.dumps(raw).encode()).spec.charge
+        return reader.read(json.dumps(raw).encode()).facet(CHARGE)
 
     one = read(CROSSING.requests(cpu="1"))
     assert read(CROSSING.uid("other").requests(cpu="1000m")) is one
@@ -329,7 +331,7 @@ def test_replicas_share_their_charge_and_others_do_not() -> None:
 
 
 def test_nobody_is_charged_where_nobody_asks() -> None:
-    assert PodReader().read(json.dumps(CROSSING).encode()).spec.charge is None
+    assert PodReader().read(json.dumps(CROSSING).encode()).facet(CHARGE) is None
 
 
 def test_a_broken_quantity_is_named() -> None:
@@ -342,11 +344,20 @@ def test_a_broken_quantity_is_named() -> None:
 def test_the_class_that_the_api_server_gave_a_pod_counts(
     qos_class: str, *, expected: bool, resources: dict[str, Any] | None
 ) -> None:
-    reader = PodReader(charges=True)
+    reader = PodReader(facets=every_facet())
     for status, best_effort in (({"qosClass": qos_class}, expected), ({}, False)):
         spec = {**CROSSING["spec"], "containers": [cpu("1")], "resources": resources}
         charge = reader.read(
             json.dumps({**CROSSING, "spec": spec, "status": status}).encode()
-        ).spec.charge
+        ).facet(CHARGE)
         assert charge is not None
         assert charge.best_effort is best_effort
+
+
+def test_terms_of_annotations_are_seen() -> None:
+    own = pod("web").labels(app="web")
+    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="web"), namespaces=["b"])]}}
+    assert model_pod(own).facet(CHARGE) is None
+    charge = model_pod(annotated(own, rules)).facet(CHARGE)
+    assert charge is not None
+    assert charge.by_annotation

@@ -1,0 +1,1 @@
+"""Quotas on affinity across namespaces: the plugin CrossNamespacePodAffinity."""

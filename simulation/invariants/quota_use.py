@@ -1,0 +1,39 @@
+"""What pods use of quotas, counted again from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from extender.cluster.state import ClusterState
+from extender.features.quota.ledger import quotas_of
+from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
+from extender.model.keys import namespace_of
+
+
+def quota_mismatches(state: ClusterState) -> list[str]:
+    """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
+    truth: dict[str, Counter[Charge]] = {}
+    for pod in state.placed_pods:
+        charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
+        if charge and (not charge.by_annotation or state.annotations.covers(namespace)):
+            truth.setdefault(namespace, Counter())[charge] += 1
+    namespaces = {*truth, *quotas_of(state).namespaces, *map(namespace_of, quotas_of(state))}
+    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
+    total = sum(sum(charges.values()) for charges in truth.values())
+    return wrong if wrong or total == quotas_of(state).pods else ["the sum of all namespaces"]
+
+
+def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
+    if quotas_of(state).charges(namespace) != truth:
+        return False
+    return all(each.used == _use_of(each.quota, truth) for each in quotas_of(state).of(namespace))
+
+
+def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
+    """Return what pods with these charges use of a quota, zeros left out."""
+    used: Counter[str] = Counter()
+    for charge, pods in charges.items():
+        for name, amount in charge.usage if quota.applies_to(charge) else ():
+            used[name] += pods * amount
+    return {name: amount for name, amount in used.items() if name in quota.hard and amount}

@@ -1,0 +1,45 @@
+"""Bugs to plant in what quotas allow, each with the test that finds it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.planted.bugs import Bug
+
+BUGS: Final = (
+    Bug(
+        "the last pod that a quota allows is refused",
+        "features.quota.rules",
+        "used.get(resource, 0) + amount > quota.hard[resource]",
+        "used.get(resource, 0) + amount >= quota.hard[resource]",
+        "features/quota/test_rules.py::test_who_may_be_placed",
+    ),
+    Bug(
+        "scopes that are listed the older way do not count",
+        "features.quota.objects",
+        "enumerate(spec.scopes or ())",
+        "enumerate(())",
+        "features/quota/test_objects.py::test_whom_a_quota_is_about",
+    ),
+    Bug(
+        "a deadline of no seconds is none",
+        "features.quota.charges",
+        "deadline is not None and deadline >= 0",
+        "deadline is not None and deadline > 0",
+        "features/quota/test_charges.py::test_which_scopes_a_pod_is_in",
+    ),
+    Bug(
+        "the class of a priority is the same as any other",
+        "features.quota.quotas",
+        "scopes[PRIORITY_CLASS] = self.priority_class",
+        'scopes[PRIORITY_CLASS] = ""',
+        "features/quota/test_charges.py::test_which_scopes_a_pod_is_in",
+    ),
+    Bug(
+        "a nominated pod's annotation does not count in its own namespace",
+        "verbs.inter_pod_affinity",
+        "state.class_for_others(other, pod.namespace)",
+        'state.class_for_others(other, "")',
+        "features/quota/test_reach.py::test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone",
+    ),
+)
