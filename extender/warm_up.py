@@ -33,9 +33,6 @@ class WarmUpLimits:
     5 s."""
     waiting: int = 32
     """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
-    terms: int = 4_096
-    """Of a pod that is judged at all: some parts of an answer go through all of them. A request
-    with as many is not even read (`wire.limits.OF_REQUESTS`), but a watch shows what there is."""
     large: int = 256 << 10
     """Bytes from which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of
     thousands of terms may be asked about at a time, each of which takes 10 ms or more to look at.
@@ -79,10 +76,8 @@ class WarmUp:
 
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a question needs, if that takes a moment; return whether it can be asked."""
-        return (
-            len(pod.pod_class.affinity) <= AT_MOST.terms
-            and not _asks_too_much_of_nodes(pod)
-            and self._state.prepares_at_once(self._state.class_of(pod), AT_MOST.slice)
+        return not _asks_too_much_of_nodes(pod) and self._state.prepares_at_once(
+            self._state.class_of(pod), AT_MOST.slice
         )
 
     async def prepare(self, pod: Pod) -> None:
@@ -136,8 +131,6 @@ class WarmUp:
 
     def _check_size(self, pod: Pod) -> None:
         """Refuse a pod that is not judged at all."""
-        if (terms := len(pod.pod_class.affinity)) > AT_MOST.terms:
-            self._refuse(pod, f"{terms} terms are more than {AT_MOST.terms}")
         if _asks_too_much_of_nodes(pod):
             self._refuse(
                 pod, f"its node affinity has more than {OF_REQUESTS.conditions} conditions"

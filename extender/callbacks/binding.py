@@ -31,7 +31,7 @@ from extender.verbs.binding import (
 )
 from extender.verbs.plugins import Plugins, leading
 from extender.warm_up import AT_MOST
-from extender.wire.annotations import check_annotations
+from extender.wire.annotations import check_rules
 from extender.wire.extender_args import BindingArgs, read_binding_args
 from extender.wire.extender_results import write_binding_result
 
@@ -145,7 +145,7 @@ class Binds:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return Bound(BindOutcome.REFUSED, "the pod has ended")
         seen = replace(seen, pod=self._state.in_force(seen.pod))
-        check_annotations(seen.pod)
+        check_rules(seen.pod)
         return await self._place(seen, args.node, deadline)
 
     async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:

@@ -214,6 +214,10 @@ class WrittenAffinity:
     """Those with `maxMatchingPods`, and that number."""
     crosses_namespaces: bool = False
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
+    size: tuple[int, int] = field(default=(0, 0), compare=False)
+    """How many terms there are, and how many conditions they have, as `RuleLimits` counts them."""
+    fault: str | None = None
+    """Why some terms were left out; None if all are here."""
 
     @property
     def label_keys(self) -> int:

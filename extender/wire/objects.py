@@ -114,7 +114,7 @@ class PodReader:
     read_volumes: VolumesReader | None = None
     """Says what the volumes are of those of which requirements are said."""
     most_entries: int | None = None
-    """Longer affinity rules are an ObjectError."""
+    """Longer node affinity is an ObjectError."""
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
     annotations: bool = True
@@ -172,6 +172,8 @@ class PodReader:
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         annotation = self._annotations.read(namespace, metadata.annotations)
+        if annotation.pods is not None:
+            annotation = annotation.beside(self._written(namespace, affinity))
         owner = made_by = None
         waits = not (node or status.phase in TERMINAL_PHASES)
         told = self.waiting and waits
@@ -183,6 +185,8 @@ class PodReader:
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
         node_selector = bytes(spec.nodeSelector)
+        fault = pod_class.of_spec.written.fault
+        too_many = None if fault is None else ("spec.affinity", fault)
         of_nodes = self.node_affinity or told
         asked = SharedSpec(
             priority=self._priorities.known(priority) or self._priority(priority),
@@ -196,12 +200,14 @@ class PodReader:
                 if waits or self.requirements
                 else NO_REQUIREMENTS
             ),
-            broken_annotation=annotation.fault,
+            broken_rules=annotation.fault or too_many,
             exclusive=self._exclusive(metadata.annotations),
             unannotated=(
                 None
                 if annotation is NO_ANNOTATION
-                else Unannotated(self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes))
+                else Unannotated(
+                    self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes), too_many
+                )
             ),
         )
         return Pod(
@@ -273,9 +279,7 @@ class PodReader:
         _, labels, affinity, stored, made_by, _ = key
         namespace = self._name(key[0])
         found = decode(_LABELS, labels, "metadata.labels") or {}
-        written = self._classes.affinity(
-            namespace, affinity, lambda raw: self._affinity(namespace, raw)
-        )
+        written = self._written(namespace, affinity)
         rules = written.as_stored() if stored else written.merged(found)
         annotated = of_spec = None
         if annotation.pods is not None:
@@ -296,11 +300,15 @@ class PodReader:
         )
         return self._classes.keep(key, pod_class)
 
+    def _written(self, namespace: str, affinity: bytes) -> WrittenAffinity:
+        return self._classes.affinity(
+            namespace, affinity, lambda raw: self._affinity(namespace, raw)
+        )
+
     def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:
         manifest = decode(_AFFINITY, raw, "spec.affinity")
         if manifest is None:
             return NO_WRITTEN_AFFINITY
-        self._check_length(manifest)
         self.gates.drop_disabled(manifest)
         return read_affinity(manifest, namespace)
 
@@ -316,15 +324,6 @@ class PodReader:
 
     def _name(self, name: str) -> str:
         return self._names.shared(name, PER.string + len(name))
-
-    def _check_length(self, manifest: manifests.AffinityManifest) -> None:
-        most = self.most_entries
-        if most is not None and (entries := manifest.entries) > most:
-            raise ObjectError(
-                "spec.affinity",
-                f"{entries} terms, conditions, values and names are more than the {most} that are "
-                "answered within the time of a call",
-            )
 
 
 class NodeReader:
