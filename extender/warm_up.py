@@ -33,10 +33,6 @@ class WarmUpLimits:
     5 s."""
     waiting: int = 32
     """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
-    large: int = 256 << 10
-    """Bytes from which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of
-    thousands of terms may be asked about at a time, each of which takes 10 ms or more to look at.
-    """
     tries: int = 3
     """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -54,8 +50,7 @@ class WarmUp:
     """Prepares questions, one slice in each turn of the event loop, however many are waiting.
 
     Who has had the least so far is next. So a question that takes a few slices is through soon
-    beside others that take thousands, and those share evenly. A large pod takes a turn even to find
-    out whether there is anything to prepare, and is answered in a turn that no other one has.
+    beside others that take thousands, and those share evenly.
     """
 
     def __init__(
@@ -86,12 +81,7 @@ class WarmUp:
         Most can from the beginning. Nothing is awaited between the last look at the state and the
         return: the caller may ask, and act on the answer, in one step.
         """
-        if pod.size > AT_MOST.large:
-            self._check_size(pod)
-            await self._turn(0)
-            if await self._needs_nothing(pod):
-                return
-        elif self.prepares_at_once(pod):
+        if self.prepares_at_once(pod):
             return
         self._check_size(pod)
         if self._waiting >= AT_MOST.waiting:
@@ -101,15 +91,6 @@ class WarmUp:
             await self._prepare(pod)
         finally:
             self._waiting -= 1
-
-    async def _needs_nothing(self, pod: Pod) -> bool:
-        """Take a first look in turns, so that the one in the turn of the answer is short."""
-        for took in self._state.preparing(self._state.class_of(pod), AT_MOST.slice):
-            await self._turn(took)
-            if took:
-                return False
-        await self._turn(0)
-        return self._state.is_prepared(self._state.class_of(pod), AT_MOST.slice)
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.

@@ -38,14 +38,10 @@ NUMBERS: Final = MIB // 4
 
 PREFILTER_STATES: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
-LARGE_MATCHES: Final = 16 * MIB
-"""What the rules of placed pods with very many of them say of pods of a class."""
 MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
 LARGE_SETS: Final = 32 * MIB
 """Those of many terms, or of terms with many values: they only drive out each other."""
-RULE_SETS: Final = 8 * MIB
-"""Which of those the pods of a class ask for that have many terms; forgotten all at once."""
 NODE_RULES: Final = 16 * MIB
 """What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
 LARGE_NODE_RULES: Final = 16 * MIB

@@ -385,9 +385,9 @@ async def test_thousands_of_them_are_left_to_the_command(start: Any, asked: Pod)
 @pytest.mark.parametrize(
     "manifest",
     [
-        pytest.param(hostile(100), id="pod"),
-        pytest.param({"Pod": hostile(100), "NodeNames": ["a1"]}, id="as filter asks"),
-        pytest.param(workload("Deployment", "web", hostile(100)), id="template"),
+        pytest.param(hostile(60), id="pod"),
+        pytest.param({"Pod": hostile(60), "NodeNames": ["a1"]}, id="as filter asks"),
+        pytest.param(workload("Deployment", "web", hostile(60)), id="template"),
     ],
 )
 async def test_a_large_manifest_is_read_in_a_thread_and_a_usual_one_at_once(
