@@ -40,8 +40,9 @@ PREFILTER_STATES: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
 MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
-LARGE_SETS: Final = 32 * MIB
-"""Those of many terms, or of terms with many values: they only drive out each other."""
+MATCHING_ENTRIES: Final = MATCHING_SETS // 128
+"""Domains and classes in these sets: each takes 128 bytes. A selector counts as 8, a condition as 4
+and a value as one, for they are found by these as well."""
 NODE_RULES: Final = 16 * MIB
 """What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
 LARGE_NODE_RULES: Final = 16 * MIB
@@ -68,6 +69,8 @@ RANKINGS: Final = 4 * MIB
 """Nodes in the order of their victims, for refused pods that are alike."""
 
 TOTAL: Final = 3 * NUMBERS + sum(
-    budget for name, budget in list(vars().items()) if name.isupper() and name != "MIB"
+    budget
+    for name, budget in list(vars().items())
+    if name.isupper() and name not in {"MIB", "MATCHING_ENTRIES"}
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

@@ -197,7 +197,7 @@ def test_sets_that_a_watch_has_counted_cost_the_next_one_nothing() -> None:
 def test_what_sets_take_is_known_once_they_are_counted(state: ClusterState) -> None:
     rules = class_of(MANY.anti_affinity(*unlike_anything(5))).affinity.required_anti
     assert state.matching([matched_by(each) for each in rules]) is not None
-    assert state.matching_sets._small.bytes == sum(each.bytes for each in state.matching_sets)
+    assert state.matching_sets._entries == sum(each.entries for each in state.matching_sets)
 
 
 def test_rules_are_told_anew_when_a_node_has_a_label_key_that_none_had(

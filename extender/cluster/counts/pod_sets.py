@@ -16,9 +16,6 @@ from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 from extender.model.workload import MARKS
 
-PER_SELECTOR, PER_REQUIREMENT, PER_STRING = 1024, 512, 128
-"""Bytes of each, with its share of what it is found by; a label's value is short."""
-
 
 class How(Enum):
     """What a pod adds to a set of several selectors."""
@@ -55,9 +52,9 @@ class PodSet:
         return max((pods.conditions for pods, _ in self.weights), default=1)
 
     @property
-    def size(self) -> int:
-        """Return about how many bytes the selectors take."""
-        return sum(_size(pods) for pods, _ in self.weights)
+    def values(self) -> int:
+        """Return about how much the selectors take, in domains of a table: see MATCHING_ENTRIES."""
+        return sum(_values(pods) for pods, _ in self.weights)
 
     @property
     def keys(self) -> set[str]:
@@ -80,11 +77,10 @@ class PodSet:
         return any(pods.depends_on(namespace, before, now) for pods, _ in self.weights)
 
 
-def _size(pods: PodSelector) -> int:
+def _values(pods: PodSelector) -> int:
     every = (pods.selector, pods.namespace_selector or EVERYTHING)
     requirements = [each for selector in every for each in selector.requirements]
-    strings = len(pods.namespaces) + sum(len(each.values) for each in requirements)
-    return PER_SELECTOR + PER_REQUIREMENT * len(requirements) + PER_STRING * strings
+    return 8 + len(pods.namespaces) + sum(4 + len(each.values) for each in requirements)
 
 
 MANY_TERMS = 16
