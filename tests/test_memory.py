@@ -89,7 +89,6 @@ def test_huge_pods_that_are_gone_leave_little_behind(
     make: Callable[[int], Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
-    monkeypatch.setattr(memory, "LARGE_CLASSES", 8 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
     reader, state = PodReader(facets=every_facet(), node_affinity=True), ClusterState()
     before = held()
@@ -105,7 +104,6 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", MIB)
-    monkeypatch.setattr(memory, "LARGE_CLASSES", 0)
     reader = PodReader()
     raw = [manifest(labelled(1), uid) for uid in (1, 2)]
     one, other = map(reader.read, raw)

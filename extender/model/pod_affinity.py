@@ -204,8 +204,8 @@ class WrittenAffinity:
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
     size: tuple[int, int] = field(default=(0, 0), compare=False)
     """How many terms there are, and how many conditions they have, as `RuleLimits` counts them."""
-    fault: str | None = None
-    """Why some terms were left out; None if all are here."""
+    fault: tuple[str, str] | None = None
+    """The field from which some terms were left out, and why; None if all are here."""
 
     @property
     def label_keys(self) -> int:

@@ -42,7 +42,7 @@ def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> Writt
         limits=tuple(_limits(anti, namespace)),
         crosses_namespaces=any(map(_crosses, manifest.terms())),
         size=manifest.size,
-        fault=fault,
+        fault=None if fault is None else ("spec.affinity", fault),
     )
 
 

@@ -41,12 +41,12 @@ from extender.wire.limits import PER
 from extender.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.placement import (
-    HostPortsReader,
     OwnerReader,
     RequirementsReader,
     VolumesReader,
     is_ready,
     preemption_message,
+    read_host_ports,
     recorded_rules,
 )
 from extender.wire.pod_resources import RequestsReader
@@ -135,14 +135,12 @@ class PodReader:
         self._names: Pool[str] = Pool(memory.NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
         every name there ever was: in Python 3.12 what it returns lives for ever.)"""
-        self._priorities: Pool[int] = Pool(memory.NUMBERS)
-        self._specs: WeakValueDictionary[tuple[int, ...], SharedSpec] = WeakValueDictionary()
+        self._specs: WeakValueDictionary[tuple[object, ...], SharedSpec] = WeakValueDictionary()
         """By `_parts`, for what they are made of takes long to compare; it lives while they do."""
         self._statuses: WeakValueDictionary[tuple[object, ...], SharedStatus] = (
             WeakValueDictionary()
         )
         self._requests = RequestsReader()
-        self._ports = HostPortsReader()
         self._node_affinity = NodeAffinityReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
@@ -167,7 +165,7 @@ class PodReader:
             raise ObjectError("metadata.name", "a pod needs a name")
         status = pod.status or _NO_STATUS
         key = key_of(namespace, name)
-        node, priority = spec.nodeName, spec.priority or 0
+        node = spec.nodeName
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
@@ -185,14 +183,13 @@ class PodReader:
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
         node_selector = bytes(spec.nodeSelector)
-        fault = pod_class.of_spec.written.fault
-        too_many = None if fault is None else ("spec.affinity", fault)
+        too_many = pod_class.of_spec.written.fault
         of_nodes = self.node_affinity or told
         asked = SharedSpec(
-            priority=self._priorities.known(priority) or self._priority(priority),
+            priority=spec.priority or 0,
             may_preempt=spec.preemptionPolicy != NEVER,
             requests=self._requests.read(spec),
-            ports=self._ports.read(spec),
+            ports=read_host_ports(spec),
             group=self._group(spec, namespace),
             owner=owner if self.owners or told else None,
             requirements=(
@@ -273,7 +270,7 @@ class PodReader:
         return self._node_affinity.read(*asks, annotation.nodes)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
-        known = self._classes.find(key) or self._classes.find_large(key)
+        known = self._classes.find(key)
         if known is not None:
             return known
         _, labels, affinity, stored, made_by, _ = key
@@ -319,9 +316,6 @@ class PodReader:
             return None
         return Key(self._name(key_of(namespace, group.podGroupName)))
 
-    def _priority(self, priority: int) -> int:
-        return self._priorities.shared(priority, PER.number) if priority else 0
-
     def _name(self, name: str) -> str:
         return self._names.shared(name, PER.string + len(name))
 
@@ -352,12 +346,12 @@ class NodeReader:
         return Node(metadata.name, metadata.labels or {}, found)
 
 
-def _parts(spec: SharedSpec) -> tuple[int, ...]:
-    """Return the identities of what a spec is made of, which is shared by those who read it."""
+def _parts(spec: SharedSpec) -> tuple[object, ...]:
+    """Return what a spec is made of: the identities of what is shared by those who read it."""
     parts = structs.astuple(spec)
     if spec.unannotated is not None:
         parts = parts[:-1] + structs.astuple(spec.unannotated)
-    return tuple(map(id, parts))
+    return (spec.priority, spec.ports, *map(id, parts[4:]), spec.may_preempt, id(spec.requests))
 
 
 def _moment(written: str | None) -> int | None:

@@ -19,15 +19,12 @@ from extender.callbacks.steering import Steering
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.labels import Labels
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import SeenPod
-from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
 from extender.ports import Hook, NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
-from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from simulation.invariants.recount import mismatches
@@ -39,7 +36,6 @@ from tests.builders import (
     model_pod,
     node,
     pod,
-    requirement,
     selector,
     state_of,
     term,
@@ -541,31 +537,3 @@ async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> Non
         assert await waiting == ["a"]
     held = rig.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
     assert held == 1
-
-
-async def test_reserved_pods_are_compared_with_very_many_conditions_in_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    absent = selector(*(requirement(f"key-{n}", "DoesNotExist") for n in range(100)))
-    terms = [term(ZONE, {**absent, "matchLabels": {"app": f"a{n}"}}) for n in range(60)]
-    rig = BindRig(pod("picky").affinity(*terms))
-    for number in range(20):
-        rig.state.reserve(model_pod(pod(f"r{number}").labels(app=f"b{number}")), "a", WAIT)
-    compared, matches = 0, PodSelector.matches
-
-    def counted(
-        self: PodSelector, namespace: str, namespace_labels: Labels, labels: Labels
-    ) -> bool:
-        nonlocal compared
-        compared += self.conditions
-        return matches(self, namespace, namespace_labels, labels)
-
-    monkeypatch.setattr(PodSelector, "matches", counted)
-    bind = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(pod("picky"), "a"))))
-    turns = []
-    while not bind.done():
-        compared = 0
-        await asyncio.sleep(0)
-        turns.append(compared)
-    assert sum(turns) >= 20 * 100
-    assert max(turns) <= AT_MOST.slice + 60 * 102

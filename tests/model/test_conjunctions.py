@@ -80,10 +80,9 @@ def test_a_pod_matches_one_part_if_it_matches_the_whole(
     spares = named and pods.spared is not None and pods.spared.has(spaces, worn)
     assert len(matching) - spares == pods.matches(namespace, spaces, worn)
     assert all(is_conjunction(part.wanted) for part in parts)
-    named = [v for each in pods.selector.requirements for v in each.values or ("",)]
-    chosen = pods.namespace_selector or EVERYTHING
-    named += [v for each in chosen.requirements for v in each.values or ("",)]
-    most = max(MOST_ENTRIES, len(named) + len(pods.namespaces) + 2)
+    every = (pods.selector, pods.namespace_selector or EVERYTHING)
+    values = [len(each.values) or 1 for one in every for each in one.requirements]
+    most = max(MOST_ENTRIES, sum(values) + len(pods.namespaces) + 2)
     assert sum(map(entries, parts)) <= most
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
@@ -115,10 +115,6 @@ class Sought(NamedTuple):
         selectors = {pods for pods, _ in pod_set.weights}
         return tuple(e for e in terms if e.topology_key == key and e.pods in selectors)
 
-    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> Sought:
-        """Return the same with the objects that `share` returns for equal sets."""
-        return Sought(*map(share, self.sets))
-
 
 @dataclass(frozen=True, slots=True)
 class RuleSets:
@@ -141,16 +137,6 @@ class RuleSets:
         for sought in (*self.anti_affinity, *(each for each, _ in self.preferred)):
             yield from sought.sets
         yield from (named for named, _ in self.limits)
-
-    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> RuleSets:
-        """Return the same with the objects that `share` returns for equal sets."""
-        return RuleSets(
-            affinity=tuple(map(share, self.affinity)),
-            elsewhere=self.elsewhere,
-            anti_affinity=tuple(each.shared(share) for each in self.anti_affinity),
-            preferred=tuple((each.shared(share), factor) for each, factor in self.preferred),
-            limits=tuple((share(named), limited) for named, limited in self.limits),
-        )
 
 
 def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:

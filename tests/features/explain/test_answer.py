@@ -359,7 +359,7 @@ def _web(number: int) -> Pod:
 
 MANY = [
     term(HOST, {"matchExpressions": [requirement("app", "NotIn", f"z{number}")]})
-    for number in range(3000)
+    for number in range(64)
 ]
 LACKING = [requirement(f"k{number}", "DoesNotExist") for number in range(12_000)]
 
