@@ -50,7 +50,8 @@ class WarmUp:
     """Prepares questions, one slice in each turn of the event loop, however many are waiting.
 
     Who has had the least so far is next. So a question that takes a few slices is through soon
-    beside others that take thousands, and those share evenly.
+    beside others that take thousands, and those share evenly. Of questions that come at once, each
+    is answered in a turn of its own: 16 pods of 64 terms would hold the loop up 16 times as long.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class WarmUp:
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
         self._number = 0
         self._waiting = 0
+        self._is_taken = False
+        """Whether a question is answered in this turn of the event loop already."""
 
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a question needs, if that takes a moment; return whether it can be asked."""
@@ -81,6 +84,10 @@ class WarmUp:
         Most can from the beginning. Nothing is awaited between the last look at the state and the
         return: the caller may ask, and act on the answer, in one step.
         """
+        if self._is_taken:
+            await self._turn(0)
+        self._is_taken = True
+        asyncio.get_running_loop().call_soon(self._free)
         if self.prepares_at_once(pod):
             return
         self._check_size(pod)
@@ -154,6 +161,9 @@ class WarmUp:
         if len(self._queue) == 1:
             loop.call_soon(self._next)
         await turn
+
+    def _free(self) -> None:
+        self._is_taken = False
 
     def _next(self) -> None:
         while self._queue:

@@ -226,3 +226,21 @@ async def test_prioritize_and_plain_pods_never_wait_for_a_turn() -> None:
     for call in (desk.answers.filter(body), desk.answers.prioritize(body)):
         with pytest.raises(StopIteration):
             call.send(None)
+        await asyncio.sleep(0)
+
+
+async def test_of_questions_that_come_at_once_each_has_a_turn_of_its_own() -> None:
+    desk, answered = Desk(10**9), []
+
+    async def ask(number: int) -> None:
+        await desk.filter(PLAIN)
+        answered.append(number)
+
+    tasks = [asyncio.create_task(ask(number)) for number in range(4)]
+    turns = []
+    while not all(task.done() for task in tasks):
+        before = len(answered)
+        await asyncio.sleep(0)
+        turns.append(len(answered) - before)
+    assert answered == [*range(4)]
+    assert max(turns) == 1
