@@ -81,7 +81,7 @@ def filters(
 
 
 @dataclass(slots=True, eq=False)
-class BrokenRules(Rule):
+class UnreadableRules(Rule):
     """Rules that cannot be read, or too many: filter answers with an error, so no node is left."""
 
     event: str
@@ -107,7 +107,7 @@ class Annotations(FilterPlugin):
         """Yield what is broken."""
         if pod.spec.broken_rules is not None:
             error = str(ObjectError(*pod.spec.broken_rules))
-            yield BrokenRules(error, f"rules that cannot be read: {error}")
+            yield UnreadableRules(error, f"rules that cannot be read: {error}")
 
 
 @dataclass(frozen=True, slots=True)

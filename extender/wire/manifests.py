@@ -2,7 +2,7 @@
 
 Everything else is skipped by the decoder without being built: a pod of 5 KB costs about 3 us.
 
-A pod may have thousands of terms, conditions or containers. So the garbage collector is not to look
+A pod may have thousands of conditions or containers. So the garbage collector is not to look
 at them (`gc=False`, and tuples): what is decoded never refers to itself in a circle.
 """
 
