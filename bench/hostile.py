@@ -47,7 +47,7 @@ from extender.collecting import keep_collecting
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
 from extender.errors import ObjectError
-from extender.kube.frames import Resource, is_large, read_object
+from extender.kube.frames import Resource, read_object
 from extender.metrics import Metrics
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
@@ -169,8 +169,6 @@ class _Bench:
     async def watch(self, raw: msgspec.Raw) -> None:
         """Take an event of the watch, as the reflector does."""
         obj = await read_object(self.mirrored, raw)
-        for _ in self.state.taking_up(obj) if is_large(raw) else ():
-            await asyncio.sleep(0)
         self.state.upsert_pod(obj)
 
     async def bind(self) -> None:

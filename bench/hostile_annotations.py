@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 from bench.workloads import HOST, Json
+from extender.wire.limits import OF_RULES
 from extender.wire.manifests import AFFINITY_ANNOTATION
 
 DURING: Final = "requiredDuringSchedulingRequiredDuringExecution"
@@ -24,17 +25,18 @@ def in_annotations(plain: Json) -> dict[str, Json]:
     def rules(kind: str, strength: str, terms: object) -> str:
         return json.dumps({kind: {strength: terms}}, separators=(",", ":"))
 
-    weighted = [{"weight": 1, "podAffinityTerm": each} for each in _unlike(800)]
+    weighted = [{"weight": 1, "podAffinityTerm": each} for each in _unlike(OF_RULES.terms)]
     nodes = {"nodeSelectorTerms": [_above(10_000 + n) for n in range(250)]}
-    sound = rules("podAntiAffinity", DURING, _unlike(800))
+    sound = rules("podAntiAffinity", DURING, _unlike(OF_RULES.terms))
     return {
-        "800 terms in an annotation": having(sound),
-        "800 affinity terms in an annotation": having(rules("podAffinity", DURING, _unlike(800))),
-        "800 preferred terms in an annotation": having(
+        "64 terms in an annotation": having(sound),
+        "64 affinity terms in an annotation": having(
+            rules("podAffinity", DURING, _unlike(OF_RULES.terms))
+        ),
+        "64 preferred terms in an annotation": having(
             rules("podAntiAffinity", PREFERRED, weighted)
         ),
         "250 node terms in an annotation": having(rules("nodeAffinity", DURING, nodes)),
-        "5,000 terms in an annotation": having(rules("podAntiAffinity", DURING, _bare(5000))),
         "an annotation of 1.5 MiB": having(rules("podAntiAffinity", DURING, _unlike(12_000))),
         "an annotation that is broken at its end": having(sound[:-1] + ',"podAffinity":{}'),
         "an annotation of 256 KiB of brackets": having("[" * (256 << 10)),
@@ -53,10 +55,6 @@ def _unlike(count: int) -> list[Json]:
         }
         for number in range(count)
     ]
-
-
-def _bare(count: int) -> list[Json]:
-    return [{"labelSelector": {}, "topologyKey": f"k{number}"} for number in range(count)]
 
 
 def _above(number: int) -> Json:

@@ -17,6 +17,7 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.node_resources import Allocatable
 from extender.model.objects import Namespace, Node, Pod, PodClass, SharedSpec, SharedStatus
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
+from extender.wire.limits import OF_RULES
 
 NODES, CLASSES, PODS, NAMESPACES = 3000, 3000, 60_000, 100
 NOMINATED = 100
@@ -48,31 +49,28 @@ def _about_pods() -> dict[str, Json]:
             {"labelSelector": {"matchLabels": {"app": f"a{n}"}}, **everywhere} for n in range(count)
         ]
 
-    # As many as a request may have.
-    absent = [
-        {"labelSelector": {"matchExpressions": [_is(f"k{n}", "DoesNotExist")]}, **everywhere}
-        for n in range(4096)
-    ]
-    keys = [{**each, "topologyKey": f"key-{n}"} for n, each in enumerate(unlike(800))]
-    long = [_is(f"k{n}", "DoesNotExist") for n in range(24_000)]
+    terms, conditions = OF_RULES.terms, OF_RULES.conditions
+    absent = [_is(f"k{n}", "DoesNotExist") for n in range(24_000)]
+    keys = [{**each, "topologyKey": f"key-{n}"} for n, each in enumerate(unlike(terms))]
+    values = _is("app", "NotIn", *(f"x{n}" for n in range(conditions)))
     small = [{**everywhere, "labelSelector": {}, "topologyKey": f"k{n}"} for n in range(17_000)]
     # That its own labels do not have, so that no API server makes conditions of them.
     keyed = [{**each, "matchLabelKeys": [f"k{n}" for n in range(20)]} for each in narrow(4000)]
     apart = "podAntiAffinity"
+
+    def alone(*requirements: Json) -> Json:
+        selector = {"matchExpressions": list(requirements)}
+        return _pod(apart, _required([{"labelSelector": selector, **everywhere}]))
+
     return {
-        "200 negative terms": _pod(apart, _required(unlike(200))),
-        "800 negative terms": _pod(apart, _required(unlike(800))),
-        "800 terms with a label": _pod(apart, _required(narrow(800))),
-        "800 affinity terms": _pod("podAffinity", _required(unlike(800))),
-        "800 topology keys": _pod(apart, _required(keys)),
-        "2,000 negative terms": _pod(apart, _required(unlike(2000))),
-        "5,000 terms": _pod(apart, _required(unlike(5000))),
-        "4,096 terms with a label": _pod(apart, _required(narrow(4096))),
-        "4,096 affinity terms without a label": _pod("podAffinity", _required(absent)),
-        "4,096 terms without a label": _pod(apart, _required(absent)),
-        "24,000 conditions, 1 MiB": _pod(
-            apart, _required([{"labelSelector": {"matchExpressions": long}, **everywhere}])
-        ),
+        "64 negative terms": _pod(apart, _required(unlike(terms))),
+        "64 terms with a label": _pod(apart, _required(narrow(terms))),
+        "64 affinity terms": _pod("podAffinity", _required(unlike(terms))),
+        "64 topology keys": _pod(apart, _required(keys)),
+        "1,024 conditions": alone(*absent[:conditions]),
+        "a condition of 1,024 values": alone(values),
+        # More than a pod may have.
+        "24,000 conditions, 1 MiB": alone(*absent),
         "17,000 small terms, 1.5 MiB": _pod(apart, _required(small)),
         "80,000 label keys, 1 MiB": _pod(apart, _required(keyed)),
     }

@@ -53,7 +53,7 @@ TARGET_MS: Final = 20.0
 NODE_COUNT, POD_COUNT, CLASSES, DOMAINS = 15_000, 500_000, 10_000, 1_000
 BIG: Final = 50_000
 """Pods of one namespace."""
-RELABELLED, PLACED, BUDGETS, NAMES, CANDIDATES = 500, 64, 5_000, 500, 100
+RELABELLED, PLACED, BUDGETS, NAMES, CANDIDATES = 500, 4_096, 5_000, 500, 100
 LOOKS: Final = 4
 """At what the controller has to do: at the whole cluster first, then at the pod."""
 STEPS: Final = 1_500
@@ -104,8 +104,7 @@ class Bench:
     def watching(self, watched: WatchedResource[T], events: Iterable[tuple[str, Json]]) -> Activity:
         """Return what takes events of one watch that have all come already."""
         apart = ApartReader(watched.reader(self.pods), watched.reader(self.pods.another()))
-        ease = self.state.taking_up if watched is PODS else None
-        resource: Resource[Any] = Resource(watched.name, watched.path, apart.here, {}, apart, ease)
+        resource: Resource[Any] = Resource(watched.name, watched.path, apart.here, {}, apart)
         sink: StateSink[Any] = StateSink(self.state, watched)
         mirror = Mirror(resource, sink, Unobserved(), USUAL_TIMING, lambda _why, _what: None)
         lines = [orjson.dumps({"type": kind, "object": each}) + b"\n" for kind, each in events]
@@ -180,7 +179,7 @@ def _big(team: str) -> list[tuple[str, Json]]:
 
 
 def _hostile(kind: str) -> Iterator[tuple[str, Json]]:
-    hostile = hostile_pods()["4,096 terms with a label"]
+    hostile = hostile_pods()["64 terms with a label"]
     for number in range(PLACED):
         pod = alike(hostile, number)
         terms = pod["spec"]["affinity"]["podAntiAffinity"]
@@ -315,7 +314,7 @@ _CLUSTERS: Final[dict[Callable[[], ClusterState], dict[str, Callable[[Bench], Ac
         "large: patrol": lambda bench: lambda: patrolling(bench.state, STEPS),
     },
     _small_cluster: {
-        "terms: 64 pods of 4,096 are placed": lambda bench: bench.watching(PODS, _hostile("ADDED")),
+        "terms: 4,096 pods of 64 are placed": lambda bench: bench.watching(PODS, _hostile("ADDED")),
         **{f"terms: {name}": activity for name, activity in _EVERYWHERE.items()},
         "terms: they are deleted": lambda bench: bench.watching(PODS, _hostile("DELETED")),
     },

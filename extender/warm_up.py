@@ -33,13 +33,6 @@ class WarmUpLimits:
     5 s."""
     waiting: int = 32
     """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
-    terms: int = 4_096
-    """Of a pod that is judged at all: some parts of an answer go through all of them. A request
-    with as many is not even read (`wire.limits.OF_REQUESTS`), but a watch shows what there is."""
-    large: int = 256 << 10
-    """Bytes from which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of
-    thousands of terms may be asked about at a time, each of which takes 10 ms or more to look at.
-    """
     tries: int = 3
     """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -57,8 +50,8 @@ class WarmUp:
     """Prepares questions, one slice in each turn of the event loop, however many are waiting.
 
     Who has had the least so far is next. So a question that takes a few slices is through soon
-    beside others that take thousands, and those share evenly. A large pod takes a turn even to find
-    out whether there is anything to prepare, and is answered in a turn that no other one has.
+    beside others that take thousands, and those share evenly. Of questions that come at once, each
+    is answered in a turn of its own: 16 pods of 64 terms would hold the loop up 16 times as long.
     """
 
     def __init__(
@@ -76,13 +69,13 @@ class WarmUp:
         self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
         self._number = 0
         self._waiting = 0
+        self._is_taken = False
+        """Whether a question is answered in this turn of the event loop already."""
 
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a question needs, if that takes a moment; return whether it can be asked."""
-        return (
-            len(pod.pod_class.affinity) <= AT_MOST.terms
-            and not _asks_too_much_of_nodes(pod)
-            and self._state.prepares_at_once(self._state.class_of(pod), AT_MOST.slice)
+        return not _asks_too_much_of_nodes(pod) and self._state.prepares_at_once(
+            self._state.class_of(pod), AT_MOST.slice
         )
 
     async def prepare(self, pod: Pod) -> None:
@@ -91,12 +84,11 @@ class WarmUp:
         Most can from the beginning. Nothing is awaited between the last look at the state and the
         return: the caller may ask, and act on the answer, in one step.
         """
-        if pod.size > AT_MOST.large:
-            self._check_size(pod)
+        if self._is_taken:
             await self._turn(0)
-            if await self._needs_nothing(pod):
-                return
-        elif self.prepares_at_once(pod):
+        self._is_taken = True
+        asyncio.get_running_loop().call_soon(self._free)
+        if self.prepares_at_once(pod):
             return
         self._check_size(pod)
         if self._waiting >= AT_MOST.waiting:
@@ -106,15 +98,6 @@ class WarmUp:
             await self._prepare(pod)
         finally:
             self._waiting -= 1
-
-    async def _needs_nothing(self, pod: Pod) -> bool:
-        """Take a first look in turns, so that the one in the turn of the answer is short."""
-        for took in self._state.preparing(self._state.class_of(pod), AT_MOST.slice):
-            await self._turn(took)
-            if took:
-                return False
-        await self._turn(0)
-        return self._state.is_prepared(self._state.class_of(pod), AT_MOST.slice)
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
@@ -136,8 +119,6 @@ class WarmUp:
 
     def _check_size(self, pod: Pod) -> None:
         """Refuse a pod that is not judged at all."""
-        if (terms := len(pod.pod_class.affinity)) > AT_MOST.terms:
-            self._refuse(pod, f"{terms} terms are more than {AT_MOST.terms}")
         if _asks_too_much_of_nodes(pod):
             self._refuse(
                 pod, f"its node affinity has more than {OF_REQUESTS.conditions} conditions"
@@ -180,6 +161,9 @@ class WarmUp:
         if len(self._queue) == 1:
             loop.call_soon(self._next)
         await turn
+
+    def _free(self) -> None:
+        self._is_taken = False
 
     def _next(self) -> None:
         while self._queue:

@@ -83,4 +83,4 @@ def digest_of(raw: Mapping[str, Any]) -> str:
 
 def sound(raw: Mapping[str, Any], changed: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a changed pod, or the pod as it was if no API server would store such rules."""
-    return raw if model_pod(changed).spec.broken_annotation is not None else changed
+    return raw if model_pod(changed).spec.broken_rules is not None else changed

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.config.features import defaults, features
 from extender.model.disruption import mark_message
@@ -415,13 +414,9 @@ def state_of(
     quotas: Iterable[Json] = (),
     *,
     gates: Gates = EVERY_GATE_ON,
-    many_terms: int = MANY_TERMS,
 ) -> ClusterState:
-    """Build the live picture of a cluster, in the order that the objects come in.
-
-    The rules of placed pods with more than `many_terms` terms are taken together.
-    """
-    state = empty_state(many_terms=many_terms, annotations=EVERYTHING)
+    """Build the live picture of a cluster, in the order that the objects come in."""
+    state = empty_state(annotations=EVERYTHING)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

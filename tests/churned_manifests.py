@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import msgspec
 
 from extender.cluster.counts.pod_sets import MANY_TERMS
+from extender.wire.limits import OF_RULES
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+MOST_WORDS = OF_RULES.conditions - 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Sizes:
     large: int = 100
     """With some 8 KiB of labels, or of rules."""
     huge: int = 1000
-    """With 400 KiB of them."""
+    """With 400 KiB of labels, or as many values in rules as a pod may have, nearly."""
     many: int | None = None
     """With so many preferred terms that they are counted as one set; a multiple of ten."""
 
@@ -59,7 +61,7 @@ class Manifests:
     def _rules(self, number: int) -> dict[str, object]:
         """Return rules about pods of that kind alone; every tenth pod finds no company at all."""
         own = {"matchLabels": {"app": f"app-{number}"}}
-        words = [value for _, value in self._padding(number, odd=1)]
+        words = [value for _, value in self._padding(number, odd=1)][:MOST_WORDS]
         among = [{"key": "pod", "operator": "NotIn", "values": words}] if words else []
         wide = {"matchExpressions": among, **own}
         lonely = {"matchLabels": {"app": f"nobody-{number}"}}

@@ -7,10 +7,12 @@ where the rules have something to say. Everything shrinks towards fewer and plai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import cycle
 from typing import Any
 
 from hypothesis import strategies as st
 
+from extender.wire.limits import OF_RULES
 from tests import builders
 from tests.builders import HOST, ZONE, Json, Pod
 from tests.oracle import Args, Cluster
@@ -141,7 +143,24 @@ def templates(draw: st.DrawFn) -> Pod:
         template = template.prefers(draw(weights), term)
     for term in some_terms(more):
         template = template.avoids(draw(weights), term)
+    if draw(rarely(12)) and drawn:
+        number: int = draw(st.sampled_from([9, 17, OF_RULES.terms - 7]))
+        every = _varied(drawn, number)
+        if draw(rarely(2)):
+            return template.avoids(draw(weights), *every)
+        return template.anti_affinity(*every)
     return template
+
+
+def _varied(drawn: list[dict[str, Any]], number: int) -> Iterator[dict[str, Any]]:
+    """Yield so many different terms that match the same pods as those that were drawn."""
+    for at, term in zip(range(number), cycle(drawn)):
+        selector = term.get("labelSelector")
+        if selector is not None:
+            others = [*selector.get("matchExpressions", ())]
+            others.append(builders.requirement("app", "NotIn", f"nobody-{at}"))
+            term = {**term, "labelSelector": {**selector, "matchExpressions": others}}  # noqa: PLW2901
+        yield term
 
 
 def named(template: Pod, name: str, namespace: str, uid: str | None = None) -> Pod:

@@ -216,7 +216,7 @@ async def test_no_pod_with_broken_rules_is_placed(
     assert "affinity_extender_broken_annotations 1.0" in text
     assert found["pods"] == 1
     assert found["examples"][0]["pod"] == "default/new"
-    (line,) = [line for line in caplog.messages if "count for nobody: default/new" in line]
+    (line,) = [line for line in caplog.messages if "too many: default/new" in line]
     assert ERROR in line
 
 

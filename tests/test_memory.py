@@ -89,7 +89,6 @@ def test_huge_pods_that_are_gone_leave_little_behind(
     make: Callable[[int], Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
-    monkeypatch.setattr(memory, "LARGE_CLASSES", 8 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
     reader, state = PodReader(facets=every_facet(), node_affinity=True), ClusterState()
     before = held()
@@ -105,7 +104,6 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", MIB)
-    monkeypatch.setattr(memory, "LARGE_CLASSES", 0)
     reader = PodReader()
     raw = [manifest(labelled(1), uid) for uid in (1, 2)]
     one, other = map(reader.read, raw)
@@ -156,25 +154,17 @@ def test_domains_and_numbers_are_used_again() -> None:
 async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # What large rules say of one huge pod would be more than a 32nd of theirs may be.
     for name, value in vars(memory).items():
-        if name.isupper() and name not in {"MIB", "TOTAL", "LARGE_MATCHES"}:
+        if name.isupper() and name not in {"MIB", "TOTAL"}:
             monkeypatch.setattr(memory, name, value // 32)
     churn = Churn(Sizes(large=20, huge=150), most_matching_sets=100)
-    of_large_rules = churn.state._prefilter_states.large_matches._known
-
-    def held_besides() -> float:
-        while of_large_rules:
-            of_large_rules.pop_oldest()
-        return held()
-
     # None of the huge ones is alive at either end.
     await churn.run(740)
-    warm = held_besides()
+    warm = held()
     await churn.run(900)
     assert churn.outcomes == {"placed": 1477, "refused": 163}
     assert churn.evicted > 200
-    assert held_besides() - warm < 1
+    assert held() - warm < 1
 
 
 async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.model.objects import PodClass
 from extender.warm_up import AT_MOST, OverBudgetError, WarmUp
-from extender.wire.limits import OF_REQUESTS
+from extender.wire.limits import OF_REQUESTS, OF_RULES
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node, node_term, pod, requirement, term
@@ -22,7 +20,7 @@ from tests.calls import calls_during
 from tests.clock import Clock
 from tests.hostile import crowded, hostile, narrow, unlike_anything
 
-CLASSES = 60
+CLASSES = 700
 
 
 class Desk:
@@ -30,7 +28,7 @@ class Desk:
 
     def __init__(self, budget: int) -> None:
         self.registry = CollectorRegistry()
-        self.state = crowded(classes=CLASSES, pods=240, nodes=20)
+        self.state = crowded(classes=CLASSES, pods=CLASSES, nodes=20)
         self.warm_up = WarmUp(
             self.state, Metrics(self.registry, "test"), budget=budget, clock=lambda: 0.0
         )
@@ -48,7 +46,7 @@ class Desk:
         return self.registry.get_sample_value(f"affinity_extender_{name}_total")
 
 
-HOSTILE = hostile(800)
+HOSTILE = hostile(OF_RULES.terms)
 CONDITIONS = [requirement("number", "Lt", str(9000 + n)) for n in range(OF_REQUESTS.conditions + 1)]
 NODE_READER = PodReader(node_affinity=True)
 PLAIN = pod("plain", "ns1").labels(app="a1").anti_affinity(*narrow(2))
@@ -65,7 +63,7 @@ async def test_others_are_answered_while_a_costly_question_is_prepared() -> None
     assert len((await waiting)["FailedAndUnresolvableNodes"]) == 20
     slices = desk.counted("question_slices")
     assert slices is not None
-    assert slices > 800 * CLASSES // (2 * AT_MOST.slice)
+    assert slices > OF_RULES.terms * CLASSES // (2 * AT_MOST.slice)
 
 
 async def test_beyond_its_budget_a_call_gets_an_error_and_the_next_one_goes_on() -> None:
@@ -82,10 +80,10 @@ async def test_beyond_its_budget_a_call_gets_an_error_and_the_next_one_goes_on()
 
 async def test_who_has_had_least_is_next() -> None:
     desk = Desk(10**9)
-    larger = asyncio.create_task(desk.filter(hostile(900, "larger")))
+    larger = asyncio.create_task(desk.filter(hostile(OF_RULES.terms, "larger")))
     for _ in range(10):
         await asyncio.sleep(0)
-    smaller = asyncio.create_task(desk.filter(hostile(100, "smaller")))
+    smaller = asyncio.create_task(desk.filter(hostile(8, "smaller")))
     await smaller
     assert not larger.done()
     await larger
@@ -105,7 +103,7 @@ async def test_turns_go_to_who_has_had_least_and_of_equals_to_who_came_first() -
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(0.0, False), (0.2, True)])
 async def test_who_takes_too_long_gets_an_error(*, seconds: float, is_told: bool) -> None:
-    state, clock = crowded(classes=CLASSES, pods=240, nodes=20), Clock()
+    state, clock = crowded(classes=CLASSES, pods=CLASSES, nodes=20), Clock()
     warm_up = WarmUp(state, Metrics(), clock=clock)
     preparing = asyncio.create_task(warm_up.prepare(model_pod(HOSTILE)))
     while not preparing.done():
@@ -130,7 +128,7 @@ async def test_steps_end_with_their_time_and_the_first_is_always_done(
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
     asking = [
-        model_pod(pod(f"h{n}", "ns0").anti_affinity(*unlike_anything(120, kind=f"{n}-")))
+        model_pod(pod(f"h{n}", "ns0").anti_affinity(*unlike_anything(OF_RULES.terms, kind=f"{n}-")))
         for n in range(AT_MOST.waiting + 1)
     ]
     prepared = await asyncio.gather(*map(desk.warm_up.prepare, asking), return_exceptions=True)
@@ -140,65 +138,13 @@ async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
 
 async def test_one_slice_is_done_in_each_turn_of_the_loop() -> None:
     desk = Desk(10**9)
-    tasks = [asyncio.create_task(desk.filter(hostile(400, f"h{number}"))) for number in range(8)]
+    tasks = [asyncio.create_task(desk.filter(hostile(32, f"h{number}"))) for number in range(8)]
     before, most = 0.0, 0.0
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
         now = desk.counted("question_slices") or 0.0
         most, before = max(most, now - before), now
     assert most <= 1
-
-
-async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    desk, looked, answered = Desk(10**9), 0, 0
-    asking = [hostile(120, f"h{number}") for number in range(8)]
-    for each in asking:
-        desk.state.prefilter_state(model_pod(each).pod_class)
-    preparing = desk.state.preparing
-
-    def look(asked: PodClass, comparisons: int) -> Iterator[int]:
-        nonlocal looked
-        for each in preparing(asked, comparisons):
-            looked += asked.size > AT_MOST.large
-            yield each
-        looked += asked.size > AT_MOST.large
-
-    async def ask(raw: Pod) -> None:
-        nonlocal answered
-        await desk.filter(raw)
-        answered += 1
-
-    monkeypatch.setattr(desk.state, "preparing", look)
-    tasks = [asyncio.create_task(ask(each)) for each in asking]
-    turns = []
-    while not all(task.done() for task in tasks):
-        looked = answered = 0
-        await asyncio.sleep(0)
-        turns.append((looked, answered))
-    assert sum(answers for _, answers in turns) == len(asking)
-    # Both parts for the one that is answered.
-    assert max(looks for looks, _ in turns) <= 2
-    assert max(answers for _, answers in turns) <= 1
-
-
-async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    desk, looks = Desk(10**9), 0
-
-    def look(_: PodClass, comparisons: int) -> Iterator[int]:
-        nonlocal looks
-        del comparisons
-        looks += 1
-        return iter(())
-
-    monkeypatch.setattr(desk.state, "preparing", look)
-    with pytest.raises(OverBudgetError, match="4097 terms"):
-        await desk.warm_up.prepare(model_pod(hostile(AT_MOST.terms + 1)))
-    assert looks == 0
-    assert desk.counted("questions_over_budget") == 1
 
 
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:
@@ -222,7 +168,7 @@ def test_what_takes_longer_than_a_few_slices_is_not_prepared_in_the_turn_of_the_
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
-    state = ClusterState(most_matching_sets=100)
+    state = ClusterState(most_matching_sets=50)
     for number in range(300):
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
@@ -280,3 +226,21 @@ async def test_prioritize_and_plain_pods_never_wait_for_a_turn() -> None:
     for call in (desk.answers.filter(body), desk.answers.prioritize(body)):
         with pytest.raises(StopIteration):
             call.send(None)
+        await asyncio.sleep(0)
+
+
+async def test_of_questions_that_come_at_once_each_has_a_turn_of_its_own() -> None:
+    desk, answered = Desk(10**9), []
+
+    async def ask(number: int) -> None:
+        await desk.filter(PLAIN)
+        answered.append(number)
+
+    tasks = [asyncio.create_task(ask(number)) for number in range(4)]
+    turns = []
+    while not all(task.done() for task in tasks):
+        before = len(answered)
+        await asyncio.sleep(0)
+        turns.append(len(answered) - before)
+    assert answered == [*range(4)]
+    assert max(turns) == 1

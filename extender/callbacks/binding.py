@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from msgspec import structs
-
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
 from extender.callbacks.requests import Requests
@@ -26,12 +24,10 @@ from extender.verbs.binding import (
     BindVerdict,
     Decision,
     may_bind,
-    preparing_support,
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
-from extender.warm_up import AT_MOST
-from extender.wire.annotations import check_annotations
+from extender.wire.annotations import check_rules
 from extender.wire.extender_args import BindingArgs, read_binding_args
 from extender.wire.extender_results import write_binding_result
 
@@ -145,7 +141,7 @@ class Binds:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return Bound(BindOutcome.REFUSED, "the pod has ended")
         seen = replace(seen, pod=self._state.in_force(seen.pod))
-        check_annotations(seen.pod)
+        check_rules(seen.pod)
         return await self._place(seen, args.node, deadline)
 
     async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:
@@ -199,17 +195,11 @@ class Binds:
 
         Nothing is awaited between the last look at the state and the decision.
         """
-        pod, taken_up = seen.pod, False
+        pod = seen.pod
         while True:
-            for _ in preparing_support(self._state, pod, self._plugins, AT_MOST.slice):
-                await asyncio.sleep(0)
             await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
-                if not taken_up and self._is_worth_taking_up(pod, node):
-                    taken_up = True
-                    await self._take_up(pod, node)
-                    continue
                 return self._decide(seen, node)
             if not any(each.under_way for each in support) or not await self._one_ends(deadline):
                 # The scheduler writes it into an Event in the pod's namespace.
@@ -218,16 +208,6 @@ class Binds:
                 name = other.key if own else "a pod of another namespace"
                 why = f"{name}, which it must be near, may not come to be bound"
                 return BindVerdict(Decision.REFUSE, why)
-
-    def _is_worth_taking_up(self, pod: Pod, node: str) -> bool:
-        if pod.size <= AT_MOST.large:
-            return False
-        return may_bind(self._state, pod, node, self._plugins).decision is Decision.BIND
-
-    async def _take_up(self, pod: Pod, node: str) -> None:
-        """Do in steps what would make the reservation of a large pod take long."""
-        for _ in self._state.taking_up(structs.replace(pod, node=node)):
-            await asyncio.sleep(0)
 
     async def _one_ends(self, deadline: float) -> bool:
         """Wait until some bind has ended; tell whether that is so before the deadline."""

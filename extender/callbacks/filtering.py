@@ -25,7 +25,7 @@ from extender.verbs.plugins import (
     leading,
 )
 from extender.warm_up import OverBudgetError
-from extender.wire.annotations import broken_annotation
+from extender.wire.annotations import broken_rules
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.extender_results import write_filter_error, write_filter_result
 
@@ -164,7 +164,7 @@ class Filters:
 
         Then nobody needs their names, and looking them up would be most of the answer.
         """
-        broken = broken_annotation(args.pod)
+        broken = broken_rules(args.pod)
         if broken is not None:
             if self._plugins:
                 raise broken

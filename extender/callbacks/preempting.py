@@ -20,7 +20,7 @@ from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
 from extender.verbs.victims import needed
 from extender.warm_up import OverBudgetError
-from extender.wire.annotations import check_annotations
+from extender.wire.annotations import check_rules
 from extender.wire.preempting import PreemptionArgs, read_preemption_args, write_preemption_result
 
 LOOKING_SECONDS = 1.0
@@ -86,7 +86,7 @@ class Preemptions:
             args = await self._requests.pods.read(len(body), partial(read_preemption_args, body))
             self._requests.check_ready()
             args = replace(args, pod=self._state.in_force(args.pod))
-            check_annotations(args.pod)
+            check_rules(args.pod)
             await self._requests.warm_up.prepare(args.pod)
             chosen = await self._chosen(args)
             if chosen:

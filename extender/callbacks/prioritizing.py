@@ -16,7 +16,7 @@ from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
 from extender.verbs.repair import steered
 from extender.warm_up import OverBudgetError
-from extender.wire.annotations import check_annotations
+from extender.wire.annotations import check_rules
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.extender_results import NO_SCORES, write_scores
 
@@ -62,7 +62,7 @@ class Priorities:
         start = perf_counter()
         try:
             args = await self._requests.read(body)
-            check_annotations(args.pod)
+            check_rules(args.pod)
             await self._wait_for_others(args.pod)
             if self._is_attempt and not self._filter_is_asked:
                 self._note_asked(args.pod)

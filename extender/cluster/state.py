@@ -47,14 +47,6 @@ class ClusterState(ClusterView):
 
     # Pods
 
-    def taking_up(self, pod: Pod) -> Iterator[None]:
-        """Do in steps what would make `upsert_pod` take long, for a pod with very many terms."""
-        if pod.node is not None and not pod.status.terminal:
-            known = self.pod(pod.key, pod.uid)
-            yield from self._counters.taking_up(
-                (pod if known is None else pod.after(known)).pod_class
-            )
-
     def upsert_pod(self, pod: Pod) -> None:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""
         self._tell_of(pod.uid)

@@ -8,16 +8,13 @@ from typing import Final
 
 from extender.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
-from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable
 from extender.cluster.ledgers.annotations import (
@@ -43,8 +40,6 @@ MOST_PREFILTER_STATES = 4096
 MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
-MOST_AFFINITY_TERMS = 64
-"""Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
 """Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
 
@@ -75,8 +70,6 @@ class ClusterView:
     matching_sets: Final[MatchingPodSets]
     """The sets of matching pods that are kept up to date."""
     placed_classes: Final[Collection[PlacedClass]]
-    relations: Final[Relations]
-    """What the rules of classes with very many of them have to do with other pods."""
     broken_annotations: Final[BrokenAnnotations]
     """The pods with rules in annotations that cannot be read."""
     reservations: Final[Reservations]
@@ -93,14 +86,12 @@ class ClusterView:
         *,
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
-        many_terms: int = MANY_TERMS,
         execution: Execution | None = None,
         annotations: Selector | None = None,
         replaces: bool = True,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
-        From how many terms on the rules of a placed pod are taken together changes no answer.
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
         Without `replaces`, somebody else enforces the rules of specs.
         """
@@ -135,13 +126,12 @@ class ClusterView:
         self.namespaces = MappingProxyType(self._namespaces)
         self.annotations = AnnotationScope(annotations, self._namespaces, of_specs=replaces)
         self._counters = Counters(
-            self._nodes, self._namespaces, most_matching_sets, many_terms, self.annotations
+            self._nodes, self._namespaces, most_matching_sets, self.annotations
         )
         self.existing_terms = self._counters.existing_terms
         self.matching_sets = self._counters.matching_sets
         self.placed_classes = self._counters.classes
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
-        self.relations = Relations(self._counters, self._nodes)
         self.broken_annotations = self._broken_annotations = BrokenAnnotationLedger(
             self.annotations.covers
         )
@@ -195,24 +185,6 @@ class ClusterView:
         namespace_labels = self.namespace_labels(pod_class.namespace)
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 
-    def repelled_by(self, owner: PodClass, pod_class: PodClass) -> frozenset[str] | None:
-        """Return the topology keys over which large rules of placed pods keep pods of a class away.
-
-        Of those that nodes have. None where the owner's rules are not large, or it has no placed
-        pods.
-        """
-        if owner.of_annotations:
-            return None
-        keys: set[str] = set()
-        for rules, source in rules_by_source(owner):
-            large = self.existing_terms.find_large(rules, source)
-            if large is None and rules.required_anti:
-                return None
-            if large is not None:
-                matched = self._prefilter_states.large_matches.of(pod_class, large)
-                keys.update(table.topology.key for table in matched.anti_affinity)
-        return frozenset(keys)
-
     def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
         """Return what pods of a class have to be compared with."""
         return self._prefilter_states.about(pod_class)
@@ -258,17 +230,13 @@ class ClusterView:
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what judging needs, in steps of about so many comparisons; yield what each took.
 
-        The state may change between two steps. Whatever was done stays of use. A step that takes
-        nothing may still be long by itself the first time, for a large class: what it brings is
-        compared with what is known, and equal values are one object from then on.
+        The state may change between two steps. Whatever was done stays of use.
         """
-        yield from self._prefilter_states.preparing(pod_class, comparisons)
-        yield 0
-        yield from self.relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
+        return self._prefilter_states.preparing(pod_class, comparisons)
 
     def prepares_at_once(self, pod_class: PodClass, comparisons: int = AT_ONCE) -> bool:
         """Count what judging needs, if that takes a moment; return whether nothing is left."""
-        if not self._nominated and self._prefilter_states.find(pod_class) is not None:
+        if self._prefilter_states.find(pod_class) is not None:
             return True
         # A second time, for what was found out may have been given up for the rest of it.
         took = within(self.preparing(pod_class, comparisons), comparisons)
@@ -289,11 +257,10 @@ class ClusterView:
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
         """Return where the pods of some sets are.
 
-        None when that would take room from the sets that callbacks ask for, when one is of more
-        than MOST_AFFINITY_TERMS, and when it takes long and `counting_matching` was not gone
-        through.
+        None when that would take room from the sets that callbacks ask for, and when it takes long
+        and `counting_matching` was not gone through.
         """
-        if any(map(self._too_many, sets)) or self._would_crowd_out(sets):
+        if self._would_crowd_out(sets):
             return None
         if any(self._counters.cost(*named) > AT_ONCE for named in sets):
             return None
@@ -301,7 +268,7 @@ class ClusterView:
 
     def counting_matching(self, sets: Sequence[KeyedSet], comparisons: int) -> Iterator[int]:
         """Count what `matching` needs in steps of so many comparisons; yield what each took."""
-        if not any(map(self._too_many, sets)) and not self._would_crowd_out(sets):
+        if not self._would_crowd_out(sets):
             for named in dict.fromkeys(sets):
                 yield from self._counters.counting(*named, comparisons)
 
@@ -324,9 +291,6 @@ class ClusterView:
             else:
                 classes = {id(each.pod_class) for each in on_node if each in members}
             yield from (pod for pod in self.pods_on(names[node]) if id(pod.pod_class) in classes)
-
-    def _too_many(self, named: KeyedSet) -> bool:
-        return len(named[0].weights) > MOST_AFFINITY_TERMS
 
     def _would_crowd_out(self, sets: Sequence[KeyedSet]) -> bool:
         new = sum(self.matching_sets.find(*named) is None for named in {*sets})

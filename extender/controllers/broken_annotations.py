@@ -1,4 +1,4 @@
-"""Says which pods have rules in annotations that cannot be read, and that some are ignored."""
+"""Logs which pods have rules that cannot be read or are too many, and that some are ignored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SECONDS) -> NoReturn:
-    """Log pods once when their annotation is found to be broken, and again when it is edited.
+    """Log pods once when their rules are found to be broken, and again when these are edited.
 
     Replicas are told of together. Once, too, that there are annotations which do not count.
     """
@@ -40,7 +40,7 @@ async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SE
         fresh = [pod for key, pod in now.items() if key not in told]
         alike: dict[Hashable, list[Pod]] = {}
         for pod in fresh:
-            alike.setdefault((pod.pod_class, pod.spec.broken_annotation), []).append(pod)
+            alike.setdefault((pod.pod_class, pod.spec.broken_rules), []).append(pod)
         told_of = list(alike.values())[:MOST_LINES]
         for each in told_of:
             _log.warning("%s", _line(each))
@@ -60,15 +60,12 @@ def _ignored(namespace: str, pods: int) -> str:
 
 
 def _told(pod: Pod) -> Told:
-    return pod.uid, pod.spec.broken_annotation
+    return pod.uid, pod.spec.broken_rules
 
 
 def _line(alike: Sequence[Pod]) -> str:
     pod, *others = alike
-    field, fault = pod.spec.broken_annotation or ("", "")
+    field, fault = pod.spec.broken_rules or ("", "")
     where = "it is not placed" if pod.node is None else f"it is on {pod.node}"
     more = f", and {plural(len(others), 'pod')} like it" if others else ""
-    return (
-        f"rules in an annotation cannot be read and count for nobody: {pod.key}, {where}{more}: "
-        f"{field}: {fault}"
-    )
+    return f"rules cannot be read, or are too many: {pod.key}, {where}{more}: {field}: {fault}"

@@ -18,8 +18,7 @@ from extender.timing import LogThrottle
 TIDY_STEPS: Final = 256
 """Things that were put off and are done at a time: some 0.2 ms."""
 TIDY_PAUSE_SECONDS: Final = 0.02
-"""Between two such times while there are any, a hundredth of a core; a pod with 4,096 terms that is
-gone leaves as many."""
+"""Between two such times while there are any: a hundredth of a core."""
 TIDY_REST_SECONDS: Final = 1.0
 """While there are none."""
 
@@ -35,8 +34,7 @@ async def keep_up_to_date(
 ) -> NoReturn:
     """Do what events have put off, for as long as the program runs.
 
-    Every event of a pod does some of it. When a tenant deletes hundreds of pods with thousands of
-    terms, and few events follow, the memory would be kept.
+    Every event of a pod does some of it. When few events follow, the memory would be kept.
     """
     while True:
         done = state.do_deferred(TIDY_STEPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, Self, TypeAlias, TypeVar
@@ -39,8 +39,6 @@ class Resource(Generic[T]):
     """Of every list and watch, for example a fieldSelector."""
     apart: ApartReader[Callable[[msgspec.Raw], T]] | None = None
     """Reads what is large beside the event loop."""
-    ease: Callable[[T], Iterable[None]] | None = None
-    """Does in steps what would make it take long to store an object."""
     key: Callable[[T], str] | None = None
     """Where objects know their keys: a list of a million holds each but once."""
 
@@ -176,7 +174,7 @@ def excerpt(line: bytes) -> str:
 
 
 def is_large(raw: msgspec.Raw) -> bool:
-    """Return whether an object takes long to read, and may take long to store."""
+    """Return whether an object takes long to read."""
     return len(memoryview(raw)) > APART_BYTES
 
 

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
-from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, is_large, read_object
+from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, read_object
 from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import ObjectSlices, Timing
 from extender.kube.watching import Snapshot
@@ -63,11 +63,6 @@ class Mirror(Generic[T]):
         """Return the keys of the objects that exist and cannot be read, and why each cannot."""
         return self._unreadable
 
-    async def _ease(self, obj: T) -> None:
-        if self._resource.ease is not None:
-            for _ in self._resource.ease(obj):
-                await asyncio.sleep(0)
-
     async def take(self, event: Event) -> bool:
         """Apply one event and note how far we are, in one step; return whether that is news."""
         key = event.metadata.key
@@ -75,8 +70,6 @@ class Mirror(Generic[T]):
             case EventType.ADDED | EventType.MODIFIED:
                 try:
                     obj = await read_object(self._resource, event.raw)
-                    if is_large(event.raw):
-                        await self._ease(obj)
                     # Nothing may be awaited from here on.
                     self._sink.upsert(obj)
                     self._unreadable.pop(key, None)
@@ -112,7 +105,6 @@ class Mirror(Generic[T]):
         """
         slices = ObjectSlices(self._timing.clock)
         for obj in snapshot.objects.values():
-            await self._ease(obj)
             self._sink.put(obj)
             if slices.end():
                 await asyncio.sleep(0)

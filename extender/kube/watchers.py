@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
@@ -57,27 +57,22 @@ def build_reflectors(
     settings: MirrorSettings = USUAL_MIRROR,
 ) -> list[Reflector[Any]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
-    made: list[Reflector[Any]] = []
-    for each in watched:
-        are_pods = each is PODS
-        made.append(
-            Reflector(
-                client,
-                _resource(each, pods, state.taking_up if are_pods else None),
-                StateSink(state, each),
-                settings,
-                (lambda: _unseen(state)) if are_pods else dict,
-            )
+    return [
+        Reflector(
+            client,
+            _resource(each, pods),
+            StateSink(state, each),
+            settings,
+            (lambda: _unseen(state)) if each is PODS else dict,
         )
-    return made
+        for each in watched
+    ]
 
 
-def _resource(
-    watched: WatchedResource[T], pods: PodReader, ease: Callable[[T], Iterable[None]] | None
-) -> Resource[T]:
-    """Return how a resource is mirrored, objects of which may be large, and expensive to store."""
+def _resource(watched: WatchedResource[T], pods: PodReader) -> Resource[T]:
+    """Return how a resource is mirrored, objects of which may be large."""
     apart = ApartReader(watched.reader(pods), watched.reader(pods.another()))
-    return Resource(watched.name, watched.path, apart.here, watched.query, apart, ease, watched.key)
+    return Resource(watched.name, watched.path, apart.here, watched.query, apart, watched.key)
 
 
 def _unseen(state: ClusterState) -> Mapping[Identity, str]:

@@ -143,7 +143,9 @@ class Metrics(ObserverMetrics):
 
     def _of_the_cache(self, make: Collectors) -> None:
         self.broken_annotations = make.gauges(
-            "broken_annotations", "Pods with rules in annotations that cannot be read."
+            "broken_annotations",
+            "Pods with rules in annotations that cannot be read, or with more rules than a pod may "
+            "have.",
         )
         self.ignored_annotations = make.gauges(
             "ignored_annotations",

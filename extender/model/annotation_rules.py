@@ -28,6 +28,13 @@ class WrittenAnnotation:
     """Required ones that also count while the pod runs."""
 
     @property
+    def size(self) -> tuple[int, int]:
+        """Return how many terms there are, and how many conditions they have."""
+        terms, conditions = self.rules.size
+        more, further = self.during_execution.size
+        return terms + more, conditions + further
+
+    @property
     def named_labels(self) -> frozenset[str]:
         """Return the keys of the pod's labels that the rules are made of."""
         rules = self.rules, self.during_execution

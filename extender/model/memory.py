@@ -15,8 +15,6 @@ MIB: Final = 1 << 20
 
 CLASSES: Final = 32 * MIB
 """Namespace, labels and affinity of pods: some 7,000 workloads with a rule each."""
-LARGE_CLASSES: Final = 32 * MIB
-"""Those that would take more than an eighth of that: they only drive out each other."""
 AFFINITIES: Final = 8 * MIB
 NODE_AFFINITIES: Final = 8 * MIB
 ANNOTATIONS: Final = 16 * MIB
@@ -32,24 +30,20 @@ OWNERS: Final = 3 * MIB
 REQUIREMENTS: Final = MIB
 """Tolerations and whatever else such pods ask of their placing."""
 NUMBERS: Final = MIB // 4
-"""Of each: priorities, distinct requests, distinct charges, distinct host ports."""
+"""Distinct charges."""
 
 # Answers, and what they are made of
 
 PREFILTER_STATES: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
-LARGE_MATCHES: Final = 16 * MIB
-"""What the rules of placed pods with very many of them say of pods of a class."""
 MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
-LARGE_SETS: Final = 32 * MIB
-"""Those of many terms, or of terms with many values: they only drive out each other."""
-RULE_SETS: Final = 8 * MIB
-"""Which of those the pods of a class ask for that have many terms; forgotten all at once."""
-NODE_RULES: Final = 16 * MIB
-"""What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
-LARGE_NODE_RULES: Final = 16 * MIB
-"""That of rules which would take more than an eighth of that: they only drive out each other."""
+MATCHING_ENTRIES: Final = MATCHING_SETS // 128
+"""Domains and classes in these sets: each takes 128 bytes. A selector counts as 8, a condition as 4
+and a value as one, for they are found by these as well."""
+NODE_RULES: Final = 32 * MIB
+"""What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred. The
+longest rules take some megabytes."""
 VICTIMS: Final = 4 * MIB
 """Whom preempt has just named."""
 EXPECTED: Final = 8 * MIB
@@ -71,7 +65,9 @@ SPENT_SETS: Final = MIB
 RANKINGS: Final = 4 * MIB
 """Nodes in the order of their victims, for refused pods that are alike."""
 
-TOTAL: Final = 3 * NUMBERS + sum(
-    budget for name, budget in list(vars().items()) if name.isupper() and name != "MIB"
+TOTAL: Final = sum(
+    budget
+    for name, budget in list(vars().items())
+    if name.isupper() and name not in {"MIB", "MATCHING_ENTRIES"}
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

@@ -229,6 +229,7 @@ class Unannotated(Struct, frozen=True, gc=False):
     """What the spec of a pod with rules in annotations says by itself, beside its class."""
 
     node_affinity: NodeAffinity | None
+    broken_rules: tuple[str, str] | None = None
 
 
 class SharedSpec(Struct, frozen=True, weakref=True):
@@ -247,9 +248,10 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     """Who would replace it, should it be evicted; None when nobody asks for that."""
     requirements: Requirements = NO_REQUIREMENTS
     """Of a pod that has its node, they are known only where somebody asks for that."""
-    broken_annotation: tuple[str, str] | None = None
-    """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
-    pod is not placed; one that is there already counts with the rules of its spec alone."""
+    broken_rules: tuple[str, str] | None = None
+    """The field with rules that cannot be read, or that are too many, and what is wrong with it.
+    Such a pod is not placed. One that is there already counts with the rules of its spec alone, or
+    with as many of these as a pod may have."""
     exclusive: str | None = None
     """What its annotation affinity-extender.io/exclusive says, which is no rule."""
     unannotated: Unannotated | None = None
@@ -319,7 +321,7 @@ class Pod(Struct, frozen=True, gc=False):
         if plain is None:
             return self
         return structs.replace(
-            self.with_spec(broken_annotation=None, unannotated=None),
+            self.with_spec(broken_rules=plain.broken_rules, unannotated=None),
             pod_class=self.pod_class.of_spec,
             node_affinity=plain.node_affinity,
         )

@@ -11,8 +11,6 @@ from msgspec import Struct, structs
 from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector, compact
 from extender.model.workload import REVISIONS, OtherRevisions
 
-MOST_CONDITIONS: Final = 64
-"""Of required terms: with more, what they come to is remembered for each pair of classes."""
 MOST_SPARING: Final = 16
 """Terms of a pod up to which its anti-affinity can leave other revisions out."""
 
@@ -120,11 +118,6 @@ class Affinity:
         """Return whether some term is required."""
         return bool(self.required or self.required_anti or self.limits)
 
-    @property
-    def apart_from_limits(self) -> Affinity:
-        """Return the same without terms with `maxMatchingPods`."""
-        return replace(self, limits=()) if self.limits else self
-
     def plus(self, other: Affinity) -> Affinity:
         """Return these rules followed by some more, which all count."""
         return Affinity(
@@ -133,11 +126,6 @@ class Affinity:
             self.preferred + other.preferred,
             self.limits + other.limits,
         )
-
-    @property
-    def is_expensive(self) -> bool:
-        """Return whether it takes long to compare the required terms with pods one by one."""
-        return self.conditions > MOST_CONDITIONS
 
     def __len__(self) -> int:
         """Return the number of terms."""
@@ -214,6 +202,10 @@ class WrittenAffinity:
     """Those with `maxMatchingPods`, and that number."""
     crosses_namespaces: bool = False
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
+    size: tuple[int, int] = field(default=(0, 0), compare=False)
+    """How many terms there are, and how many conditions they have, as `RuleLimits` counts them."""
+    fault: tuple[str, str] | None = None
+    """The field from which some terms were left out, and why; None if all are here."""
 
     @property
     def label_keys(self) -> int:

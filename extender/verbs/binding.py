@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +10,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import AnyReason
 from extender.verbs.filtering import indeterminate, judge
-from extender.verbs.interaction import MOST_COMPARED, attracted
+from extender.verbs.interaction import attracted
 from extender.verbs.plugins import Plugins
 
 
@@ -53,20 +52,6 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
     return BindVerdict(Decision.BIND)
 
 
-def preparing_support(
-    state: ClusterState, pod: Pod, plugins: Plugins, comparisons: int
-) -> Iterator[int]:
-    """Do in steps of so many comparisons what would make `unconfirmed_support` take long.
-
-    Yield what each took.
-    """
-    own = _judged(pod, plugins)
-    if own.affinity.is_expensive and 0 < len(own.affinity.required) <= MOST_COMPARED:
-        reserved = (each.pod.pod_class for each in state.reservations if not each.confirmed)
-        pairs = [(own, each) for each in dict.fromkeys(reserved)]
-        yield from state.relations.preparing(pairs, comparisons)
-
-
 def _judged(pod: Pod, plugins: Plugins) -> PodClass:
     """Return the class of a pod with those rules about other pods that are ours to judge."""
     of_specs = any(each.compares_pods and not each.of_annotations for each in plugins)
@@ -83,7 +68,7 @@ def unconfirmed_support(
     be bound first, and stay alone when the other's bind fails.
     """
     own = _judged(pod, plugins)
-    if not 0 < len(own.affinity.required) <= MOST_COMPARED:
+    if not own.affinity.required:
         return []
     support = [
         each

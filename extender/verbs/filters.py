@@ -81,8 +81,8 @@ def filters(
 
 
 @dataclass(slots=True, eq=False)
-class BrokenAnnotation(Rule):
-    """An annotation that cannot be read: filter answers with an error, so no node is left."""
+class UnreadableRules(Rule):
+    """Rules that cannot be read, or too many: filter answers with an error, so no node is left."""
 
     event: str
     """The error."""
@@ -93,8 +93,8 @@ class BrokenAnnotation(Rule):
         """Say nothing more than the summary, in which every node has it."""
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say that it is not known what the annotation asks for."""
-        return " if its annotation could be read, and allowed it"
+        """Say that it is not known what the rules ask for."""
+        return " if its rules could be read, and allowed it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,10 @@ class Annotations(FilterPlugin):
     name: ClassVar[str] = ANNOTATIONS
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
-        """Yield what is broken, where annotations count."""
-        if pod.spec.broken_annotation is not None:
-            error = str(ObjectError(*pod.spec.broken_annotation))
-            yield BrokenAnnotation(error, f"an annotation that cannot be read: {error}")
+        """Yield what is broken."""
+        if pod.spec.broken_rules is not None:
+            error = str(ObjectError(*pod.spec.broken_rules))
+            yield UnreadableRules(error, f"rules that cannot be read: {error}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,10 +132,11 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return
         yield from prefilter.preferred
-        yield from prefilter.existing_preferred
+        yield from ((table, 1) for table in prefilter.existing_preferred)
         if self.hard_pod_affinity_weight:
-            for table, terms in prefilter.existing_required:
-                yield table, terms * self.hard_pod_affinity_weight
+            yield from (
+                (table, self.hard_pod_affinity_weight) for table in prefilter.existing_required
+            )
 
 
 class Scores:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Affinity
 
-MOST_COMPARED = 64
-"""Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
 MOST_CONDITIONS = 256
-"""Of required terms, likewise."""
+"""Of required terms of a class, up to which it is compared with others pair by pair, hundreds at
+once."""
 
 
 def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
@@ -27,7 +25,7 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
         return True
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
-    if _has_too_many(one.affinity) or _has_too_many(other.affinity):
+    if max(one.affinity.conditions, other.affinity.conditions) > MOST_CONDITIONS:
         return True
     return (
         _repels(state, one, other)
@@ -57,34 +55,20 @@ def prefer(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     return any(state.is_about(term, pod_class) for term, pod_class in terms)
 
 
-def _has_too_many(rules: Affinity) -> bool:
-    return len(rules) > MOST_COMPARED or rules.conditions > MOST_CONDITIONS
-
-
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     """Return whether a pod matches all required affinity terms of an owner that has some."""
-    if owner.affinity.is_expensive:
-        return state.relations.of(owner, pod).attracted
     terms = owner.affinity.required
     return bool(terms) and all(state.is_about(term, pod) for term in terms)
 
 
 def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozenset[str]:
-    """Return the topology keys over which an owner's required anti-affinity is about a pod.
-
-    Of an owner with very many rules, only those keys that nodes have.
-    """
-    if owner.affinity.is_expensive:
-        keys = state.repelled_by(owner, pod)
-        return state.relations.of(owner, pod).repelled if keys is None else keys
+    """Return the topology keys over which an owner's required anti-affinity is about a pod."""
     return frozenset(
         term.topology_key for term in owner.affinity.required_anti if state.is_about(term, pod)
     )
 
 
 def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
-    if owner.affinity.is_expensive:
-        return bool(state.relations.of(owner, pod).repelled)
     rules = owner.affinity
     terms = (*rules.required_anti, *rules.limits)
     return any(state.is_about(term, pod) for term in terms)

@@ -258,12 +258,6 @@ def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[Te
             yield _anti_affinity(
                 reason, (each.term,), each.owners, annotated=each.annotated, number=number
             )
-    for large in state.existing_terms.large_for(pod_class.namespace):
-        if large.annotated or not pod_class.of_annotations:
-            for owners, terms in large.excluding(pod_class, labels):
-                yield _anti_affinity(
-                    reason, terms, owners, annotated=large.annotated, number=large.number
-                )
 
 
 def _anti_affinity(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.verbs.filtering import CountingPlugin, judge
-from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
+from extender.verbs.interaction import exclusive_keys
 from extender.verbs.plugins import Plugins
 
 Rank: TypeAlias = tuple[int, int, int, int, float]
@@ -50,7 +50,6 @@ def choose_victims(
     nothing.
 
     The state may change between two of them.
-    For a pod with more than MOST_COMPARED terms nobody is added.
     With `may_be_empty` false, candidates without victims do not help.
     O(victims x terms) at a step, and O(pods of the node) where we refuse it; for each of these that
     only a limit counts, the node is judged once.
@@ -99,10 +98,8 @@ class _Call:
         self._state = state
         self._pod = pod
         self._plugins = plugins
-        # A pod with hundreds of rules would have to be compared with every pod of every candidate.
-        self._adds = len(pod.pod_class.affinity) <= MOST_COMPARED
         # In mode assist, where all that is enforced here is from annotations, budgets are unknown.
-        self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
+        self._adds = any(each.compares_pods and not each.of_annotations for each in plugins)
         self._exclusions = Exclusions(state, state.class_of(pod), plugins)
         self._counting = [each for each in plugins if isinstance(each, CountingPlugin)]
         self._is_attracted = bool(state.class_of(pod).affinity.required)

@@ -16,7 +16,6 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.verbs.filtering import judge
-from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, most_nodes, suitable
 from extender.verbs.plugins import Plugins
@@ -64,8 +63,6 @@ def ineligible(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
     """
     if not pod.spec.may_preempt:
         return "its preemptionPolicy is Never"
-    if len(pod.pod_class.affinity) > MOST_COMPARED:
-        return f"it has more than {MOST_COMPARED} affinity terms"
     node = pod.status.nominated
     if node is None or not _victims_leave(state, pod, node):
         return None

@@ -17,12 +17,19 @@ from extender.model.pod_affinity import (
     WrittenTerm,
 )
 from extender.wire import manifests
+from extender.wire.limits import OF_RULES
 from extender.wire.manifests import AffinityManifest
 from extender.wire.validation import values_fault
 
 
 def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
-    """Read the terms of a pod in a namespace; ObjectError names the field that is broken."""
+    """Read the terms of a pod in a namespace; ObjectError names the field that is broken.
+
+    Those beyond `OF_RULES` are left out of the manifest as well.
+    """
+    fault = OF_RULES.fault(*manifest.size)
+    if fault is not None:
+        fault += f"; the last {manifest.keep(OF_RULES)} count nowhere"
     affinity = manifest.podAffinity or manifests.PodAffinity()
     anti = manifest.podAntiAffinity or manifests.PodAffinity()
     return WrittenAffinity(
@@ -34,6 +41,8 @@ def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> Writt
         ),
         limits=tuple(_limits(anti, namespace)),
         crosses_namespaces=any(map(_crosses, manifest.terms())),
+        size=manifest.size,
+        fault=None if fault is None else ("spec.affinity", fault),
     )
 
 

@@ -131,9 +131,9 @@ class StrictAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
 
     @property
     def entries(self) -> int:
-        """Return how many terms, conditions, values and names there are: what reading costs."""
+        """Return how many terms, conditions and values of node affinity there are."""
         nodes = () if self.nodeAffinity is None else self.nodeAffinity.terms()
-        return super().entries + sum(term.entries for term in nodes)
+        return sum(term.entries for term in nodes)
 
     @property
     def conditions(self) -> int:

@@ -19,6 +19,7 @@ from extender.model.annotation_rules import WrittenAnnotation
 from extender.model.lru_cache import LruCache
 from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.model.objects import Pod
+from extender.model.pod_affinity import WrittenAffinity
 from extender.model.workload import OWN
 from extender.wire.affinity import Gates, read_affinity
 from extender.wire.annotation_manifests import (
@@ -29,7 +30,7 @@ from extender.wire.annotation_manifests import (
 )
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
-from extender.wire.limits import OF_ANNOTATIONS
+from extender.wire.limits import OF_ANNOTATIONS, OF_RULES
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
     NULL,
@@ -64,6 +65,16 @@ class Annotation:
     """What tells these rules about other pods from all others."""
     own_revisions: bool = False
     """Whether anti-affinity between pods of its workload counts those of its revision alone."""
+
+    def beside(self, written: WrittenAffinity) -> Annotation:
+        """Return the annotation of a pod with these rules in its spec: both may be too many."""
+        if self.pods is None:
+            return self
+        terms, conditions = (sum(each) for each in zip(self.pods.size, written.size, strict=True))
+        fault = OF_RULES.fault(terms, conditions)
+        if fault is None:
+            return self
+        return Annotation(fault=(AFFINITY_PATH, f"with those of spec.affinity, {fault}"))
 
     def digest(self, labels: Mapping[str, str]) -> str:
         """Return what tells the rules about other pods of an owner with these labels."""
@@ -129,14 +140,14 @@ class AnnotationReader:
         )
 
 
-def broken_annotation(pod: Pod) -> ObjectError | None:
-    """Return what is wrong with the rules in a pod's annotations, None if nothing is."""
-    return None if pod.spec.broken_annotation is None else ObjectError(*pod.spec.broken_annotation)
+def broken_rules(pod: Pod) -> ObjectError | None:
+    """Return what is wrong with a pod's rules, None if nothing is."""
+    return None if pod.spec.broken_rules is None else ObjectError(*pod.spec.broken_rules)
 
 
-def check_annotations(pod: Pod) -> None:
-    """Raise an ObjectError for a pod with broken rules in an annotation."""
-    error = broken_annotation(pod)
+def check_rules(pod: Pod) -> None:
+    """Raise an ObjectError for a pod with broken rules in an annotation, or with too many."""
+    error = broken_rules(pod)
     if error is not None:
         raise error
 
@@ -150,8 +161,11 @@ def _decoded(text: bytes) -> StrictAffinity:
     if len(text) > OF_ANNOTATIONS.size:
         raise ObjectError(AFFINITY_PATH, f"{len(text)} bytes are more than {OF_ANNOTATIONS.size}")
     manifest = decode(_AFFINITY, text, AFFINITY_PATH)
+    fault = OF_RULES.fault(*manifest.size)
+    if fault is not None:
+        raise ObjectError(AFFINITY_PATH, fault)
     for number, limit, what in (
-        (manifest.entries, OF_ANNOTATIONS.entries, "terms, conditions, values and names"),
+        (manifest.entries, OF_ANNOTATIONS.entries, "terms, conditions and values about nodes"),
         (manifest.conditions, OF_ANNOTATIONS.conditions, "conditions on nodes"),
     ):
         if number > limit:

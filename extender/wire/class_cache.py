@@ -46,20 +46,16 @@ class ClassCache:
     def __init__(self) -> None:
         self._classes: LruCache[ClassKey, PodClass] = LruCache(memory.CLASSES)
         self._affinities: LruCache[tuple[str, bytes], WrittenAffinity] = LruCache(memory.AFFINITIES)
-        self._large: LruCache[ClassKey, PodClass] = LruCache(memory.LARGE_CLASSES, share=1)
         self._live: Alive[PodClass] = Alive()
-        """The large classes that some pod is of, kept or not."""
+        """The classes that some pod is of and that are too large to be kept for their bytes."""
         self.find: Callable[[ClassKey], PodClass | None] = self._classes.peek
-        """Returns a class of usual size that is kept; nearly every pod that is read asks."""
-        self.find_large: Callable[[ClassKey], PodClass | None] = self._large.get
+        """Returns a class that is kept; nearly every pod that is read asks."""
 
     def keep(self, key: ClassKey, pod_class: PodClass) -> PodClass:
         """Keep a class that was just read; return the object that all its pods are to share."""
         if self._classes.put(key, pod_class, pod_class.size):
             return pod_class
-        shared = self._live.shared(pod_class)
-        self._large.put(key, shared, shared.size)
-        return shared
+        return self._live.shared(pod_class)
 
     def affinity(
         self, namespace: str, raw: bytes, read: Callable[[bytes], WrittenAffinity]

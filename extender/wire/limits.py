@@ -7,12 +7,36 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
+class RuleLimits:
+    """Rules of one pod about other pods, those in its spec and in its annotation together.
+
+    A pod in a request that has more gets an error. Of a placed pod the terms beyond the limits
+    are ignored, and the pod is named.
+    """
+
+    terms: int = 64
+    conditions: int = 1_024
+    """In all its terms. Each value of a condition counts as one, and so does each namespace and
+    each label key that a term names."""
+
+    def fault(self, terms: int, conditions: int) -> str | None:
+        """Return what is wrong with so many, None if a pod may have them."""
+        if terms > self.terms:
+            return f"{terms} terms are more than {self.terms}"
+        if conditions > self.conditions:
+            return f"{conditions} conditions, values and names are more than {self.conditions}"
+        return None
+
+
+OF_RULES: Final = RuleLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Of the affinity of a pod in a request; one with more gets an error."""
+    """Node affinity of a pod in a request; one with more gets an error."""
 
     entries: int = 8_192
-    """Terms, conditions, values and names: 2,000 terms of the usual kind, some tens of milliseconds
-    to read."""
+    """Terms, conditions and values: some tens of milliseconds to read."""
     conditions: int = 1_024
     """On labels of nodes: some 40 ms for 5,000 nodes, when first seen. With many values in a
     condition, or many named nodes, it takes no longer."""
@@ -28,7 +52,7 @@ class AnnotationLimits:
     size: int = 256 << 10
     """Bytes: the API server stores no more than this in all annotations of an object together."""
     entries: int = 4_096
-    """Terms, conditions, values and names: 1,000 terms of the usual kind."""
+    """Terms, conditions and values of node affinity."""
     conditions: int = 256
     """On labels of nodes, each compared with every node."""
     limits: int = 8

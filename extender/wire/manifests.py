@@ -2,7 +2,7 @@
 
 Everything else is skipped by the decoder without being built: a pod of 5 KB costs about 3 us.
 
-A pod may have thousands of terms, conditions or containers. So the garbage collector is not to look
+A pod may have thousands of conditions or containers. So the garbage collector is not to look
 at them (`gc=False`, and tuples): what is decoded never refers to itself in a circle.
 """
 
@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import accumulate
 
 import msgspec
 from msgspec import defstruct
 
 from extender.model.labels import Operator
 from extender.wire.decoding import Int32, Int64
+from extender.wire.limits import RuleLimits
 
 NULL = msgspec.Raw(b"null")
 
@@ -88,19 +90,36 @@ class AffinityManifest(msgspec.Struct, gc=False):
                 yield from (each.podAffinityTerm for each in side.preferred or ())
 
     @property
-    def entries(self) -> int:
-        """Return how many terms, conditions, values and names there are: what reading costs."""
-        return sum(map(_entries, self.terms()))
+    def size(self) -> tuple[int, int]:
+        """Return how many terms about pods there are, and how many conditions they have."""
+        sizes = [_conditions(each) for each in self.terms()]
+        return len(sizes), sum(sizes)
+
+    def keep(self, most: RuleLimits) -> int:
+        """Drop the terms beyond the limits, in the order of the spec; return how many."""
+        terms = conditions = 0
+        for conditions in accumulate(map(_conditions, self.terms())):
+            if terms == most.terms or conditions > most.conditions:
+                break
+            terms += 1
+        left, dropped = terms, 0
+        for side in (self.podAffinity, self.podAntiAffinity):
+            for name in ("required", "preferred") if side is not None else ():
+                found = getattr(side, name) or ()
+                setattr(side, name, found[:left])
+                dropped += len(found[left:])
+                left -= len(found[:left])
+        return dropped
 
 
-def _entries(term: PodAffinityTerm) -> int:
+def _conditions(term: PodAffinityTerm) -> int:
     lists = (term.namespaces, term.matchLabelKeys, term.mismatchLabelKeys)
-    entries = 1 + sum(len(each) for each in lists if each)
+    conditions = sum(len(each) for each in lists if each)
     for selector in (term.labelSelector, term.namespaceSelector):
         if selector is not None:
-            entries += len(selector.matchLabels or ())
-            entries += sum(1 + len(each.values or ()) for each in selector.matchExpressions or ())
-    return entries
+            conditions += len(selector.matchLabels or ())
+            conditions += sum(len(e.values or "1") for e in selector.matchExpressions or ())
+    return conditions
 
 
 AFFINITY_ANNOTATION = "affinity-extender.io/affinity"

@@ -41,12 +41,12 @@ from extender.wire.limits import PER
 from extender.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.placement import (
-    HostPortsReader,
     OwnerReader,
     RequirementsReader,
     VolumesReader,
     is_ready,
     preemption_message,
+    read_host_ports,
     recorded_rules,
 )
 from extender.wire.pod_resources import RequestsReader
@@ -114,7 +114,7 @@ class PodReader:
     read_volumes: VolumesReader | None = None
     """Says what the volumes are of those of which requirements are said."""
     most_entries: int | None = None
-    """Longer affinity rules are an ObjectError."""
+    """Longer node affinity is an ObjectError."""
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
     annotations: bool = True
@@ -135,14 +135,12 @@ class PodReader:
         self._names: Pool[str] = Pool(memory.NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
         every name there ever was: in Python 3.12 what it returns lives for ever.)"""
-        self._priorities: Pool[int] = Pool(memory.NUMBERS)
-        self._specs: WeakValueDictionary[tuple[int, ...], SharedSpec] = WeakValueDictionary()
+        self._specs: WeakValueDictionary[tuple[object, ...], SharedSpec] = WeakValueDictionary()
         """By `_parts`, for what they are made of takes long to compare; it lives while they do."""
         self._statuses: WeakValueDictionary[tuple[object, ...], SharedStatus] = (
             WeakValueDictionary()
         )
         self._requests = RequestsReader()
-        self._ports = HostPortsReader()
         self._node_affinity = NodeAffinityReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
@@ -167,11 +165,13 @@ class PodReader:
             raise ObjectError("metadata.name", "a pod needs a name")
         status = pod.status or _NO_STATUS
         key = key_of(namespace, name)
-        node, priority = spec.nodeName, spec.priority or 0
+        node = spec.nodeName
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         annotation = self._annotations.read(namespace, metadata.annotations)
+        if annotation.pods is not None:
+            annotation = annotation.beside(self._written(namespace, affinity))
         owner = made_by = None
         waits = not (node or status.phase in TERMINAL_PHASES)
         told = self.waiting and waits
@@ -183,12 +183,13 @@ class PodReader:
             (namespace, labels, affinity, stored, made_by, annotation.key), annotation
         )
         node_selector = bytes(spec.nodeSelector)
+        too_many = pod_class.of_spec.written.fault
         of_nodes = self.node_affinity or told
         asked = SharedSpec(
-            priority=self._priorities.known(priority) or self._priority(priority),
+            priority=spec.priority or 0,
             may_preempt=spec.preemptionPolicy != NEVER,
             requests=self._requests.read(spec),
-            ports=self._ports.read(spec),
+            ports=read_host_ports(spec),
             group=self._group(spec, namespace),
             owner=owner if self.owners or told else None,
             requirements=(
@@ -196,12 +197,14 @@ class PodReader:
                 if waits or self.requirements
                 else NO_REQUIREMENTS
             ),
-            broken_annotation=annotation.fault,
+            broken_rules=annotation.fault or too_many,
             exclusive=self._exclusive(metadata.annotations),
             unannotated=(
                 None
                 if annotation is NO_ANNOTATION
-                else Unannotated(self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes))
+                else Unannotated(
+                    self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes), too_many
+                )
             ),
         )
         return Pod(
@@ -267,15 +270,13 @@ class PodReader:
         return self._node_affinity.read(*asks, annotation.nodes)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
-        known = self._classes.find(key) or self._classes.find_large(key)
+        known = self._classes.find(key)
         if known is not None:
             return known
         _, labels, affinity, stored, made_by, _ = key
         namespace = self._name(key[0])
         found = decode(_LABELS, labels, "metadata.labels") or {}
-        written = self._classes.affinity(
-            namespace, affinity, lambda raw: self._affinity(namespace, raw)
-        )
+        written = self._written(namespace, affinity)
         rules = written.as_stored() if stored else written.merged(found)
         annotated = of_spec = None
         if annotation.pods is not None:
@@ -296,11 +297,15 @@ class PodReader:
         )
         return self._classes.keep(key, pod_class)
 
+    def _written(self, namespace: str, affinity: bytes) -> WrittenAffinity:
+        return self._classes.affinity(
+            namespace, affinity, lambda raw: self._affinity(namespace, raw)
+        )
+
     def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:
         manifest = decode(_AFFINITY, raw, "spec.affinity")
         if manifest is None:
             return NO_WRITTEN_AFFINITY
-        self._check_length(manifest)
         self.gates.drop_disabled(manifest)
         return read_affinity(manifest, namespace)
 
@@ -311,20 +316,8 @@ class PodReader:
             return None
         return Key(self._name(key_of(namespace, group.podGroupName)))
 
-    def _priority(self, priority: int) -> int:
-        return self._priorities.shared(priority, PER.number) if priority else 0
-
     def _name(self, name: str) -> str:
         return self._names.shared(name, PER.string + len(name))
-
-    def _check_length(self, manifest: manifests.AffinityManifest) -> None:
-        most = self.most_entries
-        if most is not None and (entries := manifest.entries) > most:
-            raise ObjectError(
-                "spec.affinity",
-                f"{entries} terms, conditions, values and names are more than the {most} that are "
-                "answered within the time of a call",
-            )
 
 
 class NodeReader:
@@ -353,12 +346,12 @@ class NodeReader:
         return Node(metadata.name, metadata.labels or {}, found)
 
 
-def _parts(spec: SharedSpec) -> tuple[int, ...]:
-    """Return the identities of what a spec is made of, which is shared by those who read it."""
+def _parts(spec: SharedSpec) -> tuple[object, ...]:
+    """Return what a spec is made of: the identities of what is shared by those who read it."""
     parts = structs.astuple(spec)
     if spec.unannotated is not None:
         parts = parts[:-1] + structs.astuple(spec.unannotated)
-    return tuple(map(id, parts))
+    return (spec.priority, spec.ports, *map(id, parts[4:]), spec.may_preempt, id(spec.requests))
 
 
 def _moment(written: str | None) -> int | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.lru_cache import LruCache, Pool
+from extender.model.lru_cache import LruCache
 from extender.model.node_resources import (
     DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
@@ -29,7 +29,6 @@ from extender.model.topology_spread import SpreadConstraint
 from extender.model.workload import Owner
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
-from extender.wire.limits import PER
 from extender.wire.manifests import (
     ALWAYS,
     NULL,
@@ -221,27 +220,15 @@ class ContainerPort(msgspec.Struct, gc=False):
 _PORTS = msgspec.json.Decoder(list[ContainerPort] | None)
 
 
-class HostPortsReader:
-    """Reads host ports; pods with the same ones share them."""
+def read_host_ports(spec: PodSpec) -> HostPorts:
+    """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler).
 
-    def __init__(self) -> None:
-        self._distinct: Pool[HostPorts] = Pool(memory.NUMBERS)
-
-    def read(self, spec: PodSpec) -> HostPorts:
-        """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler).
-
-        In the network of its host these are all, as the API server fills in when it is created.
-        """
-        for container in chain(spec.containers or (), spec.initContainers or ()):
-            if container.ports is not NULL and (
-                spec.hostNetwork or _MENTION in bytes(container.ports)
-            ):
-                break
-        else:
-            return ()
-        found = [*_of_containers(spec)]
-        size = sum(6 * PER.string + len(port.address) + len(port.protocol) for port in found)
-        return self._distinct.shared(tuple(dict.fromkeys(found)), size)
+    In the network of its host these are all, as the API server fills in when it is created.
+    """
+    for container in chain(spec.containers or (), spec.initContainers or ()):
+        if container.ports is not NULL and (spec.hostNetwork or _MENTION in bytes(container.ports)):
+            return tuple(dict.fromkeys(_of_containers(spec)))
+    return ()
 
 
 def _of_containers(spec: PodSpec) -> Iterator[HostPort]:

@@ -14,8 +14,8 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.lru_cache import LruCache, Pool
-from extender.model.node_resources import JUST_A_POD, PODS, Requests
+from extender.model.lru_cache import LruCache
+from extender.model.node_resources import PODS, Requests
 from extender.wire.class_cache import decoded_size
 from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodSpec
@@ -185,18 +185,14 @@ class RequestsReader:
 
     def __init__(self) -> None:
         self._known: LruCache[ResourcesKey, Requests] = LruCache(memory.REQUESTS)
-        self._distinct: Pool[Requests] = Pool(memory.NUMBERS)
 
     def read(self, spec: PodSpec) -> Requests:
         """Return what a pod with this spec requests."""
         key = resources_key(spec)
         known = self._known.peek(key)
         if known is None:
-            size = key_size(key)
-            requests = _requests(read_pod_resources(spec).requests())
-            # Most pods that are read anew differ in something else: their limits, or nothing.
-            known = JUST_A_POD if requests == JUST_A_POD else self._distinct.shared(requests, size)
-            self._known.put(key, known, size)
+            known = _requests(read_pod_resources(spec).requests())
+            self._known.put(key, known, key_size(key))
         return known
 
 

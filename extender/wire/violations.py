@@ -44,8 +44,8 @@ def write_improvement(found: Improvement, outcome: Outcome, why: str) -> dict[st
 
 
 def write_broken_annotation(pod: Pod) -> dict[str, Any]:
-    """Write a pod whose rules in an annotation cannot be read: nobody knows what it breaks."""
-    field, fault = pod.spec.broken_annotation or ("", "")
+    """Write a pod whose rules cannot be read or are too many: what else it breaks is unknown."""
+    field, fault = pod.spec.broken_rules or ("", "")
     return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 

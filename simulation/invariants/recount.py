@@ -25,14 +25,7 @@ Tables: TypeAlias = dict[TableName, dict[str, int]]
 
 def live(state: ClusterState) -> Tables:
     """Return the counters as they stand."""
-    held: dict[TableName, Counter[str]] = {}
-    for existing in state.existing_terms:
-        # Of what large rules have as well, the parts add up.
-        held.setdefault(existing.named, Counter()).update(existing.by_value())
-    tables: Tables = {
-        name: {value: count for value, count in counts.items() if count}
-        for name, counts in held.items()
-    }
+    tables: Tables = {each.named: each.owners.by_value() for each in state.existing_terms}
     for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = counted.table.by_value()
@@ -80,14 +73,13 @@ def _by_domain(
 def mismatches(state: ClusterState) -> list[TableName]:
     """Return the tables whose live counters differ from the recount; none in a sound state.
 
-    A term that is about to be dropped, or taken up, has no owners, which is as good as none.
+    A term without owners is as good as none.
     """
     counted, truth = live(state), recount(state)
     names = {**counted, **truth}
     wrong = [name for name in names if counted.get(name, {}) != truth.get(name, {})]
     for total in state.existing_terms.sums:
-        # Not the truth of each: large rules, which no sum counts, may have the same term.
-        if total.table.by_value() != _added(each.by_value() for each in total.members):
+        if total.table.by_value() != _added(each.owners.by_value() for each in total.members):
             wrong += [each.named for each in total.members]
     return wrong
 

@@ -16,19 +16,15 @@ from prometheus_client import CollectorRegistry
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.steering import Steering
-from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.labels import Labels
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import SeenPod
-from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
 from extender.ports import Hook, NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
-from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from simulation.invariants.recount import mismatches
@@ -40,7 +36,6 @@ from tests.builders import (
     model_pod,
     node,
     pod,
-    requirement,
     selector,
     state_of,
     term,
@@ -542,62 +537,3 @@ async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> Non
         assert await waiting == ["a"]
     held = rig.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
     assert held == 1
-
-
-@pytest.mark.thorough
-async def test_a_large_pod_is_taken_up_in_steps_before_its_place_is_reserved() -> None:
-    large = pod("large").anti_affinity(
-        *(term(ZONE, selector(app=f"a{number}")) for number in range(2000))
-    )
-    rig = BindRig(large)
-    rig.api.gate = asyncio.Event()
-    bind = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(large, "a"))))
-    most = before = 0
-    while not rig.api.arrived.is_set():
-        await asyncio.sleep(0)
-        now = len(rig.state.existing_terms)
-        most, before = max(most, now - before), now
-    assert before == 2000
-    assert most <= DEFERRED_STEPS
-    assert mismatches(rig.state) == []
-    rig.api.gate.set()
-    assert b'"Error":""' in await bind
-    rig.state.do_deferred()
-    assert len(rig.state.existing_terms) == 2000, "the reservation carries them"
-
-
-async def test_a_large_pod_that_may_not_be_bound_is_not_taken_up() -> None:
-    terms = [term(ZONE, selector(app=f"a{number}")) for number in range(2000)]
-    large = pod("large").anti_affinity(*terms)
-    rig = BindRig(large, pod("other").labels(app="a7").on("a"))
-    answer = orjson.loads(await rig.binds.answer(orjson.dumps(binding(large, "a"))))
-    assert "anti-affinity" in answer["Error"]
-    assert len(rig.state.existing_terms) == 0
-
-
-async def test_reserved_pods_are_compared_with_very_many_conditions_in_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    absent = selector(*(requirement(f"key-{n}", "DoesNotExist") for n in range(100)))
-    terms = [term(ZONE, {**absent, "matchLabels": {"app": f"a{n}"}}) for n in range(60)]
-    rig = BindRig(pod("picky").affinity(*terms))
-    for number in range(20):
-        rig.state.reserve(model_pod(pod(f"r{number}").labels(app=f"b{number}")), "a", WAIT)
-    compared, matches = 0, PodSelector.matches
-
-    def counted(
-        self: PodSelector, namespace: str, namespace_labels: Labels, labels: Labels
-    ) -> bool:
-        nonlocal compared
-        compared += self.conditions
-        return matches(self, namespace, namespace_labels, labels)
-
-    monkeypatch.setattr(PodSelector, "matches", counted)
-    bind = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(pod("picky"), "a"))))
-    turns = []
-    while not bind.done():
-        compared = 0
-        await asyncio.sleep(0)
-        turns.append(compared)
-    assert sum(turns) >= 20 * 100
-    assert max(turns) <= AT_MOST.slice + 60 * 102

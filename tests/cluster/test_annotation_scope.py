@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extender.cluster.audits.violations import patrol
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.verbs.filtering import judge
@@ -51,10 +50,9 @@ PLAIN = [pod(f"plain-{name}", "tenant").on(name) for name in "abc"]
 def state_of(
     *pods: Mapping[str, Any],
     annotations: Selector | None = EVERYTHING,
-    many_terms: int = MANY_TERMS,
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
-    state = empty_state(annotations=annotations, many_terms=many_terms)
+    state = empty_state(annotations=annotations)
     for raw in NODES:
         state.upsert_node(model_node(raw))
     for name in ("tenant", "jobs", "kube-system"):

@@ -13,7 +13,6 @@ from hypothesis.stateful import invariant
 
 from extender.cluster.audits.breaches import breaches, excludes, in_force, in_the_way, suspects
 from extender.cluster.counts import rule_watch
-from extender.cluster.counts.rule_watch import MOST_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution, ExecutionRule, RuleKind, execution_rules
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
@@ -112,22 +111,6 @@ def test_a_node_that_loses_its_label_breaks_the_node_affinity_of_its_pods() -> N
     assert cluster.settle() == {}
 
 
-@pytest.mark.parametrize(
-    ("terms", "watched"),
-    [
-        pytest.param(MOST_TERMS, MOST_TERMS, id="as many terms as are entered in one step"),
-        pytest.param(MOST_TERMS + 1, 0, id="one more: it is left alone"),
-    ],
-)
-def test_the_terms_that_an_event_enters_are_bounded(terms: int, watched: int) -> None:
-    cluster = Cluster()
-    apart = [term(ZONE, selector(app=f"a{number}")) for number in range(terms)]
-    cluster.place(pod("many").anti_affinity(*apart), "a1")
-    assert len(cluster.state.rule_watch.rules_of("default-many")) == watched
-    cluster.place(pod("a0").labels(app="a0"), "a2")
-    assert bool(cluster.settle()) is bool(watched)
-
-
 def unlike(number: int, terms: int = 200) -> list[Json]:
     """Build terms that no other pod has, which are about nearly everybody."""
     found = [requirement("app", "NotIn", f"x{number}-{each}") for each in range(terms)]
@@ -212,18 +195,6 @@ def test_pods_with_long_rules_are_judged_a_few_at_a_time() -> None:
         ruled = pod("ruled").requires_nodes(node_term(*below))
         cluster.place(ruled, "a1", f"ruled-{number}")
     assert 1 <= len(list(suspects(cluster.state, 200))) <= 4
-
-
-def test_a_pod_with_too_many_terms_in_place_of_one_that_breaks_a_rule_breaks_none() -> None:
-    cluster = Cluster()
-    cluster.place(GUARD, "a1")
-    cluster.place(DATABASE.labels(app="web"), "a2")
-    assert kinds(cluster.settle()) == {"guard": "podAntiAffinity"}
-    many = [term(ZONE, WEB)] * (MOST_TERMS + 1)
-    cluster.place(GUARD.anti_affinity(*many), "a1")
-    assert cluster.settle() == {}
-    cluster.remove("guard")
-    assert len(cluster.state.rule_watch) == 0
 
 
 def test_the_last_partner_that_goes_breaks_affinity() -> None:

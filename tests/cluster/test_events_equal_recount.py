@@ -11,7 +11,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
@@ -86,19 +85,14 @@ class EventStream(RuleBasedStateMachine):
             list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
         )
 
-    @initialize(
-        cluster=strategies.clusters(),
-        room=st.sampled_from([100, 4]),
-        many_terms=st.sampled_from([MANY_TERMS, 1, 0]),
-    )
-    def start(self, cluster: Cluster, room: int, many_terms: int) -> None:
+    @initialize(cluster=strategies.clusters(), room=st.sampled_from([100, 4]))
+    def start(self, cluster: Cluster, room: int) -> None:
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
         self.steps = []
         self.state = empty_state(
             most_prefilter_states=room,
             most_matching_sets=room,
-            many_terms=many_terms,
             execution=self.execution,
             annotations=self.annotations,
         )

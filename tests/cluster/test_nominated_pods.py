@@ -9,7 +9,6 @@ from extender.cluster.state import ClusterState
 from extender.model import memory
 from simulation.invariants.recount import nominated_mismatches
 from tests.builders import Pod, model_pod, pod
-from tests.hostile import hostile
 
 WAITING = pod("p")
 UID = "default-p"
@@ -209,13 +208,3 @@ def test_what_of_a_nominated_pod_changes_answers_about_others(shown: Pod, *, mat
     before = state.version, state.nominations
     state.upsert_pod(model_pod(shown))
     assert ((state.version, state.nominations) != before) is matters
-
-
-def test_of_classes_with_very_many_rules_only_those_of_nominated_pods_are_compared() -> None:
-    state = ClusterState()
-    large = hostile(200, "p")
-    plain = model_pod(pod("q")).pod_class
-    state.upsert_pod(model_pod(large.nominated("a")))
-    assert len(state.nominated.pairs_with(plain)) == 1
-    state.upsert_pod(model_pod(large.on("a")))
-    assert state.nominated.pairs_with(plain) == []

@@ -326,26 +326,10 @@ def test_names_next_to_each_other_mean_the_same_nodes() -> None:
     assert state.nodes.asked(["a1", "b1"]).unknown == ["a1"]
 
 
-def test_counted_sets_are_bounded_by_bytes_and_huge_terms_drive_out_only_each_other(
+def test_a_set_that_holds_many_domains_takes_its_share_of_the_entries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "LARGE_SETS", 200 << 10)
-    state = cluster()
-    usual = model_pod(pod("usual").anti_affinity(term(ZONE, selector(app="web")))).pod_class
-    question = state.prefilter_state(usual)
-    for number in range(20):
-        among = [f"{number}-{value}" for value in range(400)]
-        rule = term(ZONE, selector(requirement("app", "In", *among)))
-        huge = pod(f"huge-{number}").anti_affinity(rule)
-        state.prefilter_state(model_pod(huge).pod_class)
-    assert len(state.matching_sets) == 4, "three of some 52 KB, and the one of usual size"
-    assert state.prefilter_state(usual).anti_affinity[0].tables == question.anti_affinity[0].tables
-
-
-def test_a_set_that_holds_many_domains_takes_its_share_of_the_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(memory, "MATCHING_SETS", 64 << 10)
+    monkeypatch.setattr(memory, "MATCHING_ENTRIES", 512)
     hosts = [node(f"n-{number}", {ZONE: f"z-{number}"}) for number in range(100)]
     pods = [pod(f"p-{number}").labels(app="web").on(f"n-{number}") for number in range(100)]
     state = state_of(hosts, [], pods)

@@ -105,16 +105,14 @@ def check(state: ClusterState, asking: PodClass) -> None:
     prefilter = state.prefilter_state(asking)
     anti = ((table, 1) for union in prefilter.existing_anti_affinity for table in union.tables)
     assert added_up(anti) == said_one_by_one(state, asking, Role.REQUIRED_ANTI)
-    assert added_up(iter(prefilter.existing_preferred)) == said_one_by_one(
-        state, asking, Role.PREFERRED
-    )
-    assert added_up(iter(prefilter.existing_required)) == said_one_by_one(
-        state, asking, Role.REQUIRED
-    )
+    preferred = ((table, 1) for table in prefilter.existing_preferred)
+    assert added_up(preferred) == said_one_by_one(state, asking, Role.PREFERRED)
+    required = ((table, 1) for table in prefilter.existing_required)
+    assert added_up(required) == said_one_by_one(state, asking, Role.REQUIRED)
     spaces = state.namespace_labels(asking.namespace)
     alone = (
         each
-        for each in state.existing_terms.alone
+        for each in state.existing_terms
         if each.owners.topology.is_anywhere and state.is_about(each.term, asking)
     )
     found = [each.number for each in state.existing_terms.matching(asking, spaces)]
@@ -138,19 +136,6 @@ def test_sums_are_what_the_terms_say_one_by_one(
     assert list(state.existing_terms.sums) == []
     assert not state.existing_terms._index._groups
     assert not state.existing_terms._index._indexes
-
-
-def test_a_recount_of_sums_leaves_out_what_large_rules_have_as_well() -> None:
-    rule = term(HOST, {"matchExpressions": [unlike("app", "x")]})
-    more = [term(HOST, {"matchExpressions": [unlike("app", f"y{n}")]}) for n in range(16)]
-    state = ClusterState()
-    for name, found in NODES.items():
-        state.upsert_node(Node(name, found))
-    state.upsert_pod(model_pod(written("few").anti_affinity(rule).on("n0")))
-    state.upsert_pod(model_pod(written("many").anti_affinity(rule, *more).on("n1")))
-    assert [*state.existing_terms.large]
-    assert [*state.existing_terms.sums]
-    assert mismatches(state) == []
 
 
 def owners_about(worn: dict[str, str], *selectors: list[Json]) -> dict[str, int]:

@@ -52,7 +52,7 @@ async def test_of_replicas_with_broken_rules_one_is_named(caplog: pytest.LogCapt
         state.upsert_pod(model_pod(annotated(each, {"podAffinity": 7})))
     await told(state)
     web, lone = caplog.messages
-    assert "count for nobody: shop/web-0, it is on n1, and 29 pods like it: " in web
+    assert "too many: shop/web-0, it is on n1, and 29 pods like it: " in web
     assert "shop/lone, it is not placed: " in lone
 
 

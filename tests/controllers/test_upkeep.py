@@ -7,9 +7,8 @@ import asyncio
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.controllers.upkeep import EXPIRED_LOG_BURST, keep_expiring, keep_up_to_date
-from tests.builders import model_pod, node, pod, state_of
-from tests.hostile import hostile
+from extender.controllers.upkeep import EXPIRED_LOG_BURST, keep_expiring
+from tests.builders import model_pod, pod
 
 
 async def test_hundreds_of_expired_reservations_are_a_few_lines(
@@ -26,15 +25,3 @@ async def test_hundreds_of_expired_reservations_are_a_few_lines(
     assert caplog.messages[0] == (
         "reservation of default/lost-0 on a expired: the watch never showed the pod there"
     )
-
-
-async def test_what_large_pods_leave_behind_goes_without_further_events() -> None:
-    state = state_of([node("n1", {})], [], [hostile(3000).on("n1")])
-    (large,) = state.existing_terms.large
-    state.remove_pod("ns0/hostile", "ns0-hostile")
-    assert large.terms, "they are let go of little by little"
-    tidying = asyncio.create_task(keep_up_to_date(state, pause=0, rest=0))
-    for _ in range(100):
-        await asyncio.sleep(0)
-    tidying.cancel()
-    assert not large.terms

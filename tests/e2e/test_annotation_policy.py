@@ -136,7 +136,7 @@ async def test_the_rules_of_all_conformance_cases_are_let_in(api: Api) -> None:
 
 
 def _broken(value: str) -> Any:
-    return model_pod(builders.pod("p").annotated(AFFINITY_ANNOTATION, value)).spec.broken_annotation
+    return model_pod(builders.pod("p").annotated(AFFINITY_ANNOTATION, value)).spec.broken_rules
 
 
 @pytest.mark.parametrize(

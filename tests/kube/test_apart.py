@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from itertools import islice
 
 import msgspec
 import pytest
@@ -14,9 +13,8 @@ from extender.kube.frames import Resource, read_object
 from extender.model.objects import Pod
 from extender.reading import APART_BYTES, ApartReader
 from extender.wire.objects import PodReader
-from simulation.invariants.recount import mismatches
 from tests.builders import model_pod, pod
-from tests.hostile import crowded, hostile
+from tests.hostile import hostile
 from tests.reading import Reading
 
 
@@ -60,29 +58,3 @@ async def test_a_defect_in_reading_is_told_as_such() -> None:
     pods = Resource("pods", "", broken, {}, ApartReader(broken, broken))
     with pytest.raises(ObjectError, match="unexpected ZeroDivisionError in broken"):
         await read_object(pods, raw_of(hostile(1000)))
-
-
-@pytest.mark.parametrize("steps", [0, 1, 3, 100])
-def test_terms_that_were_taken_up_mean_nothing_until_they_have_an_owner(steps: int) -> None:
-    state = crowded(classes=3, pods=6, nodes=3)
-    carried = len(state.existing_terms)
-    placed = model_pod(hostile(1000).on("n1"))
-    for _ in islice(state.taking_up(placed), steps):
-        assert mismatches(state) == []
-    state.upsert_pod(placed)
-    assert mismatches(state) == []
-    state.do_deferred()
-    assert len(state.existing_terms) == carried + 1000
-    state.remove_pod(placed.key, placed.uid)
-    state.do_deferred()
-    assert len(state.existing_terms) == carried
-
-
-def test_terms_that_were_taken_up_in_vain_are_dropped() -> None:
-    state = crowded(classes=3, pods=6, nodes=3)
-    carried = len(state.existing_terms)
-    for _ in islice(state.taking_up(model_pod(hostile(1000).on("n1"))), 2):
-        pass
-    state.upsert_pod(model_pod(pod("another").on("n1")))
-    state.do_deferred()
-    assert len(state.existing_terms) == carried

@@ -17,9 +17,9 @@ from extender.kube.client import ApiClient
 from extender.kube.limits import RequestSeconds
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
+from extender.reading import APART_BYTES
 from tests.builders import Pod, model_pod, pod
 from tests.faceted import SIZE
-from tests.hostile import hostile
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
 from tests.kube.rig import credentials_for
 from tests.reading import Reading
@@ -293,10 +293,9 @@ async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) ->
 async def test_a_large_pod_is_read_beside_the_event_loop(
     server: Server, reader: Reading, binder: Binder
 ) -> None:
-    server.read = shows(hostile(1000))
+    server.read = shows(pod("web").annotated("example.com/long", "x" * APART_BYTES))
     seen = await binder.read("default/web")
     assert seen is not None
-    assert len(seen.pod.pod_class.affinity) == 1000
     assert reader.threads == []
     (apart,) = reader.apart
     assert apart != threading.get_ident()

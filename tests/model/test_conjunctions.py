@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -82,7 +80,10 @@ def test_a_pod_matches_one_part_if_it_matches_the_whole(
     spares = named and pods.spared is not None and pods.spared.has(spaces, worn)
     assert len(matching) - spares == pods.matches(namespace, spaces, worn)
     assert all(is_conjunction(part.wanted) for part in parts)
-    assert sum(map(entries, parts)) <= MOST_ENTRIES
+    every = (pods.selector, pods.namespace_selector or EVERYTHING)
+    values = [len(each.values) or 1 for one in every for each in one.requirements]
+    most = max(MOST_ENTRIES, sum(values) + len(pods.namespaces) + 2)
+    assert sum(map(entries, parts)) <= most
 
 
 def entries(part: Conjunction) -> int:
@@ -97,19 +98,34 @@ def test_what_is_a_conjunction_is_its_only_part(pods: PodSelector) -> None:
             assert {*part.wanted.selector.requirements} <= {*pods.selector.requirements}
 
 
-WIDE = frozenset(f"v{number}" for number in range(MOST_ENTRIES))
+MANY = frozenset(f"v{number}" for number in range(1_000))
+FEW = frozenset(f"v{number}" for number in range(4))
 
 
 @pytest.mark.parametrize(
-    ("operator", "values", "kept"),
+    ("requirements", "kept"),
     [
-        pytest.param(Operator.IN, WIDE, False, id="as many values as entries"),
-        pytest.param(Operator.IN, WIDE | {"more"}, True, id="one more"),
-        pytest.param(Operator.NOT_IN, WIDE, True, id="as many to refuse, and what is wanted"),
+        pytest.param([Requirement("app", Operator.IN, MANY)], False, id="many values"),
+        pytest.param([Requirement("app", Operator.NOT_IN, MANY)], False, id="many to refuse"),
+        pytest.param(
+            [Requirement("app", Operator.IN, FEW), Requirement("tier", Operator.IN, FEW)],
+            False,
+            id="few of few",
+        ),
+        pytest.param(
+            [Requirement("app", Operator.IN, MANY), Requirement("tier", Operator.IN, FEW)],
+            True,
+            id="many of few",
+        ),
+        pytest.param(
+            [Requirement("app", Operator.IN, FEW), Requirement("tier", Operator.NOT_IN, MANY)],
+            True,
+            id="few with many to refuse",
+        ),
     ],
 )
 def test_a_selector_has_a_bounded_number_of_entries(
-    operator: Operator, values: frozenset[str], kept: Any
+    requirements: list[Requirement], *, kept: bool
 ) -> None:
-    pods = PodSelector(Selector.of([Requirement("app", operator, values)]), frozenset(("red",)))
+    pods = PodSelector(Selector.of(requirements), frozenset(("red",)))
     assert is_too_wide(pods) is kept

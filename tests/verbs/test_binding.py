@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.cluster.state import ClusterState
-from extender.verbs.binding import Decision, may_bind, preparing_support, unconfirmed_support
+from extender.verbs.binding import Decision, may_bind, unconfirmed_support
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
@@ -13,7 +13,6 @@ from tests.builders import (
     namespace,
     node,
     pod,
-    requirement,
     selector,
     state_of,
     term,
@@ -79,31 +78,6 @@ def test_a_pod_that_is_elsewhere_already_is_refused() -> None:
 def test_an_older_pod_of_the_name_says_nothing() -> None:
     state = cluster(pod("loner").uid("old").on("b"))
     assert may_bind(state, model_pod(LONER), "b", AFFINITY).decision is Decision.BIND
-
-
-def picky(terms: int, conditions: int) -> Pod:
-    """Build a pod that must be near pods without very many labels."""
-    absent = selector(*(requirement(f"key-{n}", "DoesNotExist") for n in range(conditions)))
-    terms_of = (term(ZONE, {**absent, "matchLabels": {"app": f"a{n}"}}) for n in range(terms))
-    return pod("picky").affinity(*terms_of)
-
-
-def test_what_reserved_pods_are_to_a_pod_with_very_many_conditions_is_found_in_steps() -> None:
-    state, asking = cluster(), model_pod(picky(20, 30))
-    for number in range(40):
-        state.reserve(model_pod(pod(f"r{number}").labels(app=f"a{number}")), "a", 1)
-    pairs = [(asking.pod_class, each.pod.pod_class) for each in state.reservations]
-    steps = list(preparing_support(state, asking, AFFINITY, 100))
-    assert max(steps) <= 100 + 32
-    assert len(steps) >= 40
-    assert sum(state.relations.preparing(pairs, 100)) == 0
-    assert unconfirmed_support(state, asking, "a", AFFINITY) == []
-
-
-def test_of_few_conditions_nothing_has_to_be_found_beforehand() -> None:
-    state = cluster()
-    state.reserve(model_pod(other()), "a", 1)
-    assert list(preparing_support(state, model_pod(picky(2, 3)), AFFINITY, 100)) == []
 
 
 def test_whom_the_annotation_alone_asks_for_supports_where_specs_are_not_ours() -> None:

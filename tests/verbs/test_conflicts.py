@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.interaction import MOST_COMPARED, MOST_CONDITIONS, interact, prefer
+from extender.verbs.interaction import MOST_CONDITIONS, interact, prefer
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
@@ -18,7 +18,6 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.hostile import narrow
 
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = selector(app="web")
@@ -52,12 +51,6 @@ ABSENT = selector(*(requirement(f"key-{n}", "Exists") for n in range(MOST_CONDIT
             PLAIN,
             False,
             id="a guest that cannot start the group only gains by the host",
-        ),
-        pytest.param(
-            pod("many").anti_affinity(*narrow(MOST_COMPARED + 1)),
-            PLAIN,
-            True,
-            id="more terms than are compared",
         ),
         pytest.param(
             pod("long").anti_affinity(term(ZONE, ABSENT)),

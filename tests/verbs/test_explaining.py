@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_term import Role, by_role, rules_by_source
-from extender.cluster.counts.large_rules import MANY_TERMS
+from extender.cluster.counts.existing_term import Role, carried_by
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.model.objects import Pod
@@ -51,8 +50,7 @@ def cases(draw: st.DrawFn) -> Case:
         raw = split(raw, dice)
         pods = [split(each, dice) for each in cluster.pods]
     quotas = [draw(strategies.quotas(f"q{n}")) for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
-    many = draw(st.sampled_from([MANY_TERMS, 0]))
-    state = state_of(cluster.nodes, cluster.namespaces, pods, quotas, many_terms=many)
+    state = state_of(cluster.nodes, cluster.namespaces, pods, quotas)
     added = draw(strategies.added_affinities())
     of_annotations = draw(strategies.rarely(5))
     node_affinity = NodeAffinityPlugin(_read(added), of_annotations=of_annotations)
@@ -137,8 +135,7 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
 
 def _carries(rule: Rule, other: Pod) -> bool:
     named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
-    sources = rules_by_source(other.pod_class)
-    carried = (each for source in sources for each, _ in by_role(*source))
+    carried = (each for each, _ in carried_by(other.pod_class))
     return any((term, role, source is not None) in named for term, role, source in carried)
 
 

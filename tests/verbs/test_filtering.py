@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.model.verdict import Reason
 from extender.verbs.filtering import concerned
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -275,13 +274,10 @@ TEAM = {"namespaceSelector": selector(team="a")}
 
 
 @pytest.mark.parametrize("labels", [{"team": "a"}, {"team": "b"}, {}])
-@pytest.mark.parametrize("many_terms", [MANY_TERMS, 0], ids=["few terms", "large rules"])
-def test_terms_are_about_namespaces_by_their_labels(
-    labels: dict[str, str], many_terms: int
-) -> None:
+def test_terms_are_about_namespaces_by_their_labels(labels: dict[str, str]) -> None:
     web, about = pod("new").labels(app="web"), labels == {"team": "a"}
     owner = pod("owner").anti_affinity(term(ZONE, WEB, **TEAM)).on("a1")
-    state = state_of(NODES, [namespace("default", labels)], [owner], many_terms=many_terms)
+    state = state_of(NODES, [namespace("default", labels)], [owner])
     expected = [Reason.EXISTING_ANTI_AFFINITY] if about else []
     assert [each.reason for each in InterPodAffinity().rules(state, model_pod(web))] == expected
     # The first of a group is one that its own terms are about.

@@ -258,8 +258,8 @@ def test_a_limit_is_counted_once_a_carrier(*, moves: bool) -> None:
     if moves:
         state.remove_pod("default/2", "default-2")
         state.upsert_pod(model_pod(limited(web("3", "c"), 2)))
-    (found,) = state.existing_terms.alone
-    assert found.by_value() == ({"x": 1, "y": 1} if moves else {"x": 2})
+    (found,) = state.existing_terms
+    assert found.owners.by_value() == ({"x": 1, "y": 1} if moves else {"x": 2})
     assert state.existing_terms.limits == 1
     assert mismatches(state) == []
 

@@ -359,9 +359,6 @@ def test_a_pod_that_is_known_to_be_bound_may_go_before_the_watch_shows_it() -> N
         pytest.param(model_pod(APART), None, id="one that may"),
         pytest.param(model_pod(APART.never_preempts()), "Never", id="one that never preempts"),
         pytest.param(
-            model_pod(NEW.anti_affinity(*[term(HOST, DB)] * 65)), "terms", id="one with many terms"
-        ),
-        pytest.param(
             model_pod(APART.nominated("a1")), "on their way out of a1", id="one that waits"
         ),
         pytest.param(model_pod(APART.nominated("b1")), None, id="nobody leaves its node"),

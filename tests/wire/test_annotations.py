@@ -47,7 +47,7 @@ ARM = node_term(requirement("arch", "In", "arm64"))
 
 def test_a_pod_without_annotations_has_the_rules_of_its_spec() -> None:
     read = model_pod(OWN.annotated("example.com/other", "{"))
-    assert read.spec.broken_annotation is None
+    assert read.spec.broken_rules is None
     assert read.pod_class.annotated is None
     assert read.pod_class == model_pod(OWN).pod_class
     assert read.pod_class.during_execution.required == ()
@@ -93,7 +93,7 @@ def test_the_annotation_about_exclusive_domains_is_no_rule() -> None:
     for value in ("job by rack", "job", "", "x" * 100_000):
         found = model_pod(plain.annotated(EXCLUSIVE_ANNOTATION, value))
         assert found.pod_class == model_pod(plain).pod_class
-        assert (found.spec.broken_annotation, found.spec.unannotated) == (None, None)
+        assert (found.spec.broken_rules, found.spec.unannotated) == (None, None)
         assert found.spec.exclusive == value[:MOST_LETTERS]
 
 
@@ -119,7 +119,7 @@ def test_revisions_are_told_apart_where_one_says_own() -> None:
 @pytest.mark.parametrize("value", ["own", "All", ""])
 def test_there_is_no_other_choice_of_revisions(value: str) -> None:
     raw = pod("new").annotated(REVISIONS_ANNOTATION, value)
-    assert model_pod(raw).spec.broken_annotation == (
+    assert model_pod(raw).spec.broken_rules == (
         f"metadata.annotations[{REVISIONS_ANNOTATION}]",
         "not a choice; there is Own alone",
     )
@@ -339,16 +339,16 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
     text = value if isinstance(value, str) else json.dumps(value)
     raw = OWN.annotated(AFFINITY_ANNOTATION, text)
     read = model_pod(raw)
-    assert read.spec.broken_annotation is not None
-    assert read.spec.broken_annotation[0] == path
-    assert what in read.spec.broken_annotation[1]
+    assert read.spec.broken_rules is not None
+    assert read.spec.broken_rules[0] == path
+    assert what in read.spec.broken_rules[1]
     assert read.pod_class == model_pod(OWN).pod_class
 
 
 @pytest.mark.parametrize("value", ["Replace", "Add", ""])
 def test_a_policy_is_refused_in_words_that_say_what_to_write(value: str) -> None:
     read = model_pod(Pod(annotated(OWN, {})).annotated(POLICY_ANNOTATION, value))
-    assert read.spec.broken_annotation == (POLICY_AT, POLICY_REMOVED)
+    assert read.spec.broken_rules == (POLICY_AT, POLICY_REMOVED)
     # A placed pod counts with the rules of its spec.
     assert read.pod_class == model_pod(OWN).pod_class
 
@@ -365,7 +365,7 @@ def test_a_policy_is_refused_in_words_that_say_what_to_write(value: str) -> None
     ],
 )
 def test_what_is_said_of_a_broken_one_is_bounded(rules: Any) -> None:
-    broken = model_pod(annotated(OWN, rules)).spec.broken_annotation
+    broken = model_pod(annotated(OWN, rules)).spec.broken_rules
     assert broken is not None
     assert [len(each) < 600 for each in broken] == [True, True]
 
@@ -379,7 +379,7 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
             read = reads.read(json.dumps(annotated(OWN, value)).encode())
             assert read.spec.unannotated is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())
-            assert (read.pod_class.annotated, read.spec.broken_annotation) == (None, None)
+            assert (read.pod_class.annotated, read.spec.broken_rules) == (None, None)
 
 
 ALONE = anti(term(ZONE, WEB))

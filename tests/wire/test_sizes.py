@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from extender.model.node_affinity import NodeAffinity
+from extender.wire.limits import OF_RULES
 from extender.wire.manifests import PodManifest
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import PodReader
@@ -63,37 +64,40 @@ CLASSES = {
     "many short labels": ({key: word(2) for key in words(MANY, 4)}, None),
     "many long labels": ({key: word(40) for key in words(MANY, 50)}, None),
     "one rule": ({"app": "web"}, rules(about(labelSelector={"matchLabels": {"app": "web"}}))),
-    "many empty terms": ({}, rules(*(about(word(4)) for _ in range(MANY)))),
+    "many empty terms": ({}, rules(*(about(word(4)) for _ in range(OF_RULES.terms)))),
     "many whole terms": (
         {},
         rules(
             *(
                 about(labelSelector={"matchLabels": {"app": word(8)}}, namespaceSelector={})
-                for _ in range(MANY)
+                for _ in range(OF_RULES.terms)
             )
         ),
     ),
-    "many requirements": ({}, rules(about(labelSelector=expressions(MANY, "In", 1)))),
+    "many requirements": (
+        {},
+        rules(about(labelSelector=expressions(OF_RULES.conditions, "In", 1))),
+    ),
     "many requirements without values": (
         {},
-        rules(about(labelSelector=expressions(MANY, "Exists", 0))),
+        rules(about(labelSelector=expressions(OF_RULES.conditions, "Exists", 0))),
     ),
     "many matchLabels": (
         {},
-        rules(about(labelSelector={"matchLabels": dict.fromkeys(words(MANY, 4), "x")})),
+        rules(about(labelSelector={"matchLabels": dict.fromkeys(words(1000, 4), "x")})),
     ),
-    "many values": ({}, rules(about(labelSelector=expressions(1, "In", MANY)))),
-    "many namespaces": ({}, rules(about(namespaces=words(MANY, 5)))),
+    "many values": ({}, rules(about(labelSelector=expressions(1, "In", OF_RULES.conditions)))),
+    "many namespaces": ({}, rules(about(namespaces=words(OF_RULES.conditions, 5)))),
     "many label keys": (
         OWN,
-        rules(*(about(labelSelector={}, matchLabelKeys=KEYS) for _ in range(50))),
+        rules(*(about(labelSelector={}, matchLabelKeys=KEYS) for _ in range(10))),
     ),
     "label keys of both kinds": (
         OWN,
         rules(
             *(
                 about(labelSelector={}, matchLabelKeys=KEYS, mismatchLabelKeys=KEYS)
-                for _ in range(50)
+                for _ in range(10)
             )
         ),
     ),

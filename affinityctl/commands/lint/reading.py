@@ -27,6 +27,7 @@ from extender.model.labels import Labels
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
 from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode
+from extender.wire.limits import OF_RULES
 from extender.wire.manifests import (
     AFFINITY_ANNOTATION,
     ALWAYS,
@@ -219,11 +220,12 @@ class TemplateReader:
         spec, labels = template.spec, template.metadata.labels or {}
         terms: tuple[TermAt, ...] = ()
         spread: tuple[SpreadAt, ...] = ()
-        nodes, fault = NodesFor(), None
+        nodes, fault, too_many = NodesFor(), None, None
         raw: dict[str, object] | None = None
         try:
             raw = decode(_FIELDS, spec.affinity, "spec.affinity")
             written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
+            too_many = OF_RULES.fault(*written.size)
             terms = tuple(_terms(written, owner, labels))
             nodes = self._nodes_for(spec)
             spread = tuple(_spread(spec, owner))
@@ -242,6 +244,7 @@ class TemplateReader:
             spread,
             frozenset(spec.host_ports()),
             fault,
+            too_many,
             annotation,
             found.get(EXCLUSIVE_ANNOTATION),
             tuple(spec.variables_not_read()),

@@ -290,6 +290,8 @@ class Template:
     """Of its node, that each pod takes."""
     fault: ObjectError | None = None
     """What makes its affinity unreadable."""
+    too_many: str | None = None
+    """Why its affinity is more than a pod may have; then `terms` has the first terms alone."""
     annotation: Annotation = NO_ANNOTATION
     """The rules in its annotations, or what is wrong with them."""
     exclusive: str | None = None

@@ -24,7 +24,7 @@ from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
 from extender.verbs.evicting import Finding, Outcome, first_look, second_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
-from extender.wire.annotations import broken_annotation
+from extender.wire.annotations import broken_rules
 from extender.wire.objects import PodReader
 from extender.wire.violations import write_broken_annotation, write_finding
 
@@ -124,8 +124,7 @@ def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
     parts = _found(found) if found else [f"no placed pod breaks a required rule{that}"]
     if broken:
         rows = [
-            (each.key, each.node or "", str(broken_annotation(each)))
-            for each in broken[:MOST_LINES]
+            (each.key, each.node or "", str(broken_rules(each))) for each in broken[:MOST_LINES]
         ]
         parts.append(columns(("POD", "NODE", "RULES THAT CANNOT BE READ"), rows))
         parts += more(broken, MOST_LINES)

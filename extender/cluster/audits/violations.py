@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.count_tables import CountTable
 from extender.cluster.counts.existing_term import ExistingTerm, Role
-from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.pod_sets import matched_by, matched_by_all
 from extender.cluster.counts.term_index import TermGroup
@@ -80,7 +78,7 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
                 yield found
                 found, seen = set(), 0
     yield found
-    for existing in list(state.existing_terms.alone) if state.existing_terms.limits else ():
+    for existing in list(state.existing_terms) if state.existing_terms.limits else ():
         term = existing.term
         if isinstance(term, LimitedTerm) and existing.classes:
             for _ in state.counting_matching([matched_by(term)], COMPARISONS):
@@ -185,9 +183,6 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
             yield _broken_by(placed, each.owners, (each.term,)), len(placed.on_nodes)
         else:
             yield from _broken_in(placed, each, labels)
-    for large in list(state.existing_terms.large):
-        if placed.on_nodes and holds(large.source):
-            yield _broken_by_large(state, placed, large), len(placed.on_nodes)
 
 
 def _broken_in(placed: PlacedClass, group: TermGroup, labels: Labels) -> Iterator[Looked]:
@@ -200,13 +195,6 @@ def _broken_in(placed: PlacedClass, group: TermGroup, labels: Labels) -> Iterato
         counts, own = existing.owners.counts, placed.owned.get(existing.owners, 0)
         there = [domain for domain in counts.keys() & shared if counts[domain] > own]
         yield {Violation(group.role, existing.term, values[domain]) for domain in there}, 1
-
-
-def _broken_by_large(state: ClusterState, placed: PlacedClass, large: LargeRules) -> set[Violation]:
-    """Return what pods of a class break of some large rules; O(terms) where they meet carriers."""
-    labels = state.namespace_labels(placed.pod_class.namespace)
-    excluding = large.excluding(placed.pod_class, labels, partial(_shared_domains, placed))
-    return {each for owners, terms in excluding for each in _broken_by(placed, owners, terms)}
 
 
 def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) -> set[Violation]:

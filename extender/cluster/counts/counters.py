@@ -11,7 +11,6 @@ from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.deferred_work import DEFERRED_STEPS, DeferredWork
 from extender.cluster.counts.existing_terms import ExistingTerms
-from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.matching_sets import FILING, MatchingPodSets, RelabelledSets
 from extender.cluster.counts.nodes import NodeRegistry
@@ -39,13 +38,12 @@ class Counters:
         nodes: NodeRegistry,
         namespaces: Mapping[str, Labels],
         most_sets: int,
-        many_terms: int,
         scope: AnnotationScope,
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
         self._unknown = scope.marked(NO_LABELS)
-        self.existing_terms: Final = ExistingTerms(nodes, many_terms, scope)
+        self.existing_terms: Final = ExistingTerms(nodes, scope)
         self.matching_sets: Final = MatchingPodSets(nodes, most_sets)
         """The sets of matching pods that are kept up to date."""
         self._placed: dict[PodClass, PlacedClass] = {}
@@ -54,8 +52,6 @@ class Counters:
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
         self.deferred: Final = DeferredWork()
-        self._held: list[Iterator[None]] = []
-        """Takes back what `taking_up` registered."""
 
     @property
     def structure(self) -> tuple[int, int, int]:
@@ -73,8 +69,6 @@ class Counters:
         placed.place(number, 1)
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
-        while self._held:
-            self.deferred.put_off(self._held.pop(0))
         if self.deferred:
             self.deferred.do(DEFERRED_STEPS)
         return placed.pod_class
@@ -113,29 +107,7 @@ class Counters:
         self._index.remove(placed)
         for counted in placed.counted:
             del counted.members[placed]
-        for large in self.existing_terms.drop(pod_class):
-            self.deferred.put_off(large.emptying())
-
-    def taking_up(self, pod_class: PodClass) -> Iterator[None]:
-        """Register the terms of a class that is about to be placed, some at a step.
-
-        Placing it then finds them there. Terms without owners mean nothing to anybody; those that
-        nobody owns by the next event are dropped little by little.
-        """
-        if pod_class in self._placed:
-            return
-        held = self.existing_terms.hold(pod_class)
-        try:
-            for large in held:
-                for filled, _ in enumerate(self.existing_terms.filling(large), 1):
-                    if filled % DEFERRED_STEPS == 0:
-                        yield
-        finally:
-            self._held += map(self._releasing, held)
-
-    def _releasing(self, large: LargeRules) -> Iterator[None]:
-        if self.existing_terms.release(large):
-            yield from large.emptying()
+        self.existing_terms.drop(pod_class)
 
     # Nodes and namespaces
 

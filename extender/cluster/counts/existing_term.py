@@ -25,8 +25,7 @@ class Role(Enum):
 
 
 Named: TypeAlias = tuple[Term, Role, Source]
-"""What tells an existing term from all others: the last is where its carriers have it. Only the
-rules of large classes may have it once more."""
+"""What tells an existing term from all others: the last is where its carriers have it."""
 
 
 class ExistingTerm(Struct, eq=False, gc=False):
@@ -39,9 +38,6 @@ class ExistingTerm(Struct, eq=False, gc=False):
     source: Source
     number: int
     """Tells it from all others; later ones have higher numbers, and none is used twice."""
-    factor: int = 1
-    """What each unit in the table stands for: the weight of a preferred term, where the table
-    counts the carriers of many terms."""
     classes: int = 0
     """Classes that carry it, each counted as often as it repeats the term."""
 
@@ -58,26 +54,18 @@ class ExistingTerm(Struct, eq=False, gc=False):
     @property
     def amount(self) -> int:
         """Return what all domains hold of it together."""
-        return self.factor * sum(self.owners.counts.values())
-
-    def by_value(self) -> dict[str, int]:
-        """Return what each domain holds, under the domains' label values."""
-        held = self.owners.by_value()
-        return {value: self.factor * count for value, count in held.items()} if self.factor else {}
+        return sum(self.owners.counts.values())
 
 
-def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
-    """Yield the rules that pods of a class have in their spec, then those in their annotation.
+def carried_by(pod_class: PodClass) -> Iterator[tuple[Named, int]]:
+    """Yield the terms that pods of a class carry, with what one pod adds to each.
 
-    Limits come by themselves: they are few, and never taken together as large rules are.
+    Those of the spec come first, then those of the annotation. A term may come twice.
     """
-    yield pod_class.of_spec.affinity, SPEC
+    yield from by_role(pod_class.of_spec.affinity, SPEC)
     annotated = pod_class.annotated
     if annotated is not None:
-        scope = Scope(pod_class.namespace, pod_class.later)
-        yield annotated.added.apart_from_limits, scope
-        if annotated.added.limits:
-            yield Affinity(limits=annotated.added.limits), scope
+        yield from by_role(annotated.added, Scope(pod_class.namespace, pod_class.later))
 
 
 def by_role(affinity: Affinity, source: Source) -> Iterator[tuple[Named, int]]:

@@ -12,14 +12,6 @@ from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
 from extender.model.selector_index import SelectorIndex
 
-LARGE = 8
-"""Selectors from which a set is a large one, and bounded with its like: a pod with thousands of
-terms must not cost others the sets that they ask for."""
-LARGE_BYTES = 16 << 10
-"""Bytes of selectors from which a set is a large one all the same."""
-PER_ENTRY = 128
-"""Bytes of a domain in the table of a set, or of a class that belongs to it."""
-
 
 @dataclass(slots=True, eq=False)
 class MatchingPods:
@@ -40,13 +32,11 @@ class MatchingPods:
     the set, so that one that is given up goes with its last reference."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
-    selector_bytes: int = field(init=False)
     most_conditions: int = field(init=False)
     """Comparisons that the longest selector takes; looked up with every class."""
 
     def __post_init__(self) -> None:
         self.most_conditions = self.pod_set.most_conditions
-        self.selector_bytes = self.pod_set.size
 
     @property
     def size(self) -> int:
@@ -54,15 +44,9 @@ class MatchingPods:
         return len(self.pod_set.weights) or 1
 
     @property
-    def bytes(self) -> int:
-        """Return about how many bytes it takes now."""
-        entries = len(self.table.counts) + len(self.members)
-        return self.selector_bytes + PER_ENTRY * entries
-
-    @property
-    def is_large(self) -> bool:
-        """Return whether it must not compete with the sets that others ask for."""
-        return self.size >= LARGE or self.selector_bytes >= LARGE_BYTES
+    def entries(self) -> int:
+        """Return how many domains and classes it has now, and as how many its selectors count."""
+        return len(self.table.counts) + len(self.members) + self.pod_set.values
 
     @property
     def name(self) -> tuple[PodSet, str]:

@@ -21,37 +21,40 @@ FILING = 4
 class MatchingPodSets:
     """The sets that questions asked for lately, kept up to date while they are in use.
 
-    Bounded by bytes and by the selectors in them: of the large sets and of the others, each on
-    their own, those that no question was resolved to for the longest time go first.
+    Bounded by the selectors in them and by their entries: those that no question was resolved to
+    for the longest time go first.
     """
 
     def __init__(self, nodes: NodeRegistry, most: int) -> None:
         self._nodes = nodes
         self._most = most
-        self._small = _Kept(memory.MATCHING_SETS)
-        self._large = _Kept(memory.LARGE_SETS)
+        self._sets: OrderedDict[tuple[PodSet, str], MatchingPods] = OrderedDict()
+        """In the order in which they were asked for last."""
+        self.size = 0
+        """How many selectors they have."""
+        self._entries = 0
+        self._measured: dict[MatchingPods, int] = {}
+        """The entries of each set when it was looked at last: counted further, or asked for."""
         self._index: SelectorIndex[Weight] = SelectorIndex()
         self._filed: dict[MatchingPods, list[Weight]] = {}
 
     def __len__(self) -> int:
-        return len(self._small.sets) + len(self._large.sets)
+        return len(self._sets)
 
     def __iter__(self) -> Iterator[MatchingPods]:
-        yield from self._small.sets.values()
-        yield from self._large.sets.values()
+        return iter(self._sets.values())
 
     def __contains__(self, counted: object) -> bool:
         return counted in self._filed
 
-    @property
-    def size(self) -> int:
-        """Return how many selectors the sets have that are not large."""
-        return self._small.size
-
     def find(self, pod_set: PodSet, topology_key: str) -> MatchingPods | None:
         """Return a set that is kept already, complete or not."""
-        name = (pod_set, topology_key)
-        return self._small.find(name) or self._large.find(name)
+        counted = self._sets.get((pod_set, topology_key))
+        if counted is not None:
+            # By the set's own name: equal ones of many selectors are expensive to compare.
+            self._sets.move_to_end(counted.name)
+            self.measure(counted)
+        return counted
 
     def add(
         self,
@@ -68,7 +71,9 @@ class MatchingPodSets:
             counted.weights = SelectorIndex()
         counted.pending = self._pending(counted, candidates)
         self._filed[counted] = []
-        self._kept(counted).add(counted)
+        self._sets[counted.name] = counted
+        self.size += counted.size
+        self.measure(counted)
         return counted
 
     def _pending(
@@ -97,17 +102,22 @@ class MatchingPodSets:
 
     def pop_excess(self) -> Iterator[MatchingPods]:
         """Give up the sets that were asked for longest ago, when there are too many."""
-        for kept in (self._small, self._large):
-            while kept.size > self._most or (kept.bytes > kept.budget and kept.sets):
-                yield kept.pop()
+        while self.size > self._most or (self._entries > memory.MATCHING_ENTRIES and self._sets):
+            counted = next(iter(self._sets.values()))
+            self.give_up(counted)
+            yield counted
 
     def give_up(self, counted: MatchingPods) -> None:
         """Give up one set."""
-        self._kept(counted).remove(counted)
+        del self._sets[counted.name]
+        self.size -= counted.size
+        self._entries -= self._measured.pop(counted)
 
     def measure(self, counted: MatchingPods) -> None:
-        """Take over what a set takes by now, while it is counted."""
-        self._kept(counted).measure(counted)
+        """Take over how many entries a set has by now, while it is counted."""
+        now = counted.entries
+        self._entries += now - self._measured.get(counted, 0)
+        self._measured[counted] = now
 
     def unfile(self, counted: MatchingPods) -> Iterator[None]:
         """Take a set that was given up out of the index, a selector at a step."""
@@ -127,9 +137,6 @@ class MatchingPodSets:
         """Return the sets that pods may join or leave when a namespace changes its labels."""
         moved = [each for each in self if each.pod_set.depends_on(namespace, before, now)]
         return RelabelledSets({each: self._filed[each] for each in moved}, now)
-
-    def _kept(self, counted: MatchingPods) -> _Kept:
-        return self._large if counted.is_large else self._small
 
 
 class RelabelledSets:
@@ -175,48 +182,6 @@ class RelabelledSets:
             return found, 1 + len(self._keys) // 8
         found = self._known[seen] = weigh_in(self._index, pod_class, self._namespace_labels)
         return found, self.conditions
-
-
-class _Kept:
-    """Sets in the order in which they were asked for last."""
-
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
-        self.sets: OrderedDict[tuple[PodSet, str], MatchingPods] = OrderedDict()
-        self.size = 0
-        self.bytes = 0
-        self._measured: dict[tuple[PodSet, str], int] = {}
-        """The bytes of each set when it was looked at last: counted further, or asked for."""
-
-    def find(self, name: tuple[PodSet, str]) -> MatchingPods | None:
-        counted = self.sets.get(name)
-        if counted is not None:
-            # By the set's own name: equal ones of thousands of selectors are expensive to compare.
-            self.sets.move_to_end(counted.name)
-            self.measure(counted)
-        return counted
-
-    def add(self, counted: MatchingPods) -> None:
-        self.sets[counted.name] = counted
-        self.size += counted.size
-        self.measure(counted)
-
-    def pop(self) -> MatchingPods:
-        counted = next(iter(self.sets.values()))
-        self.remove(counted)
-        return counted
-
-    def remove(self, counted: MatchingPods) -> None:
-        name = counted.name
-        del self.sets[name]
-        self.size -= counted.size
-        self.bytes -= self._measured.pop(name)
-
-    def measure(self, counted: MatchingPods) -> None:
-        """Take over what a set takes now."""
-        name, now = counted.name, counted.bytes
-        self.bytes += now - self._measured.get(name, 0)
-        self._measured[name] = now
 
 
 def _breadth(weighted: tuple[PodSelector, int]) -> int:

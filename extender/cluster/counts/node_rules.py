@@ -98,10 +98,7 @@ class NodeRules:
         self._nodes = nodes
         self._capacity = FIRST_CAPACITY
         self._columns: LruCache[NodeRule, NodeColumn] = LruCache(
-            memory.NODE_RULES, dropped=self._drop
-        )
-        self._large: LruCache[NodeRule, NodeColumn] = LruCache(
-            memory.LARGE_NODE_RULES, share=1, dropped=self._drop
+            memory.NODE_RULES, share=1, dropped=self._drop
         )
         self._latest: tuple[NodeRule, NodeRule] | None = None
         """A rule that was asked for, and its equal that has the column: those of one call ask for
@@ -114,15 +111,14 @@ class NodeRules:
         """How many pods have each rule."""
 
     def __len__(self) -> int:
-        return len(self._columns) + len(self._large)
+        return len(self._columns)
 
     def __iter__(self) -> Iterator[NodeColumn]:
-        return chain(self._columns.values(), self._large.values())
+        return self._columns.values()
 
     def keeps(self, column: NodeColumn) -> bool:
         """Return whether a column is kept up to date (any more)."""
-        rule = column.rule
-        return (self._columns.peek(rule) or self._large.peek(rule)) is column
+        return self._columns.peek(column.rule) is column
 
     def judge(self, rule: NodeRule) -> Judged:
         """Return what a rule says of the nodes.
@@ -135,7 +131,7 @@ class NodeRules:
         asked = rule
         if self._latest is not None and self._latest[0] is asked:
             rule = self._latest[1]
-        column = self._columns.get(rule) or self._large.get(rule) or self._made(rule)
+        column = self._columns.get(rule) or self._made(rule)
         self._latest = asked, column.rule
         return column
 
@@ -161,7 +157,7 @@ class NodeRules:
             self._unfinished.pop(column, None)
 
     def _knows(self, rule: NodeRule) -> bool:
-        return (self._columns.peek(rule) or self._large.peek(rule)) is not None
+        return self._columns.peek(rule) is not None
 
     def _named(self, rule: NodeRule) -> NamedNodes:
         nodes, found = self._nodes, dict[str, int]()
@@ -190,8 +186,8 @@ class NodeRules:
             column.put(number, value)
 
     def _keep(self, column: NodeColumn) -> None:
-        rule, size = column.rule, column.size
-        if self._columns.put(rule, column, size) or self._large.put(rule, column, size):
+        rule = column.rule
+        if self._columns.put(rule, column, column.size):
             for key in rule.keys:
                 self._by_key.setdefault(key, {})[column] = None
 
@@ -214,7 +210,7 @@ class NodeRuleRegistry(NodeRules):
             shift(self._pods, rule, pods)
             if rule not in self._pods:
                 self._latest = None
-                column = self._columns.pop(rule) or self._large.pop(rule)
+                column = self._columns.pop(rule)
                 if column is not None:
                     self._drop(column)
 
@@ -245,6 +241,5 @@ class NodeRuleRegistry(NodeRules):
         while self._capacity <= number:
             self._capacity *= 2
         self._unfinished.clear()
-        for columns in (self._columns, self._large):
-            for _ in range(len(columns)):
-                self._drop(columns.pop_oldest())
+        for _ in range(len(self._columns)):
+            self._drop(self._columns.pop_oldest())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
@@ -15,9 +15,6 @@ from extender.model.labels import EVERYTHING, Labels, Operator, Selector
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 from extender.model.workload import MARKS
-
-PER_SELECTOR, PER_REQUIREMENT, PER_STRING = 1024, 512, 128
-"""Bytes of each, with its share of what it is found by; a label's value is short."""
 
 
 class How(Enum):
@@ -55,9 +52,9 @@ class PodSet:
         return max((pods.conditions for pods, _ in self.weights), default=1)
 
     @property
-    def size(self) -> int:
-        """Return about how many bytes the selectors take."""
-        return sum(_size(pods) for pods, _ in self.weights)
+    def values(self) -> int:
+        """Return about how much the selectors take, in domains of a table: see MATCHING_ENTRIES."""
+        return sum(_values(pods) for pods, _ in self.weights)
 
     @property
     def keys(self) -> set[str]:
@@ -80,11 +77,10 @@ class PodSet:
         return any(pods.depends_on(namespace, before, now) for pods, _ in self.weights)
 
 
-def _size(pods: PodSelector) -> int:
+def _values(pods: PodSelector) -> int:
     every = (pods.selector, pods.namespace_selector or EVERYTHING)
     requirements = [each for selector in every for each in selector.requirements]
-    strings = len(pods.namespaces) + sum(len(each.values) for each in requirements)
-    return PER_SELECTOR + PER_REQUIREMENT * len(requirements) + PER_STRING * strings
+    return 8 + len(pods.namespaces) + sum(4 + len(each.values) for each in requirements)
 
 
 MANY_TERMS = 16
@@ -119,10 +115,6 @@ class Sought(NamedTuple):
         selectors = {pods for pods, _ in pod_set.weights}
         return tuple(e for e in terms if e.topology_key == key and e.pods in selectors)
 
-    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> Sought:
-        """Return the same with the objects that `share` returns for equal sets."""
-        return Sought(*map(share, self.sets))
-
 
 @dataclass(frozen=True, slots=True)
 class RuleSets:
@@ -145,16 +137,6 @@ class RuleSets:
         for sought in (*self.anti_affinity, *(each for each, _ in self.preferred)):
             yield from sought.sets
         yield from (named for named, _ in self.limits)
-
-    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> RuleSets:
-        """Return the same with the objects that `share` returns for equal sets."""
-        return RuleSets(
-            affinity=tuple(map(share, self.affinity)),
-            elsewhere=self.elsewhere,
-            anti_affinity=tuple(each.shared(share) for each in self.anti_affinity),
-            preferred=tuple((each.shared(share), factor) for each, factor in self.preferred),
-            limits=tuple((share(named), limited) for named, limited in self.limits),
-        )
 
 
 def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:

@@ -11,9 +11,8 @@ from extender.cluster.counts.count_tables import CountTable, Difference, version
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.domain_limits import DomainLimit
 from extender.cluster.counts.existing_term import ExistingTerm, Role
-from extender.cluster.counts.large_matches import LargeMatches, LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.pod_sets import RuleSets, Sought, matched_by
+from extender.cluster.counts.pod_sets import RuleSets, Sought, matched_by, rule_sets
 from extender.cluster.counts.term_index import TermGroup
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model import memory
@@ -86,11 +85,10 @@ class PreFilterState:
     """Placed pods' required anti-affinity that matches the class, a union for each topology."""
     preferred: tuple[tuple[CountTable, int], ...]
     """The class's own preferred terms: matching pods, and the signed weight."""
-    existing_preferred: tuple[tuple[CountTable, int], ...]
-    """Placed pods' preferred terms that match the class: sums of signed weights, each with 1, or
-    carriers with the sum of the weights of theirs."""
-    existing_required: tuple[tuple[CountTable, int], ...]
-    """Placed pods' required affinity terms that match the class: carriers, and of how many."""
+    existing_preferred: tuple[CountTable, ...]
+    """Placed pods' preferred terms that match the class: sums of signed weights."""
+    existing_required: tuple[CountTable, ...]
+    """Placed pods' required affinity terms that match the class: carriers."""
     limits: tuple[DomainLimit, ...] = ()
     """Terms with `maxMatchingPods`, the class's own first, then placed pods' that match it."""
     has_rules: bool = field(init=False)
@@ -108,10 +106,11 @@ class PreFilterState:
     def size(self) -> int:
         """Return about what it takes beside its tables, in bytes."""
         unions = (*self.anti_affinity, *self.existing_anti_affinity)
-        scored = (*self.preferred, *self.existing_preferred, *self.existing_required)
         every = (
             *chain.from_iterable(each.tables for each in unions),
-            *(each for each, _ in scored),
+            *(table for table, _ in self.preferred),
+            *self.existing_preferred,
+            *self.existing_required,
         )
         tables = sum(len(table.parts) for table in every)
         tables += len(self.affinity) + 2 * len(self.limits)
@@ -153,9 +152,6 @@ class PreFilterStates:
     def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
         self._nodes = nodes
-        self._rule_sets = LargeRuleSets(nodes, counters.matching_sets)
-        self.large_matches = LargeMatches(counters, nodes)
-        """What large rules of placed pods say of the classes that are asked about."""
         self._known: LruCache[PodClass, PreFilterState] = LruCache(
             memory.PREFILTER_STATES, most=most, share=LARGE_SHARE
         )
@@ -206,14 +202,13 @@ class PreFilterStates:
         counters, spent = self._counters, 0
         if self.find(pod_class) is not None:
             return
-        sets = dict.fromkeys(self._rule_sets.of(pod_class))
+        sets = dict.fromkeys(rule_sets(pod_class.affinity, self._nodes))
         yield 0
         sets.update((matched_by(each.term), None) for each in self._existing_limits(pod_class))
         for named in sets:
             for step in counters.counting(*named, comparisons):
                 spent += step
                 yield step
-        yield from self.large_matches.preparing(pod_class, comparisons)
         # Sets that were given up for new ones; not what others have left behind.
         while spent > 0 and counters.deferred:
             done = counters.deferred.do(min(spent, comparisons))
@@ -226,7 +221,7 @@ class PreFilterStates:
         rules = pod_class.affinity
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
-        existing: dict[Role, list[tuple[CountTable, int]]] = {role: [] for role in Role}
+        existing: dict[Role, list[CountTable]] = {role: [] for role in Role}
         limits: list[ExistingTerm] = []
         for each in counters.existing_terms.summed(pod_class, namespace_labels):
             if pod_class.of_annotations and not each.annotated:
@@ -234,15 +229,10 @@ class PreFilterStates:
             if each.role is Role.LIMIT:
                 limits += _some(each, pod_class, namespace_labels)
             elif isinstance(each, ExistingTerm):
-                existing[each.role].append((each.owners, 1))
+                existing[each.role].append(each.owners)
             elif (owners := each.owners(pod_class, namespace_labels)) is not None:
-                existing[each.role].append((owners, 1))
-        large = self.large_matches.about(pod_class)
-        repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
-        repelling += chain.from_iterable(each.anti_affinity for each in large)
-        preferring = chain.from_iterable(each.preferred for each in large)
-        requiring = chain.from_iterable(each.required for each in large)
-        sets = self._rule_sets.of(pod_class)
+                existing[each.role].append(owners)
+        sets = rule_sets(rules, nodes)
         return PreFilterState(
             pod_class=pod_class,
             structure=structure,
@@ -254,10 +244,10 @@ class PreFilterStates:
                 term.pods.matches(namespace, namespace_labels, labels) for term in rules.required
             ),
             anti_affinity=unions(map(self._where, sets.anti_affinity)),
-            existing_anti_affinity=unions(repelling),
+            existing_anti_affinity=unions(existing[Role.REQUIRED_ANTI]),
             preferred=tuple((self._where(sought), factor) for sought, factor in sets.preferred),
-            existing_preferred=(*existing[Role.PREFERRED], *preferring),
-            existing_required=(*existing[Role.REQUIRED], *requiring),
+            existing_preferred=tuple(existing[Role.PREFERRED]),
+            existing_required=tuple(existing[Role.REQUIRED]),
             limits=(
                 *self._own_limits(pod_class, sets),
                 *map(self._existing_limit, _countable(limits)),

@@ -184,7 +184,8 @@ class TermGroup(TermSum):
 class TermIndex:
     """Finds the existing terms that are about pods of a class.
 
-    Bounded by the terms themselves: each has MOST_ENTRIES entries at most, whatever it says. A
+    Bounded by the terms themselves: each has as many entries as it names values and namespaces,
+    or MOST_ENTRIES. A
     look-up costs the keys of nodes that terms are over, and under each the terms that stand alone
     and the groups; each wants another selection of the labels of the class.
     """
@@ -253,5 +254,5 @@ class TermIndex:
 
 
 def stands_alone(pods: PodSelector) -> bool:
-    """Return whether a selector is filed as it is: it refuses nothing, or is too wide."""
+    """Return whether a selector is filed as it is: it is one part, or too wide."""
     return is_conjunction(pods) or is_too_wide(pods)

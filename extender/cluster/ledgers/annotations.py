@@ -77,7 +77,10 @@ class JudgedAnnotations:
 
 
 class BrokenAnnotations:
-    """The pods whose annotations count and are broken, by namespace."""
+    """The pods with broken rules, by namespace: in annotations that count, or too many.
+
+    The terms of a pod's spec that are too many count nowhere, whatever annotations do.
+    """
 
     def __init__(self, covers: Callable[[str], bool]) -> None:
         """Say of namespaces whether rules in annotations count there."""
@@ -93,8 +96,8 @@ class BrokenAnnotations:
 
     def __iter__(self) -> Iterator[Pod]:
         for namespace, pods in self._broken.items():
-            if self._covers(namespace):
-                yield from pods.values()
+            covers = self._covers(namespace)
+            yield from (pod for pod in pods.values() if covers or _is_broken_itself(pod))
 
     @property
     def ignored_in(self) -> Iterator[tuple[str, int]]:
@@ -109,16 +112,16 @@ class BrokenAnnotationLedger(BrokenAnnotations):
 
     def learn(self, pod: Pod, old: Pod | None) -> None:
         """Take over a pod as it is now, in place of what had its name."""
-        if old is not None and old.spec.unannotated is not None:
+        if old is not None:
             self.forget(old)
-        if pod.spec.unannotated is not None and not pod.status.terminal:
-            if pod.spec.broken_annotation is not None:
+        if _is_noted(pod) and not pod.status.terminal:
+            if pod.spec.broken_rules is not None:
                 self._broken.setdefault(pod.pod_class.namespace, {})[pod.key] = pod
             self._count(pod, 1)
 
     def forget(self, pod: Pod) -> None:
         """Forget a pod that is gone."""
-        if pod.spec.unannotated is not None:
+        if _is_noted(pod):
             broken = self._broken.get(pod.pod_class.namespace, {})
             broken.pop(pod.key, None)
             if not broken:
@@ -126,15 +129,27 @@ class BrokenAnnotationLedger(BrokenAnnotations):
             self._count(pod, -1)
 
     def _count(self, pod: Pod, pods: int) -> None:
-        namespace = pod.pod_class.namespace
-        shift(self._annotated, namespace, pods)
-        if not self._covers(namespace):
-            self.ignored += pods
-        elif pod.spec.broken_annotation is not None:
+        namespace, is_annotated = pod.pod_class.namespace, pod.spec.unannotated is not None
+        covers = self._covers(namespace)
+        if is_annotated:
+            shift(self._annotated, namespace, pods)
+            self.ignored += 0 if covers else pods
+        if _is_broken_itself(pod) or (covers and pod.spec.broken_rules is not None):
             self._number += pods
 
     def count_again(self, namespace: str) -> None:
         """Take over that annotations have begun or ceased to count in a namespace."""
         sign = 1 if self._covers(namespace) else -1
-        self._number += sign * len(self._broken.get(namespace, _NOBODY))
+        broken = self._broken.get(namespace, _NOBODY).values()
+        self._number += sign * sum(not _is_broken_itself(pod) for pod in broken)
         self.ignored -= sign * self._annotated.get(namespace, 0)
+
+
+def _is_noted(pod: Pod) -> bool:
+    return pod.spec.unannotated is not None or pod.spec.broken_rules is not None
+
+
+def _is_broken_itself(pod: Pod) -> bool:
+    """Return whether its rules are broken without its annotation as well."""
+    plain = pod.spec.unannotated
+    return (pod.spec if plain is None else plain).broken_rules is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -77,7 +77,6 @@ class NominatedPods:
         self._of_class: dict[PodClass, dict[str, Pod]] = {}
         self.classes: Final[Collection[PodClass]] = self._of_class.keys()
         self._on: dict[str, dict[str, Pod]] = {}
-        self._expensive: set[PodClass] = set()
         self._preempting: dict[str, Pod] = {}
         self.preempting: Final[Collection[Pod]] = self._preempting.values()
         """Those that an extender evicts pods for: each holds every topology domain of its node
@@ -94,13 +93,6 @@ class NominatedPods:
     def of_class(self, pod_class: PodClass) -> Collection[Pod]:
         """Return the nominated pods of a class."""
         return self._of_class.get(pod_class, _NOBODY).values()
-
-    def pairs_with(self, pod_class: PodClass) -> Sequence[tuple[PodClass, PodClass]]:
-        """Return who has very many rules and whom they may be about, of a class and these."""
-        pairs = [(owner, pod_class) for owner in self._expensive]
-        if pod_class.affinity.is_expensive:
-            pairs += [(pod_class, other) for other in self._of_class]
-        return pairs
 
     def on(self, node: str) -> Collection[Pod]:
         """Return the pods that are nominated to a node, known or not."""
@@ -208,14 +200,10 @@ class NominationLedger(NominatedPods):
         if old is not None:
             del self._nominated[uid]
             _remove(self._of_class, old.pod_class, uid)
-            if old.pod_class not in self._of_class:
-                self._expensive.discard(old.pod_class)
             _remove(self._on, str(old.status.nominated), uid)
         if new is not None:
             self._nominated[uid] = new
             self._of_class.setdefault(new.pod_class, {})[uid] = new
-            if new.pod_class.affinity.is_expensive:
-                self._expensive.add(new.pod_class)
             self._on.setdefault(str(new.status.nominated), {})[uid] = new
         held = self._settle_hold(uid)
         return held or old is None or new is None or _matters(old) != _matters(new)

@@ -11,10 +11,8 @@ from typing import TypeAlias
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
-    by_role,
-    rules_by_source,
+    carried_by,
 )
-from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.term_index import TermSum
 from extender.cluster.counts.topology import DomainTable
@@ -26,8 +24,6 @@ from extender.model.stepping import at_once
 
 AUDITED_NODES = 50
 """Nodes of one step: a thousand pods or two."""
-AUDITED_KEYS = 100
-"""Topology keys of large rules, in one step."""
 AUDITED_CLASSES = 1_000
 """Classes, and rules of theirs, that are gone through in one step: some milliseconds."""
 AUDITED_TERMS = 128
@@ -87,13 +83,11 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         wrong = room_mismatches(state, some)
         yield f"room on {wrong[0]}" if wrong else None
     yield from audit_columns(state)
-    terms = iter(list(state.existing_terms.alone))
+    terms = iter(list(state.existing_terms))
     while together := list(islice(terms, AUDITED_TERMS)):
         yield from _audit_terms(state, together)
     for total in list(state.existing_terms.sums):
         yield from _audit_sum(total)
-    for large in list(state.existing_terms.large):
-        yield from _audit_large(state, large)
     for counted in list(state.matching_sets):
         yield from _audit_set(state, counted)
 
@@ -135,15 +129,15 @@ class _Carriers:
 
 def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator[str | None]:
     """Recount the owners of some terms, one at a step or in a few."""
-    alone, wanted = partial(_carried_alone, state), {each.named for each in terms}
+    wanted = {each.named for each in terms}
     carriers = _Carriers(
-        state, lambda each: wanted.intersection(named for named, _ in alone(each.pod_class))
+        state, lambda each: wanted.intersection(named for named, _ in carried_by(each.pod_class))
     )
     for _ in carriers.finding():
         yield None
 
     def counting(named: Named) -> _Counting:
-        return counting_owners(state, carriers.of(named), named, alone)
+        return counting_owners(state, carriers.of(named), named)
 
     for existing in terms:
         if existing.classes:
@@ -167,25 +161,6 @@ def _audit_sum(total: TermSum) -> Iterator[str | None]:
             for domain in some
         )
         yield f"{table.topology.key} of {len(owners)} terms together" if wrong else None
-
-
-def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:
-    """Recount the carriers of large rules, over some topology keys at a time."""
-    source, tables = (large.rules, large.source), iter(list(large.tables))
-    carriers = _Carriers(
-        state, lambda each: (source,) if source in rules_by_source(each.pod_class) else ()
-    )
-    for _ in carriers.finding():
-        yield None
-    while some := list(islice(tables, AUDITED_KEYS)):
-        placements = carriers.of(source)
-        wrong = [
-            table.topology.key
-            for table in some
-            if table.by_value()
-            != at_once(counting_by_domain(state, placements, table.topology.key))
-        ]
-        yield f"{wrong[0]} of {len(large.terms)} terms" if wrong else None
 
 
 def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | None]:
@@ -251,15 +226,10 @@ def _live_placements(state: ClusterState) -> Placements:
     return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
 
 
-def counting_owners(
-    state: ClusterState,
-    placements: Placements,
-    named: Named,
-    carried: Callable[[PodClass], Iterable[tuple[Named, int]]],
-) -> _Counting:
-    """Count the owners of a term by domain; `carried` says which terms a class has."""
+def counting_owners(state: ClusterState, placements: Placements, named: Named) -> _Counting:
+    """Count the owners of a term by domain."""
     weights = {
-        pod_class: sum(weight for each, weight in carried(pod_class) if each == named)
+        pod_class: sum(weight for each, weight in carried_by(pod_class) if each == named)
         for pod_class in placements
         if len(pod_class.affinity) or pod_class.annotated is not None
     }
@@ -309,10 +279,3 @@ def counting_by_domain(
                 taken = 0
                 yield
     return {value: count for value, count in table.items() if count}
-
-
-def _carried_alone(state: ClusterState, pod_class: PodClass) -> Iterable[tuple[Named, int]]:
-    """Yield those that are not kept together with the other terms of large rules."""
-    for rules, source in rules_by_source(pod_class):
-        if not state.existing_terms.are_large(rules):
-            yield from by_role(rules, source)

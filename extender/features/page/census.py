@@ -90,13 +90,13 @@ def of_term(state: ClusterState, number: int) -> TermCensus:
         raise QueryError(HTTPStatus.NOT_FOUND, why)
     matched = matched_by_domain(state, existing.term)
     spaces = namespaces_of(state, existing.term.pods)
-    return TermCensus(existing, existing.by_value(), matched, spaces)
+    return TermCensus(existing, existing.owners.by_value(), matched, spaces)
 
 
 def amount_in(existing: ExistingTerm, value: str) -> int:
     """Return what a domain holds of a term: carriers, or for preferred terms their weights."""
     domain = existing.owners.topology.number_of(value)
-    return 0 if domain == NO_DOMAIN else existing.factor * existing.owners.counts.get(domain, 0)
+    return 0 if domain == NO_DOMAIN else existing.owners.counts.get(domain, 0)
 
 
 def matched_by_domain(state: ClusterState, term: Term) -> Counter[str]:

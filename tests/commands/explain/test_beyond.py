@@ -313,13 +313,13 @@ def test_a_pod_whose_annotation_is_broken_goes_nowhere(explain: Explain) -> None
     said = " ".join(text.split())
     assert code == 1
     assert said.startswith(
-        "default/new fits on no node 3 of 3 nodes: an annotation that cannot be read: " + fault
+        "default/new fits on no node 3 of 3 nodes: rules that cannot be read: " + fault
     )
     assert "BEST NODES" not in text
     _, told = explain("new -o json", broken)
     assert (json.loads(told)["fitting"], json.loads(told)["verdict"]) == (0, "refused")
     _, text = explain("", broken)
-    assert "1 pod: an annotation that cannot be read: " + fault in " ".join(text.split())
+    assert "1 pod: rules that cannot be read: " + fault in " ".join(text.split())
 
 
 @pytest.mark.parametrize("new", [BIG.priority(5), pod("new").host_port(80).priority(5)])

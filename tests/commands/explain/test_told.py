@@ -303,7 +303,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             annotated(pod("new"), {"podAffinity": 7}),
             [],
-            "Nearest: it would fit on - 3 nodes if its annotation could be read, and allowed it",
+            "Nearest: it would fit on - 3 nodes if its rules could be read, and allowed it",
             id="an annotation that is broken",
         ),
         pytest.param(

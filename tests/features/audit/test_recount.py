@@ -154,16 +154,6 @@ def test_what_a_ledger_finds_is_told() -> None:
     assert "what it books" in list(audit(state))
 
 
-def test_large_rules_are_recounted() -> None:
-    rules = [term(ZONE, selector(app=f"x{number}")) for number in range(400)]
-    state = state_of([node("n", {ZONE: "z"})], [], [pod("a").anti_affinity(*rules).on("n")])
-    assert {*audit(state)} == {None}
-    (large,) = state.existing_terms.large
-    (table,) = large.tables
-    table.counts.clear()
-    assert {*audit(state)} == {None, f"{ZONE} of 400 terms"}
-
-
 def unlike(app: str) -> Json:
     return term(ZONE, {"matchExpressions": [requirement("app", "NotIn", app)]})
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.pod_sets import matched_by
 from extender.features.page.census import (
     amount_in,
@@ -27,15 +26,14 @@ NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"
 @given(data=st.data())
 def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")
-    many = data.draw(st.sampled_from([MANY_TERMS, 0]))
-    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, many_terms=many)
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
     for existing in list(state.existing_terms):
         tables = state.matching([matched_by(existing.term)])
         assert tables is not None
         assert dict(matched_by_domain(state, existing.term)) == tables[0].by_value()
-        for value, amount in existing.by_value().items():
+        for value, amount in existing.owners.by_value().items():
             assert amount_in(existing, value) == amount
-        assert sum(existing.by_value().values()) == existing.amount
+        assert sum(existing.owners.by_value().values()) == existing.amount
 
 
 def test_nothing_is_held_where_no_node_is() -> None:

@@ -12,8 +12,8 @@ from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Templat
 from extender.model.node_affinity import int64
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY
 from extender.model.wording import plural
-from extender.verbs.interaction import MOST_COMPARED
 from extender.wire.annotations import AFFINITY_PATH
+from extender.wire.limits import OF_RULES
 from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 from extender.wire.validation import is_label_value
 
@@ -48,8 +48,8 @@ def _node_terms(template: Template) -> Iterator[tuple[str, TermManifest]]:
 
 
 def _many(template: Template) -> Iterator[Spot]:
-    if len(template.terms) > MOST_COMPARED:
-        yield Spot(f"{template.owner.path}.affinity", f"{len(template.terms)} terms")
+    if template.too_many is not None:
+        yield Spot(f"{template.owner.path}.affinity", template.too_many)
 
 
 def _broken(template: Template) -> Iterator[Spot]:
@@ -89,10 +89,10 @@ RULES: Final = (
     ),
     Rule(
         "too-many-terms",
-        Level.WARNING,
-        f"A pod has more than {MOST_COMPARED} affinity terms.",
-        "Each of its binds holds other pods up for up to 20 ms, and in mode replace the extender "
-        "does not preempt for it.",
+        Level.ERROR,
+        f"A pod has more than {OF_RULES.terms} affinity terms, or more than "
+        f"{OF_RULES.conditions:,} conditions, values and names in them.",
+        "In assist and replace such a pod is not placed.",
         "Give the pods that are meant a common label, and use one term.",
         _many,
     ),
