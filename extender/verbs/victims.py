@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.disruption import Rank
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.verbs.filtering import judge
@@ -20,14 +21,7 @@ from extender.verbs.interaction import MOST_COMPARED
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, most_nodes, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import (
-    Exclusions,
-    Rank,
-    fits_without,
-    importance,
-    may_be_chosen,
-    rank,
-)
+from extender.verbs.preempting import Exclusions, fits_without, importance, may_be_chosen, rank
 
 MOST_CONDITIONS: Final = 2_500_000
 """Comparisons of nodes with tolerations and host ports in one search, a second or so: others wait

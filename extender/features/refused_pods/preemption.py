@@ -24,11 +24,11 @@ from extender.features.refused_pods.search import Search, earlier_nodes
 from extender.features.refused_pods.victim_sets import EXHAUSTED, VictimSets
 from extender.metrics.series import CounterRow
 from extender.model import memory
+from extender.model.disruption import Rank
 from extender.model.objects import Pod
 from extender.ports import Evictor, Nominator, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Refused
-from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, ineligible, on_node
 
 FIRST_PAUSE_SECONDS = 0.5
