@@ -15,6 +15,7 @@ from msgspec import structs
 from extender.cluster.state import ClusterState
 from extender.enabled import explained, score_plugins
 from extender.errors import InputError, RequestError
+from extender.features.explain.asked import Explained, read_asked
 from extender.model.objects import Pod
 from extender.parts import Context
 from extender.ports import Check
@@ -26,7 +27,7 @@ from extender.verbs.explaining.notes import notes
 from extender.web.app import HungUpError, read_body
 from extender.web.offered import Request, Response
 from extender.web.turns import Pieces, QueryError, Turns, check_known, in_slices
-from extender.wire.explanation import Explained, read_asked, write_explanation
+from extender.wire.explanation import write_explanation
 from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from extender.wire.validation import LONGEST_NAME
