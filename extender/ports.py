@@ -104,16 +104,6 @@ class PodBinder(Protocol):
         """
 
 
-class Nominator(Protocol):
-    """Sets the field that points the scheduler to a node."""
-
-    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Change it from `before`; False when it is something else, or the pod is gone."""
-
-    async def wake(self, pod: Pod) -> bool:
-        """Make the scheduler try a refused pod again; False when the pod is gone."""
-
-
 class ClusterReader(Protocol):
     """Tells what the API server has now; None for what there is not."""
 

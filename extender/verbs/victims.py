@@ -28,9 +28,6 @@ MOST_CONDITIONS: Final = 2_500_000
 for their own search meanwhile. A pod may have 500 of them in a cluster of 5,000 nodes."""
 NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
 
-MOST_KEYS: Final = 3
-"""Topology keys named when it is said why, at most."""
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -264,31 +261,3 @@ class _DryRun:
             victims.append(pod)
             violations += pod.uid in protected
         return Candidate(node, sorted(victims, key=importance), violations) if victims else None
-
-
-def cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
-    """Say which rule a victim of a preemptor is in the way of, if any.
-
-    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
-    """
-    known = pod.pod_class.namespace == victim.pod_class.namespace
-    name = pod.key if known else "a pod of another namespace"
-    own = state.class_of(pod)
-    repelled: set[str] = set()
-    repels: set[str] = set()
-    for plugin in plugins:
-        interaction = plugin.interaction(state, own, victim.pod_class)
-        if interaction is not None:
-            repelled |= interaction.repelled
-            repels |= interaction.repels
-    if repelled:
-        return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
-    if repels:
-        return f"its required pod anti-affinity by {_named(repels)} excludes {name}"
-    return f"{name} takes its room"
-
-
-def _named(keys: set[str]) -> str:
-    first = sorted(keys)[:MOST_KEYS]
-    more = len(keys) - len(first)
-    return " and ".join(first) + (f" and {more} more" if more else "")
