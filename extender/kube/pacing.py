@@ -183,7 +183,7 @@ class BackoffPolicy:
     """A server's Retry-After counts up to this many seconds."""
 
 
-DEFAULT_BACKOFF: Final = BackoffPolicy()
+BACKOFF: Final = BackoffPolicy()
 
 
 @dataclass(slots=True)
@@ -191,20 +191,19 @@ class Backoff:
     """Grows the wait with each failure, forgets failures after a calm while."""
 
     timing: Timing
-    policy: BackoffPolicy = DEFAULT_BACKOFF
     _next: float = field(init=False, default=0.0)
     _last_failure: float | None = field(init=False, default=None)
 
     def delay(self, retry_after: float | None = None) -> float:
         """Note a failure; say how many seconds to wait, never less than the server asked."""
         now = self.timing.clock()
-        if self._last_failure is None or now - self._last_failure > self.policy.reset_after:
-            self._next = self.policy.initial
+        if self._last_failure is None or now - self._last_failure > BACKOFF.reset_after:
+            self._next = BACKOFF.initial
         self._last_failure = now
         base = self._next
-        self._next = min(base * self.policy.factor, self.policy.cap)
-        jittered = base * (1.0 + self.policy.jitter * self.timing.chance())
-        return max(jittered, min(retry_after or 0.0, self.policy.longest_retry_after))
+        self._next = min(base * BACKOFF.factor, BACKOFF.cap)
+        jittered = base * (1.0 + BACKOFF.jitter * self.timing.chance())
+        return max(jittered, min(retry_after or 0.0, BACKOFF.longest_retry_after))
 
     async def wait(self, retry_after: float | None = None) -> None:
         """Note a failure and sleep it off."""
