@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from extender.kube.failures import BrokenAnswerError, End, Restart
+from extender.kube.failures import BrokenAnswerError, Restart, WatchEnd
 from extender.kube.frames import Lines
 from extender.kube.limits import MOST, USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
@@ -36,7 +36,7 @@ class Pace:
     backoff: Backoff
     _short_in_a_row: int = field(init=False, default=0)
 
-    def before_next(self, end: End, brought: Brought, lasted: float) -> tuple[End, float]:
+    def before_next(self, end: WatchEnd, brought: Brought, lasted: float) -> tuple[WatchEnd, float]:
         """Return how to report the end of a watch, and how many seconds to wait."""
         if lasted >= USUAL_TIMEOUTS.shortest_watch:
             self._short_in_a_row = 0
@@ -54,10 +54,10 @@ class Pace:
         return end, USUAL_TIMEOUTS.shortest_watch - lasted
 
 
-def _empty(end: End) -> End:
+def _empty(end: WatchEnd) -> WatchEnd:
     if end.reason is not Restart.ENDED:
         return end
-    return End(Restart.EMPTY, "ended at once and brought nothing")
+    return WatchEnd(Restart.EMPTY, "ended at once and brought nothing")
 
 
 class ObjectSlices:

@@ -34,7 +34,7 @@ _ASKED = msgspec.json.Decoder(_Asked)
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class AskedPod:
     """A pod to be explained."""
 
     pod: Pod
@@ -42,7 +42,7 @@ class Explained:
     """The nodes asked about, None for all."""
 
 
-def read_asked(body: bytes, pods: PodReader) -> Explained:
+def read_asked(body: bytes, pods: PodReader) -> AskedPod:
     """Read a manifest, or what filter is asked: {"Pod": ..., "NodeNames": [...]}.
 
     RequestError for what is no such thing; ObjectError names the field that is broken.
@@ -52,9 +52,9 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
     except ObjectError as error:
         raise RequestError(str(error)) from error
     if asked.Pod is not NULL:
-        return Explained(read_manifest("Pod", asked.Pod, pods), asked.names)
+        return AskedPod(read_manifest("Pod", asked.Pod, pods), asked.names)
     if asked.kind not in KINDS:
         raise RequestError(
             f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
         )
-    return Explained(read_manifest(asked.kind, body, pods))
+    return AskedPod(read_manifest(asked.kind, body, pods))

@@ -15,7 +15,6 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.features.explain.answer import Rests
-from extender.features.explain.asked import read_asked
 from extender.reading import APART_BYTES
 from extender.web import turns
 from extender.web.limits import WITHIN, Allowed, Seconds
