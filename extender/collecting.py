@@ -68,12 +68,12 @@ def resting() -> Iterator[None]:
         gc.freeze()
 
 
-async def keep_collecting(clock: Callable[[], float] = monotonic) -> NoReturn:
+async def keep_collecting() -> NoReturn:
     """Collect what is new, often, for as long as the program runs. Changes the whole process."""
     usual = gc.get_threshold()
     # Full collections never begin by themselves.
     gc.set_threshold(usual[0], WALKS.middle, 1 << 30)
-    collector = Collector(clock)
+    collector = Collector(monotonic)
     try:
         while True:
             await asyncio.sleep(WALKS.pause)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
 
+from extender.model.disruption import Rank
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import AnyReason, BindOutcome, Bound
 from extender.verbs.plugins import FilterResult, Plugins, Refused
-from extender.verbs.preempting import Rank
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
@@ -102,16 +102,6 @@ class PodBinder(Protocol):
 
         "" stands for none.
         """
-
-
-class Nominator(Protocol):
-    """Sets the field that points the scheduler to a node."""
-
-    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Change it from `before`; False when it is something else, or the pod is gone."""
-
-    async def wake(self, pod: Pod) -> bool:
-        """Make the scheduler try a refused pod again; False when the pod is gone."""
 
 
 class ClusterReader(Protocol):

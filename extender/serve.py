@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from extender.config import Config, Option
+    from extender.config import Config
+    from extender.config.options import Option
 
 STANDARD_OUTPUT = "-"
 """Instead of a file's name, as in other tools."""
@@ -107,9 +108,11 @@ def _names(options: Iterable[Option]) -> Iterable[str]:
 
 def _serve(flags: argparse.Namespace) -> int:
     from extender import config, files, logs  # noqa: PLC0415 - help comes at once
+    from extender.config import layers  # noqa: PLC0415
+    from extender.config.options import refuse_variables  # noqa: PLC0415
 
-    config.refuse_variables(os.environ)
-    loaded = config.load(flags, files.read_text)
+    refuse_variables(os.environ)
+    loaded = layers.load(flags, files.read_text)
     if flags.validate_only:
         from extender import validating  # noqa: PLC0415 - brings TLS and the cluster along
 

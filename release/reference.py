@@ -18,9 +18,10 @@ from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import Option, all_options, connections, execution, schema
+from extender.config import connections, execution, schema
 from extender.config.faults import describe, unwrap
 from extender.config.features import defaults, features
+from extender.config.options import Option, all_options
 from extender.enabled import of_features
 from extender.metrics import Family, Metrics
 from extender.parts import part_of

@@ -13,6 +13,7 @@ from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender import config
+from extender.config import layers
 from extender.runtime import Running, running
 from extender.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
@@ -63,7 +64,7 @@ async def serving(
         "clusterFiles": [str(cluster)],
         "serving": {"port": 0, "opsPort": 0},
     }
-    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     async with running(loaded) as program, ClientSession() as session:
         yield program, session
 

@@ -34,7 +34,10 @@ ARROWS = [
     pytest.param(LAYERS, "web/app.py", "extender.runtime", id="HTTP on the composition root"),
     *(
         pytest.param(
-            "The core knows no feature", "runtime.py", f"extender.features.{name}.part", id=name
+            "The core and the commands know no feature, and no template",
+            "runtime.py",
+            f"extender.features.{name}.part",
+            id=name,
         )
         for name in FEATURES
     ),

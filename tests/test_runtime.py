@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import aiohttp
 import pytest
 
-from extender.config import load
+from extender.config.layers import load
 from extender.errors import ExtenderError
 from extender.offline import ClusterFileError
 from extender.runtime import announcement, running

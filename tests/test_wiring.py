@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from extender import config
+from extender.config import layers
 from extender.enabled import score_plugins
 from extender.source import pod_reader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -41,7 +42,7 @@ def test_arguments_of_inter_pod_affinity(
         "plugins": ["InterPodAffinity"],
         "interPodAffinity": fields,
     }
-    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     of_annotations = NodeAffinityPlugin(of_annotations=True)
     assert score_plugins(loaded) == (expected, of_annotations)
 
@@ -58,7 +59,7 @@ def test_arguments_of_node_affinity() -> None:
         "plugins": ["NodeAffinity"],
         "nodeAffinity": {"addedAffinity": added, "weight": 7},
     }
-    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     plugin, other = score_plugins(loaded)
     assert other == InterPodAffinity(of_annotations=True)
     assert isinstance(plugin, NodeAffinityPlugin)
@@ -75,7 +76,7 @@ def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
         "kind": config.KIND,
         "annotations": {"namespaceSelector": selector},
     }
-    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, {})]}}
     read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), rules)).encode())
     assert (read.pod_class.annotated is None) is (selector is None)

@@ -118,8 +118,9 @@ def judging(
 
 def _of_extender(path: Path) -> Judging:
     from extender import config, enabled, files  # noqa: PLC0415 - the whole server
+    from extender.config import layers  # noqa: PLC0415
 
-    loaded = config.load(Namespace(config=str(path)), files.read_text)
+    loaded = layers.load(Namespace(config=str(path)), files.read_text)
     profile = Profile(
         enabled.node_affinity(loaded),
         enabled.inter_pod_affinity(loaded),

@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
 from extender.model import memory
+from extender.model.disruption import Victims
 from extender.model.lru_cache import PER_NAME, LruCache
 from extender.model.objects import Pod
 from extender.ports import Preemptor
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Victims, only_waits
+from extender.verbs.preempting import only_waits
 
 LAG_SECONDS = 2.0
 """How long victims that we have just named count as on their way out before any watch tells.

@@ -13,11 +13,12 @@ from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.requests import NotReadyError, Requests
 from extender.errors import ObjectError
+from extender.model.disruption import Rank, Victims
 from extender.model.objects import Pod
 from extender.ports import Preemptor, ReleaseNomination
 from extender.verbs.filtering import indeterminate
 from extender.verbs.plugins import Plugins, compare_pods, leading
-from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
+from extender.verbs.preempting import choose_victims, rank_of, settle
 from extender.verbs.victims import needed
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_rules

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from extender.config.connections import Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
-from extender.config.layers import load
-from extender.config.options import Option, all_options, once_set_by, refuse_variables
 from extender.config.schema import API_VERSION, KIND, Config, LogFormat, Mode, Prioritize
 from extender.model.verdict import PluginName
 
@@ -15,16 +13,11 @@ __all__ = [
     "Config",
     "LogFormat",
     "Mode",
-    "Option",
     "PluginName",
     "Prioritize",
     "Serving",
-    "all_options",
     "effective",
-    "load",
-    "once_set_by",
     "parse_stream",
     "parse_yaml",
-    "refuse_variables",
     "to_yaml",
 ]

@@ -58,7 +58,7 @@ def parse(text: str, source: str) -> Document:
 
 def parse_yaml(text: str, source: str) -> Any:
     """Read one YAML document of any shape; None when there is nothing in it."""
-    return _read(_load_one, text, source)
+    return _read(plain_yaml.document, text, source)
 
 
 def parse_stream(text: str, source: str) -> list[Any]:
@@ -69,18 +69,14 @@ def parse_stream(text: str, source: str) -> list[Any]:
     return documents
 
 
-def _load_all(text: str, Loader: Any) -> list[Any]:  # noqa: N803 - as in yaml
-    return list(plain_yaml.documents(text, Loader))
-
-
-def _load_one(text: str, Loader: Any) -> Any:  # noqa: N803 - as in yaml
-    return plain_yaml.document(text, Loader)
+def _load_all(text: str, loader: Any) -> list[Any]:
+    return list(plain_yaml.documents(text, loader))
 
 
 def _read(load: Callable[..., Any], text: str, source: str) -> Any:
     try:
         # The loader is a SafeLoader: it builds plain values only.
-        return load(text, Loader=_StrictLoader)
+        return load(text, _StrictLoader)
     except yaml.MarkedYAMLError as error:
         line, problem = plain_yaml.told(error)
         raise ConfigError(f"{source}, {line}" if line else source, problem) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,9 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
             origins[option.path] = option.spelled
     config, wrong = decode_all(document)
     if config is not None:
-        wrong += _beyond_the_schema(config, {error.block for error in wrong})
+        # Where blocks are broken, defaults stand in for them, and say nothing of what was written.
+        broken = {error.block for error in wrong}
+        wrong += [error for error in faults(config, broken) if error.block not in broken]
         broken = {error.block for error in wrong}
         for each in (_FROM_SCHEDULER, *(one.completion for one in features())):
             if each is not None and ConfigError(each.field, "").block not in broken:
@@ -63,11 +65,6 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
     if config is None or found:
         raise ConfigFaultsError.of(found)
     return config
-
-
-def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigError]:
-    """Return faults in how fields go together, where all of them are as they were written."""
-    return [error for error in faults(config, broken) if error.block not in broken]
 
 
 def _texts(option: Option, flags: argparse.Namespace) -> list[str]:

@@ -21,8 +21,8 @@ from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig_file import (
     FIELD,
     Cluster,
-    Context,
     Exec,
+    KubeContext,
     NamedCluster,
     NamedContext,
     NamedUser,
@@ -97,7 +97,7 @@ class _Merged:
         self._paths = paths
         self.clusters: dict[str, Cluster] = {}
         self.users: dict[str, User] = {}
-        self.contexts: dict[str, Context] = {}
+        self.contexts: dict[str, KubeContext] = {}
         self.current = ""
         found = False
         for path, file in read_files(paths):
@@ -109,12 +109,12 @@ class _Merged:
             for user in _unique(file.users, path, "users"):
                 self.users.setdefault(user.name, _user(user.user or User(), folder))
             for context in _unique(file.contexts, path, "contexts"):
-                self.contexts.setdefault(context.name, context.context or Context())
+                self.contexts.setdefault(context.name, context.context or KubeContext())
             self.current = self.current or file.current_context or ""
         if not found:
             raise UnreadableFileError(FIELD, f"no such file: {paths}")
 
-    def context(self, name: str | None) -> Context:
+    def context(self, name: str | None) -> KubeContext:
         name = name or self.current
         if name and name in self.contexts:
             return self.contexts[name]

@@ -187,7 +187,7 @@ class Relist(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class WatchEnd:
     """How a watch ended, and whether to wait before the next."""
 
     reason: Restart
@@ -196,19 +196,21 @@ class End:
     retry_after: float | None = None
 
 
-def end_of_watch(failure: ExtenderError) -> End | None:
+def end_of_watch(failure: ExtenderError) -> WatchEnd | None:
     """Say how to go on after a watch that failed; None when that needs a new list."""
     match failure:
         case EndlessLineError() | HistoryError():
             return None
         case IdleStreamError():
-            return End(Restart.IDLE, str(failure))
+            return WatchEnd(Restart.IDLE, str(failure))
         case BrokenAnswerError():
-            return End(Restart.BROKEN, str(failure))
+            return WatchEnd(Restart.BROKEN, str(failure))
         case NoAnswerError():
-            return End(Restart.UNREACHABLE, str(failure), wait=True)
+            return WatchEnd(Restart.UNREACHABLE, str(failure), wait=True)
         case StatusError(throttled=True):
-            return End(Restart.THROTTLED, str(failure), wait=True, retry_after=failure.retry_after)
+            return WatchEnd(
+                Restart.THROTTLED, str(failure), wait=True, retry_after=failure.retry_after
+            )
         case _:
             return None
 

@@ -84,7 +84,7 @@ class User(msgspec.Struct, rename="kebab"):
 _IN_A_HEADER: Final = "!#$&'*+-.^_`|~"
 
 
-class Context(msgspec.Struct):
+class KubeContext(msgspec.Struct):
     """Which user of which cluster."""
 
     cluster: str | None = None
@@ -110,7 +110,7 @@ class NamedContext(msgspec.Struct):
     """An entry of `contexts`."""
 
     name: str = ""
-    context: Context | None = None
+    context: KubeContext | None = None
 
 
 class File(msgspec.Struct, rename="kebab"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from extender.kube.failures import BrokenAnswerError, End, Restart
+from extender.kube.failures import BrokenAnswerError, Restart, WatchEnd
 from extender.kube.frames import Lines
 from extender.kube.limits import MOST, USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
@@ -36,7 +36,7 @@ class Pace:
     backoff: Backoff
     _short_in_a_row: int = field(init=False, default=0)
 
-    def before_next(self, end: End, brought: Brought, lasted: float) -> tuple[End, float]:
+    def before_next(self, end: WatchEnd, brought: Brought, lasted: float) -> tuple[WatchEnd, float]:
         """Return how to report the end of a watch, and how many seconds to wait."""
         if lasted >= USUAL_TIMEOUTS.shortest_watch:
             self._short_in_a_row = 0
@@ -54,10 +54,10 @@ class Pace:
         return end, USUAL_TIMEOUTS.shortest_watch - lasted
 
 
-def _empty(end: End) -> End:
+def _empty(end: WatchEnd) -> WatchEnd:
     if end.reason is not Restart.ENDED:
         return end
-    return End(Restart.EMPTY, "ended at once and brought nothing")
+    return WatchEnd(Restart.EMPTY, "ended at once and brought nothing")
 
 
 class ObjectSlices:
@@ -183,7 +183,7 @@ class BackoffPolicy:
     """A server's Retry-After counts up to this many seconds."""
 
 
-DEFAULT_BACKOFF: Final = BackoffPolicy()
+BACKOFF: Final = BackoffPolicy()
 
 
 @dataclass(slots=True)
@@ -191,20 +191,19 @@ class Backoff:
     """Grows the wait with each failure, forgets failures after a calm while."""
 
     timing: Timing
-    policy: BackoffPolicy = DEFAULT_BACKOFF
     _next: float = field(init=False, default=0.0)
     _last_failure: float | None = field(init=False, default=None)
 
     def delay(self, retry_after: float | None = None) -> float:
         """Note a failure; say how many seconds to wait, never less than the server asked."""
         now = self.timing.clock()
-        if self._last_failure is None or now - self._last_failure > self.policy.reset_after:
-            self._next = self.policy.initial
+        if self._last_failure is None or now - self._last_failure > BACKOFF.reset_after:
+            self._next = BACKOFF.initial
         self._last_failure = now
         base = self._next
-        self._next = min(base * self.policy.factor, self.policy.cap)
-        jittered = base * (1.0 + self.policy.jitter * self.timing.chance())
-        return max(jittered, min(retry_after or 0.0, self.policy.longest_retry_after))
+        self._next = min(base * BACKOFF.factor, BACKOFF.cap)
+        jittered = base * (1.0 + BACKOFF.jitter * self.timing.chance())
+        return max(jittered, min(retry_after or 0.0, BACKOFF.longest_retry_after))
 
     async def wait(self, retry_after: float | None = None) -> None:
         """Note a failure and sleep it off."""

@@ -30,12 +30,12 @@ from extender.kube.client import ApiClient
 from extender.kube.failures import (
     BrokenAnswerError,
     BrokenLineError,
-    End,
     HistoryError,
     IdleStreamError,
     Relist,
     Restart,
     SilenceError,
+    WatchEnd,
     end_of_watch,
     why_relist,
 )
@@ -198,7 +198,7 @@ class Reflector(Generic[T]):
                     await self._check_history(lost_at)
                     lost_at = None
                 await self._watch(self._quiet_seconds())
-                end = End(Restart.ENDED, "ended")
+                end = WatchEnd(Restart.ENDED, "ended")
             except ExtenderError as failure:
                 ended = end_of_watch(failure)
                 if ended is None or (isinstance(failure, BrokenLineError) and self._is_senseless()):

@@ -1,9 +1,10 @@
-"""Disruptions: how many pods of a workload may be away at a time, and the mark on those that go."""
+"""Disruptions: who is to go, how many pods may be away at a time, and the mark on those that go."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.labels import Selector
@@ -23,6 +24,20 @@ def preemptor_in(message: str) -> str | None:
     """Return the uid of the preemptor; None in the words of a scheduler, which do not tell."""
     _, found, rest = message.rpartition(_BEFORE)
     return rest.removesuffix(_AFTER) if found and rest.endswith(_AFTER) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods to be evicted from one node."""
+
+    uids: Sequence[str]
+    """The most important one first: the scheduler takes its priority for the highest."""
+    violations: int
+    """How many of them a disruption budget does not allow."""
+
+
+Rank: TypeAlias = tuple[int, int, int, int, float]
+"""How bad it is to evict some victims; the scheduler takes the lowest."""
 
 
 class Counted(NamedTuple):

@@ -60,7 +60,7 @@ def filters(
     are what the commands have, and a server has not.
     """
     every = (
-        Annotations(),
+        UnreadableAnnotations(),
         NamedNodes(Reason.NO_NAME),
         NotModelledVolumes() if claims is None else claims,
         NamedNodes(Reason.NOT_NAMED),
@@ -98,7 +98,7 @@ class UnreadableRules(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class Annotations(FilterPlugin):
+class UnreadableAnnotations(FilterPlugin):
     """What is said of a pod before any node is looked at: no callback does without its rules."""
 
     name: ClassVar[str] = ANNOTATIONS

@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
+from extender.model.disruption import Rank, Victims
 from extender.model.objects import Pod, PodClass
 from extender.verbs.filtering import CountingPlugin, judge
 from extender.verbs.interaction import exclusive_keys
 from extender.verbs.plugins import Plugins
 
-Rank: TypeAlias = tuple[int, int, int, int, float]
-
 LOWEST_PRIORITY = -(1 << 31)
-
-
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """The pods to be evicted from one node."""
-
-    uids: Sequence[str]
-    """The most important one first: the scheduler takes its priority for the highest."""
-    violations: int
-    """How many of them a disruption budget does not allow."""
 
 
 def choose_victims(

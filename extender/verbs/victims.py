@@ -13,28 +13,19 @@ from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.disruption import Rank
 from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.verbs.filtering import judge
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, most_nodes, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import (
-    Exclusions,
-    Rank,
-    fits_without,
-    importance,
-    may_be_chosen,
-    rank,
-)
+from extender.verbs.preempting import Exclusions, fits_without, importance, may_be_chosen, rank
 
 MOST_CONDITIONS: Final = 2_500_000
 """Comparisons of nodes with tolerations and host ports in one search, a second or so: others wait
 for their own search meanwhile. A pod may have 500 of them in a cluster of 5,000 nodes."""
 NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
-
-MOST_KEYS: Final = 3
-"""Topology keys named when it is said why, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,31 +258,3 @@ class _DryRun:
             victims.append(pod)
             violations += pod.uid in protected
         return Candidate(node, sorted(victims, key=importance), violations) if victims else None
-
-
-def cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
-    """Say which rule a victim of a preemptor is in the way of, if any.
-
-    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
-    """
-    known = pod.pod_class.namespace == victim.pod_class.namespace
-    name = pod.key if known else "a pod of another namespace"
-    own = state.class_of(pod)
-    repelled: set[str] = set()
-    repels: set[str] = set()
-    for plugin in plugins:
-        interaction = plugin.interaction(state, own, victim.pod_class)
-        if interaction is not None:
-            repelled |= interaction.repelled
-            repels |= interaction.repels
-    if repelled:
-        return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
-    if repels:
-        return f"its required pod anti-affinity by {_named(repels)} excludes {name}"
-    return f"{name} takes its room"
-
-
-def _named(keys: set[str]) -> str:
-    first = sorted(keys)[:MOST_KEYS]
-    more = len(keys) - len(first)
-    return " and ".join(first) + (f" and {more} more" if more else "")

@@ -189,13 +189,12 @@ class Arrivals:
 class LastCalls:
     """The moment of the last call of each verb, in seconds since the epoch; None before one."""
 
-    def __init__(self, verbs: Iterable[str], clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, verbs: Iterable[str]) -> None:
         self.at: dict[str, float | None] = dict.fromkeys(verbs)
-        self._clock = clock
 
     def note(self, verb: str) -> None:
         """Note a call that got an answer."""
-        self.at[verb] = self._clock()
+        self.at[verb] = time.time()
 
 
 Application: TypeAlias = web.Application

@@ -20,8 +20,6 @@ from extender.metrics.table import MALFORMED
 from extender.ports import Check
 from extender.web.app import ARRIVALS
 from extender.web.connections import Connection, Connections, ServerLog
-from extender.web.handshakes import Handshakes
-from extender.web.tls import ServerTLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,9 @@ async def listen_callbacks(
     runner = await _runner(app, serving, parts)
     if serving.tls_cert_file is None or serving.tls_private_key_file is None:
         return Listening(await _start(GuardedSite(runner, where, connections, log), where, "http"))
+    from extender.web.handshakes import Handshakes  # noqa: PLC0415 - most serve without TLS
+    from extender.web.tls import ServerTLS  # noqa: PLC0415
+
     files = ServerTLS(
         serving.tls_cert_file,
         serving.tls_private_key_file,

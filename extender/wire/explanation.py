@@ -6,14 +6,11 @@ The answer has one object for each node, with the rule that refuses it, and one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-import msgspec
 import orjson
 
-from extender.errors import ObjectError, RequestError
 from extender.model.labels import Selector
 from extender.model.node_affinity import Comparison, Condition, NodeTerm
 from extender.model.objects import Pod
@@ -31,9 +28,7 @@ from extender.verbs.explaining.telling import namespaces_of, summary
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.rules import Refusal, Rule, event_of
 from extender.wire.affinity import write_requirement, write_term
-from extender.wire.decoding import Json, decode
-from extender.wire.extender_args import is_null, read_nodes
-from extender.wire.manifests import NULL
+from extender.wire.decoding import Json
 from extender.wire.node_terms import METADATA_NAME
 from extender.wire.objects import PodReader
 from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
@@ -49,50 +44,6 @@ MOST_ENTRIES: Final = 500
 of them, and be refused by 5,000 nodes."""
 MOST_BYTES: Final = 64 << 10
 """In memory, of node affinity that is written."""
-
-
-class _Asked(msgspec.Struct):
-    kind: str | None = None
-    Pod: msgspec.Raw = NULL
-    Nodes: msgspec.Raw = NULL
-    NodeNames: list[str] | None = None
-
-    @property
-    def names(self) -> list[str] | None:
-        """Return the nodes asked about, each once and by name; None for all."""
-        if self.NodeNames is not None:
-            return list(dict.fromkeys(self.NodeNames))
-        return None if is_null(self.Nodes) else list(read_nodes(self.Nodes))
-
-
-_ASKED = msgspec.json.Decoder(_Asked)
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A pod to be explained."""
-
-    pod: Pod
-    node_names: Sequence[str] | None = None
-    """The nodes asked about, None for all."""
-
-
-def read_asked(body: bytes, pods: PodReader) -> Explained:
-    """Read a manifest, or what filter is asked: {"Pod": ..., "NodeNames": [...]}.
-
-    RequestError for what is no such thing; ObjectError names the field that is broken.
-    """
-    try:
-        asked = decode(_ASKED, body)
-    except ObjectError as error:
-        raise RequestError(str(error)) from error
-    if asked.Pod is not NULL:
-        return Explained(read_manifest("Pod", asked.Pod, pods), asked.names)
-    if asked.kind not in KINDS:
-        raise RequestError(
-            f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
-        )
-    return Explained(read_manifest(asked.kind, body, pods))
 
 
 def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:

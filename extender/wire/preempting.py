@@ -9,9 +9,9 @@ import msgspec
 import orjson
 
 from extender.errors import ObjectError, RequestError
+from extender.model.disruption import Victims
 from extender.model.keys import key_of
 from extender.model.objects import Pod
-from extender.verbs.preempting import Victims
 from extender.wire.decoding import Int64, decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader

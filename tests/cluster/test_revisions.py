@@ -11,12 +11,12 @@ import pytest
 from extender.cluster.audits.breaches import breaches, suspects
 from extender.cluster.audits.violations import patrol
 from extender.cluster.state import ClusterState
+from extender.model.disruption import Victims
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
-from extender.verbs.preempting import Victims
 from extender.wire.manifests import REVISIONS_ANNOTATION
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, moved

@@ -18,6 +18,7 @@ import clusterload.cli
 import extender
 from affinityctl import cli
 from extender import config
+from extender.config.options import all_options
 from extender.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         "v": "4",
         "feature-gates": "MatchLabelKeysInPodAffinity=true",
     }
-    known = {option.flag for option in config.all_options()}
+    known = {option.flag for option in all_options()}
     of_kubernetes = {"admission-control-config-file", "scheduler-config"}
     assert values.keys() == known - {"config", "cluster", *of_kubernetes}
     assert cli.main(["serve", *(f"--{flag}={value}" for flag, value in values.items())]) == 0
@@ -256,7 +257,7 @@ def test_other_commands_do_not_mind_variables(monkeypatch: pytest.MonkeyPatch) -
         pytest.param(
             ["serve", "--help"],
             ["precedence", "/readyz", "assist", "replace", "SIGTERM", "exit codes"]
-            + [f"--{option.flag} " for option in config.all_options()],
+            + [f"--{option.flag} " for option in all_options()],
             id="serve",
         ),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender import config
+from extender.config import layers
 from extender.config.faults import MOST_FAULTS
 from extender.errors import ConfigError
 from tests.config.test_decoding import PLUGINS
@@ -19,7 +19,7 @@ TERMS = "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecut
 
 def faults(text: str, **flags: Any) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        config.load(argparse.Namespace(config="c.yaml", **flags), lambda _: text)
+        layers.load(argparse.Namespace(config="c.yaml", **flags), lambda _: text)
     return str(caught.value).splitlines()
 
 
@@ -111,7 +111,7 @@ def test_there_is_an_end() -> None:
 def test_a_field_of_any_name_is_told(name: str) -> None:
     text = HEADER + json.dumps(name, ensure_ascii=False) + ": 1\nmode: fast\n"
     with pytest.raises(ConfigError, match=r"(?s)no such field|not one of|is not"):
-        config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
+        layers.load(argparse.Namespace(config="c.yaml"), lambda _: text)
 
 
 @pytest.mark.parametrize("flag", ["mode", "context", "cluster", "feature_gates"])
@@ -119,4 +119,4 @@ def test_a_flag_that_is_not_utf_8_is_told(flag: str) -> None:
     # As Python has the bytes of a command line that it cannot decode.
     value = ["\udcff"] if flag == "cluster" else "\udcff"
     with pytest.raises(ConfigError, match=r"is not UTF-8|is not NAME="):
-        config.load(argparse.Namespace(**{flag: value}), lambda _: "")
+        layers.load(argparse.Namespace(**{flag: value}), lambda _: "")

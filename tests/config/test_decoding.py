@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from extender import config
-from extender.config import schema
+from extender.config import layers, schema
 from extender.config.connections import ClientConnection
 from extender.config.features import features
 from extender.errors import ConfigError
@@ -55,7 +55,7 @@ PLUGINS = ", ".join([*PluginName, *(each.plugin for each in features() if each.p
 
 def load_text(text: str) -> config.Config:
     flags = argparse.Namespace(config=FILE)
-    return config.load(flags, lambda _: text)
+    return layers.load(flags, lambda _: text)
 
 
 def load_fields(fields: dict[str, Any]) -> config.Config:
@@ -70,7 +70,7 @@ def nested(path: str, value: object) -> dict[str, Any]:
 
 
 def test_the_documented_file_holds_the_defaults() -> None:
-    assert load_text(DOCUMENTED) == config.load(argparse.Namespace(), _no_file)
+    assert load_text(DOCUMENTED) == layers.load(argparse.Namespace(), _no_file)
 
 
 def _no_file(path: Path) -> str:

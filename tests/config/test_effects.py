@@ -12,6 +12,7 @@ import yaml
 from msgspec import structs
 
 from extender import config
+from extender.config import layers
 from extender.config.conditions import REPLACE, WRITING
 from extender.config.connections import Block
 from extender.config.effects import effects
@@ -78,7 +79,7 @@ def idle_in(mode: str, path: str, value: object, **fields: Any) -> list[str]:
     inner[last] = value
     text = yaml.safe_dump(document)
     try:
-        config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
+        layers.load(argparse.Namespace(config="c.yaml"), lambda _: text)
     except ConfigError as error:
         return [each for each in str(error).split("; ") if "has no effect" in each]
     return []
@@ -156,7 +157,7 @@ def test_the_table_has_every_field_once_and_no_other() -> None:
 def test_a_scheduler_that_is_not_known_is_refused(version: str) -> None:
     text = yaml.safe_dump({**HEADER, "schedulerVersion": version})
     with pytest.raises(ConfigError, match=r"is none of those known, 1\.33 to 1\.38"):
-        config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
+        layers.load(argparse.Namespace(config="c.yaml"), lambda _: text)
 
 
 @pytest.mark.parametrize(
@@ -175,5 +176,5 @@ def test_whether_refusals_are_resolvable_follows_from_the_scheduler_unless_it_is
 ) -> None:
     document = {**HEADER, **fields, "mode": mode, "schedulerVersion": version}
     text = yaml.safe_dump(document)
-    loaded = config.load(argparse.Namespace(config="c.yaml"), lambda _: text)
+    loaded = layers.load(argparse.Namespace(config="c.yaml"), lambda _: text)
     assert loaded.resolves_refusals == resolves

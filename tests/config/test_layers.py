@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from extender import config
+from extender.config import layers
+from extender.config.options import Option, all_options, refuse_variables
 from extender.errors import ConfigError
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -17,7 +19,7 @@ def load(flags: dict[str, object] | None = None, file: str | None = None) -> con
     given = dict(flags or {})
     if file is not None:
         given["config"] = "extender.yaml"
-    return config.load(argparse.Namespace(**given), lambda _: HEADER + (file or ""))
+    return layers.load(argparse.Namespace(**given), lambda _: HEADER + (file or ""))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def find(loaded: config.Config, path: str) -> object:
 
 @pytest.mark.parametrize("flag", GOOD_VALUES)
 def test_a_flag_sets_its_field(flag: str) -> None:
-    option = next(one for one in config.all_options() if one.flag == flag)
+    option = next(one for one in all_options() if one.flag == flag)
     text, expected = GOOD_VALUES[flag]
     needed: dict[str, object] = dict(NEEDED.get(flag, {}))
     spelled = str(expected) if isinstance(expected, Path) else expected
@@ -77,7 +79,7 @@ def test_a_flag_sets_its_field(flag: str) -> None:
 def test_every_setting_has_been_tried() -> None:
     of_kubernetes = {"admission-control-config-file", "scheduler-config"}
     apart = {"config", "cluster", "feature-gates", *of_kubernetes}
-    assert {option.flag for option in config.all_options()} == apart | GOOD_VALUES.keys()
+    assert {option.flag for option in all_options()} == apart | GOOD_VALUES.keys()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_a_file_that_cannot_be_read(error: Exception, expected: str) -> None:
         raise error
 
     with pytest.raises(ConfigError) as caught:
-        config.load(argparse.Namespace(config="c.yaml"), read)
+        layers.load(argparse.Namespace(config="c.yaml"), read)
     assert str(caught.value) == expected
 
 
@@ -191,11 +193,11 @@ def test_gates_are_merged_one_by_one() -> None:
     assert load(flags, file=file).feature_gates == load().feature_gates
 
 
-@pytest.mark.parametrize("option", config.all_options(), ids=lambda option: option.flag)
-def test_a_variable_that_was_a_setting_names_what_to_write(option: config.Option) -> None:
+@pytest.mark.parametrize("option", all_options(), ids=lambda option: option.flag)
+def test_a_variable_that_was_a_setting_names_what_to_write(option: Option) -> None:
     name = f"AFFINITY_EXTENDER_{option.flag.replace('-', '_').upper()}"
     with pytest.raises(ConfigError) as caught:
-        config.refuse_variables({name: "x", "PATH": "/bin"})
+        refuse_variables({name: "x", "PATH": "/bin"})
     field = f", or {option.path} in the configuration file" if option.path else ""
     give = f"give {'-' if option.flag == 'v' else '--'}{option.flag}{field}"
     assert str(caught.value) == f"{name}: this variable is no longer read; {give}"
@@ -203,7 +205,7 @@ def test_a_variable_that_was_a_setting_names_what_to_write(option: config.Option
 
 def test_all_variables_that_were_settings_are_named() -> None:
     with pytest.raises(ConfigError) as caught:
-        config.refuse_variables({"AFFINITY_EXTENDER_V": "1", "AFFINITY_EXTENDER_MODE": "replace"})
+        refuse_variables({"AFFINITY_EXTENDER_V": "1", "AFFINITY_EXTENDER_MODE": "replace"})
     found = str(caught.value).splitlines()
     assert [each.partition(":")[0] for each in found] == [
         "AFFINITY_EXTENDER_MODE",
@@ -222,4 +224,4 @@ def test_all_variables_that_were_settings_are_named() -> None:
     ],
 )
 def test_other_variables_hinder_nothing(name: str, value: str) -> None:
-    config.refuse_variables({f"AFFINITY_EXTENDER_{name}": value})
+    refuse_variables({f"AFFINITY_EXTENDER_{name}": value})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender import config
-from extender.config import schema
+from extender.config import layers, schema
 from extender.config.connections import ClientConnection
 from extender.config.document import decode, effective, parse, to_yaml
 from extender.config.execution import NodeAffinityTerms
@@ -82,7 +82,7 @@ def configurations(draw: st.DrawFn) -> config.Config:
 def test_what_is_written_loads_as_it_was(original: config.Config) -> None:
     text = to_yaml(original)
     flags = argparse.Namespace(config=os.devnull)
-    assert config.load(flags, lambda _: text) == original
+    assert layers.load(flags, lambda _: text) == original
 
 
 def test_terms_survive_as_well() -> None:
@@ -116,5 +116,5 @@ def test_no_terms_is_empty() -> None:
 
 def test_unset_names_are_left_out() -> None:
     assert (
-        "tlsCertFile" not in effective(config.load(argparse.Namespace(), Path.read_text))["serving"]
+        "tlsCertFile" not in effective(layers.load(argparse.Namespace(), Path.read_text))["serving"]
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from extender import config
+from extender.config import layers
 from extender.errors import ConfigError
 from tests.annotating import PREFERRED, REQUIRED
 from tests.builders import node_term, requirement
@@ -36,7 +37,7 @@ def load(ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfigu
         return files[str(path)]
 
     flags = argparse.Namespace(config="ours.yaml", scheduler_config="scheduler.yaml")
-    return config.load(flags, read).node_affinity.added_affinity
+    return layers.load(flags, read).node_affinity.added_affinity
 
 
 def test_what_is_required_counts_everywhere() -> None:

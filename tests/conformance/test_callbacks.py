@@ -15,6 +15,7 @@ import pytest
 from aiohttp import ClientSession
 
 from extender import config
+from extender.config import layers
 from extender.runtime import running
 from tests.conformance.cases import Case, load_cases, named
 
@@ -58,7 +59,7 @@ async def serving(case: Case, directory: Path, *plugins: str) -> AsyncIterator[C
         "serving": {"port": 0, "opsPort": 0},
     }
     flags = argparse.Namespace(config="config.yaml", cluster=[str(cluster)])
-    loaded = config.load(flags, lambda _: json.dumps(document))
+    loaded = layers.load(flags, lambda _: json.dumps(document))
     async with running(loaded) as program, ClientSession(program.callbacks_url) as client:
         yield client
 

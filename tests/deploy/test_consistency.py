@@ -7,8 +7,8 @@ import re
 import pytest
 
 from extender import __version__
-from extender.config import all_options
 from extender.config.document import decode, parse
+from extender.config.options import all_options
 from extender.model.node_resources import KNOWN_SCHEDULERS
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECARS

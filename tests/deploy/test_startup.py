@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from extender import config
 from extender.command_line import parser
+from extender.config import layers
 from extender.serve import add_to
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
@@ -84,7 +84,7 @@ def test_what_is_shipped_starts_and_says_where_it_listens(
     top = parser("affinity-extender", "", "")
     add_to(top.add_subparsers())
     flags: argparse.Namespace = top.parse_args(arguments)
-    loaded = config.load(flags, lambda _: text)
+    loaded = layers.load(flags, lambda _: text)
     serving = loaded.serving
     with_certificates = all((serving.tls_cert_file, serving.client_ca_file))
     assert serving.bind_address == ("0.0.0.0" if with_certificates else "127.0.0.1")

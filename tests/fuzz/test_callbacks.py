@@ -19,7 +19,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from extender.config import load
+from extender.config.layers import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import TextFormatter
 from extender.runtime import Running, running

@@ -16,6 +16,7 @@ import extender
 from affinityctl.reading.workloads import WorkloadFiles
 from extender import config, files
 from extender.cluster.state import ClusterState
+from extender.config import layers
 from extender.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
 from extender.wire.objects import PodReader
 from tests.builders import every_facet
@@ -86,7 +87,7 @@ def test_a_cluster_file_is_read_or_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["configuration", "admission"])
 def test_a_configuration_is_read_or_refused(tmp_path: Path, kind: str) -> None:
-    document = config.effective(config.load(Namespace(), Path.read_text))
+    document = config.effective(layers.load(Namespace(), Path.read_text))
     document["plugins"] = ["InterPodAffinity", "CrossNamespacePodAffinity"]
     given, admission = tmp_path / "given.yaml", tmp_path / "admission.yaml"
     campaign = Campaign(f"{kind} files")
@@ -105,7 +106,7 @@ def test_a_configuration_is_read_or_refused(tmp_path: Path, kind: str) -> None:
         start = time.monotonic()
         with campaign.telling(content):
             try:
-                config.load(Namespace(config=str(given), **flags), files.read_text)
+                layers.load(Namespace(config=str(given), **flags), files.read_text)
             except ExtenderError as error:
                 check(error, given if kind == "configuration" else admission)
             assert time.monotonic() - start < READ_SECONDS

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from extender import config
-from extender.config import Config
+from extender.config import Config, layers
 from tests.kube.live import pointing_to
 from tests.kube.rig import Rig
 
@@ -33,4 +33,4 @@ def live(rig: Rig, folder: Path, **fields: Any) -> Config:
         "serving": {"port": 0, "opsPort": 0},
         **fields,
     }
-    return config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    return layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))

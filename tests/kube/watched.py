@@ -13,7 +13,8 @@ from random import Random
 import msgspec
 
 from extender.cluster.state import ClusterState
-from extender.config import API_VERSION, KIND, Config, load
+from extender.config import API_VERSION, KIND, Config
+from extender.config.layers import load
 from extender.controllers.staleness import Freshness
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl

@@ -10,6 +10,7 @@ import pytest
 
 from extender import config
 from extender.cluster.state import ClusterState
+from extender.config import layers
 from extender.enabled import filter_plugins
 from extender.model.objects import Pod as ModelPod
 from extender.verbs.filtering import judge
@@ -38,7 +39,7 @@ def plugins_of(names: list[str], added: object) -> Plugins:
         "plugins": names,
         "nodeAffinity": {"addedAffinity": added},
     }
-    loaded = config.load(Namespace(config="c.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="c.yaml"), lambda _: json.dumps(document))
     return filter_plugins(loaded)
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
 from extender.cluster.state import ClusterState
+from extender.model.disruption import Victims
 from extender.model.verdict import AnyReason, Reason
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import judge
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.nominating import Chooser
-from extender.verbs.preempting import Victims
 from extender.verbs.victims import on_node
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated

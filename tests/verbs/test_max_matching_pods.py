@@ -8,8 +8,8 @@ import pytest
 
 from extender.cluster.audits.violations import Violation, patrol, witnesses
 from extender.cluster.counts.prefilter_state import MOST_LIMITS
+from extender.model.disruption import Victims
 from extender.model.pod_affinity import LimitedTerm
-from extender.verbs.preempting import Victims
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences

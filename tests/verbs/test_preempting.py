@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cluster.state import ClusterState
-from extender.verbs.preempting import Victims, only_waits
+from extender.model.disruption import Victims
+from extender.verbs.preempting import only_waits
 from extender.wire.objects import read_budget
 from simulation.invariants.recount import mismatches
 from tests import oracle, strategies

@@ -20,7 +20,7 @@ from yarl import URL
 
 import extender
 from extender.callbacks.filtering import Filters
-from extender.config import load
+from extender.config.layers import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import JsonFormatter, TextFormatter
 from extender.runtime import running

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError, RequestError
-from extender.verbs.preempting import Victims
+from extender.model.disruption import Victims
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
     PreemptionArgs,

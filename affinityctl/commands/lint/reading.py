@@ -21,7 +21,8 @@ from affinityctl.commands.lint.template import (
 )
 from affinityctl.reading.rollouts import ONE_POD
 from affinityctl.reading.strategies import RolloutSpec, rollout_of
-from extender.config import Mode, Option, once_set_by
+from extender.config import Mode
+from extender.config.options import Option, once_set_by
 from extender.errors import ObjectError
 from extender.model.labels import Labels
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector

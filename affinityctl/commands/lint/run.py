@@ -21,8 +21,9 @@ from affinityctl.commands.lint.report import json_text, sarif_text, text
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.commands.lint.template import Surroundings
 from extender.command_line import DONE, NOT_FINE, complain, say
-from extender.config import KIND, Mode, load
+from extender.config import KIND, Mode
 from extender.config.checks import MINOR_VERSION
+from extender.config.layers import load
 from extender.errors import ConfigError
 from extender.files import read_text
 from extender.model.wording import plural

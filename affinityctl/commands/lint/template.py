@@ -11,7 +11,7 @@ from msgspec import structs
 
 from affinityctl.commands.lint.near import Names, Vocabulary, said
 from affinityctl.reading.rollouts import ONE_POD, Rollout
-from extender.config import Option
+from extender.config.options import Option
 from extender.errors import ObjectError
 from extender.model.labels import Labels, Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule

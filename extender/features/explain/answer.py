@@ -15,6 +15,7 @@ from msgspec import structs
 from extender.cluster.state import ClusterState
 from extender.enabled import explained, score_plugins
 from extender.errors import InputError, RequestError
+from extender.features.explain.asked import AskedPod, read_asked
 from extender.model.objects import Pod
 from extender.parts import Context
 from extender.ports import Check
@@ -26,7 +27,7 @@ from extender.verbs.explaining.notes import notes
 from extender.web.app import HungUpError, read_body
 from extender.web.offered import Request, Response
 from extender.web.turns import Pieces, QueryError, Turns, check_known, in_slices
-from extender.wire.explanation import Explained, read_asked, write_explanation
+from extender.wire.explanation import write_explanation
 from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from extender.wire.validation import LONGEST_NAME
@@ -92,10 +93,10 @@ class Explain:
     async def get(self, request: Request) -> Response:
         """Explain a pod of the cluster."""
 
-        async def asked() -> Explained:
+        async def asked() -> AskedPod:
             query = _checked(request.query)
             pod = self.known(query.get("namespace") or "default", query["pod"])
-            return Explained(pod, node_names=[query["node"]] if "node" in query else None)
+            return AskedPod(pod, node_names=[query["node"]] if "node" in query else None)
 
         return await self._answer(asked)
 
@@ -109,7 +110,7 @@ class Explain:
         except (HungUpError, RequestError) as error:
             return _said(HTTPStatus.BAD_REQUEST, str(error))
 
-        async def asked() -> Explained:
+        async def asked() -> AskedPod:
             found = await self._pods.read(len(body), partial(read_asked, body))
             known = self.state.pods.get(found.pod.key)
             if known is None or found.pod.uid != found.pod.key:
@@ -119,7 +120,7 @@ class Explain:
 
         return await self._answer(asked)
 
-    async def _answer(self, asked: Callable[[], Awaitable[Explained]]) -> Response:
+    async def _answer(self, asked: Callable[[], Awaitable[AskedPod]]) -> Response:
         try:
             async with self._waiting.waiting():
                 pieces = await self.document(await asked())
@@ -129,7 +130,7 @@ class Explain:
             return _said(HTTPStatus.BAD_REQUEST, str(error))
         return Response(body=Pieces(pieces, "application/json"))
 
-    async def document(self, asked: Explained) -> list[bytes]:
+    async def document(self, asked: AskedPod) -> list[bytes]:
         """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
 
         def written(found: Explanation) -> list[bytes]:

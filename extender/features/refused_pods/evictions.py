@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TypeAlias
 
+from extender.cluster.state import ClusterState
 from extender.controllers.context import ControllerContext
 from extender.controllers.history import EVICTION
 from extender.controllers.last_look import LastLook
@@ -19,8 +20,7 @@ from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Evictor, Occurrence
 from extender.timing import LogThrottle
-from extender.verbs.plugins import leading
-from extender.verbs.victims import cause_of
+from extender.verbs.plugins import Plugins, leading
 
 AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""
@@ -28,6 +28,8 @@ DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
 SHOWN_SECONDS = 1.0
 """How long the watch may take to show the mark of a victim."""
+MOST_KEYS = 3
+"""Topology keys named when it is said why, at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +89,7 @@ class Evictions:
         return None not in done
 
     def _cause(self, victim: Pod, preemptor: Pod, node: str) -> str:
-        why = cause_of(self._state, preemptor, victim, self._plugins)
+        why = _cause_of(self._state, preemptor, victim, self._plugins)
         return f"Preempted by pod {preemptor.uid} on node {node}: {why}"
 
     async def _evict(self, victim: Pod, preemptor: Pod, wanted: Wanted) -> bool | None:
@@ -179,3 +181,31 @@ class Evictions:
                 "ones could make way: the extender may not delete pods, or not look before (%s)",
                 error,
             )
+
+
+def _cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
+    """Say which rule a victim of a preemptor is in the way of, if any.
+
+    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
+    """
+    known = pod.pod_class.namespace == victim.pod_class.namespace
+    name = pod.key if known else "a pod of another namespace"
+    own = state.class_of(pod)
+    repelled: set[str] = set()
+    repels: set[str] = set()
+    for plugin in plugins:
+        interaction = plugin.interaction(state, own, victim.pod_class)
+        if interaction is not None:
+            repelled |= interaction.repelled
+            repels |= interaction.repels
+    if repelled:
+        return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
+    if repels:
+        return f"its required pod anti-affinity by {_named(repels)} excludes {name}"
+    return f"{name} takes its room"
+
+
+def _named(keys: set[str]) -> str:
+    first = sorted(keys)[:MOST_KEYS]
+    more = len(keys) - len(first)
+    return " and ".join(first) + (f" and {more} more" if more else "")

@@ -17,7 +17,7 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.features.refused_pods.controller import RefusedPodController
 from extender.features.refused_pods.nominations import Nominations
-from extender.features.refused_pods.patches import HINT, Patches
+from extender.features.refused_pods.patches import HINT, Nominator, Patches
 from extender.features.refused_pods.record import Nomination, Record, State
 from extender.features.refused_pods.records import MOST_CLAIMS, MOST_WITHDRAWALS, Bounds
 from extender.features.refused_pods.refusals import (
@@ -31,7 +31,6 @@ from extender.features.refused_pods.refusals import (
 from extender.metrics.series import CounterRow
 from extender.model import memory
 from extender.model.objects import Pod
-from extender.ports import Nominator
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Chooser, Observed, loses_victims, observe
 from extender.verbs.plugins import Refused

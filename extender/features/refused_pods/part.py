@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from extender.features.refused_pods.hints import HintController, HintLimits
-from extender.features.refused_pods.patches import TOLD
+from extender.features.refused_pods.patches import TOLD, Nominator
 from extender.features.refused_pods.preemption import PreemptionController
 from extender.features.refused_pods.section import Hints, hints, preempts
 from extender.metrics.series import Collectors, CounterRow
 from extender.parts import Context, Part, Task
-from extender.ports import Nominator
 
 HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Final, Protocol
 
 from extender.controllers.context import ControllerContext
 from extender.errors import ApiError, ExtenderError
@@ -11,7 +11,6 @@ from extender.features.refused_pods.record import Patched
 from extender.metrics.series import CounterRow
 from extender.model.keys import name_of
 from extender.model.objects import Pod
-from extender.ports import Nominator
 from extender.timing import LogThrottle
 
 HINT: Final = "hint"
@@ -46,6 +45,16 @@ FIRST_UNCLEAR_STATUS = 500
 """An API server that has trouble of its own may have done it, or do it yet."""
 
 _log = logging.getLogger(__name__)
+
+
+class Nominator(Protocol):
+    """Sets the field that points the scheduler to a node."""
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Change it from `before`; False when it is something else, or the pod is gone."""
+
+    async def wake(self, pod: Pod) -> bool:
+        """Make the scheduler try a refused pod again; False when the pod is gone."""
 
 
 class Patches:

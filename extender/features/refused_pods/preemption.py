@@ -16,7 +16,7 @@ from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
 from extender.features.refused_pods.controller import RefusedPodController
 from extender.features.refused_pods.evictions import Evictions
-from extender.features.refused_pods.patches import PREEMPTION, Patches
+from extender.features.refused_pods.patches import PREEMPTION, Nominator, Patches
 from extender.features.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.features.refused_pods.records import Bounds
 from extender.features.refused_pods.refusals import Refusal
@@ -24,11 +24,11 @@ from extender.features.refused_pods.search import Search, earlier_nodes
 from extender.features.refused_pods.victim_sets import EXHAUSTED, VictimSets
 from extender.metrics.series import CounterRow
 from extender.model import memory
+from extender.model.disruption import Rank
 from extender.model.objects import Pod
-from extender.ports import Evictor, Nominator, ReleaseNomination
+from extender.ports import Evictor, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Refused
-from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, ineligible, on_node
 
 FIRST_PAUSE_SECONDS = 0.5

@@ -24,11 +24,11 @@ from extender.features.refused_pods.refusals import (
     wishes,
 )
 from extender.model import memory
+from extender.model.disruption import Rank
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.verbs.nominating import loses_victims
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, candidates, on_node
 
 SHARED_SECONDS = 1.0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from extender import config
+from extender.config import layers
 from extender.errors import ConfigError
 from extender.features.quota.section import CrossNamespaceArgs
 
@@ -50,7 +51,7 @@ def load(files: Mapping[str, str]) -> config.Config:
             raise FileNotFoundError(2, "No such file or directory") from None
 
     flags = argparse.Namespace(config="ours.yaml", admission_control_config_file="etc/a.yaml")
-    return config.load(flags, read)
+    return layers.load(flags, read)
 
 
 @pytest.mark.parametrize(

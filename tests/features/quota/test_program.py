@@ -13,6 +13,7 @@ import pytest
 from aiohttp import ClientSession
 
 from extender import config
+from extender.config import layers
 from extender.runtime import Running, running
 from tests.builders import HOST, crossing, node, pod, quota, selector, term
 
@@ -45,7 +46,7 @@ async def serving(folder: Path, mode: str, **quota_plugin: Any) -> AsyncIterator
         "clusterFiles": [str(cluster)],
         "serving": {"port": 0, "opsPort": 0},
     }
-    loaded = config.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
+    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
     async with running(loaded) as program:
         yield program
 

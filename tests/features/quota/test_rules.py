@@ -16,12 +16,13 @@ from extender.features.quota.rules import (
     Shortfall,
     shortfall,
 )
+from extender.model.disruption import Victims
 from extender.model.verdict import Reason
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Victims, only_waits
+from extender.verbs.preempting import only_waits
 from tests.builders import (
     HOST,
     Json,
