@@ -8,7 +8,6 @@ from dataclasses import replace
 from extender.config import Config, Mode, PluginName
 from extender.config.features import Feature, enabled
 from extender.config.schema import OF_SCHEDULER
-from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.max_matching_pods import MaxMatchingPods
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -22,12 +21,6 @@ def filter_plugins(config: Config) -> Plugins:
     The plugins that are enabled; of the others, what pods have in annotations.
     """
     return _built(config, config.plugins)
-
-
-def explained(config: Config) -> Plugins:
-    """Build all that decides where a pod may go, whoever enforces it."""
-    further = [each for each in filter_plugins(config) if each.name in of_features(config)]
-    return filters(node_affinity(config), inter_pod_affinity(config), further)
 
 
 def enforced(config: Config) -> Plugins:

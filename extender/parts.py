@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from random import random
 from time import monotonic, time
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.config.features import Feature, enabled
 from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.repair import RepairController
 from extender.controllers.history import History
 from extender.enabled import filter_plugins
 from extender.metrics import Metrics
@@ -28,6 +25,11 @@ from extender.warm_up import WarmUp
 from extender.web.app import LastCalls
 from extender.web.offered import Route, Section
 from extender.web.turns import Turns
+
+if TYPE_CHECKING:
+    from extender.callbacks.refused_pods import RefusedPods
+    from extender.controllers.eviction.controller import EvictionController
+    from extender.controllers.eviction.repair import RepairController
 
 __all__ = ["Context", "Hook", "Part", "Program", "Task", "build_parts", "part_of"]
 

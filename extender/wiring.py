@@ -7,35 +7,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from extender.callbacks.binding import Binds
-from extender.callbacks.filtering import Filters, Helper, Listeners
 from extender.callbacks.in_flight import (
     FEW,
     SCORE_HOLD_SECONDS,
-    UNSEEN_HOLD_SECONDS,
     InFlightPods,
+    unseen,
 )
 from extender.callbacks.passing import passing_filter, passing_preempt
-from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
-from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, PluginName, effective
+from extender.config import Mode, effective
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits
 from extender.controllers.eviction.repair import RepairController
 from extender.controllers.eviction.repair_mover import RepairLimits
 from extender.controllers.eviction.stopping import Stopping
 from extender.controllers.eviction.turns import EvictionTurns, Notes
-from extender.enabled import enforced, filter_plugins, score_plugins
-from extender.model.objects import PodClass
+from extender.enabled import enforced, score_plugins
 from extender.parts import Context, Part, Program
-from extender.ports import Check, Hook, Pointer
+from extender.ports import Check, Hook
 from extender.reading import pods_apart
 from extender.source import pod_reader
-from extender.verbs.interaction import interact, prefer
+from extender.verbs.interaction import prefer
 from extender.web.app import Application, Callback, LastCalls, callbacks_app
 from extender.web.ops import ops_app
 from extender.wire.limits import OF_REQUESTS
@@ -48,8 +43,6 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     judging = next((each for each in hooks if each.judges), None)
-    pointer = next((each.pointer for each in hooks if each.pointer), None)
-    preemptor = next((each.preemptor for each in hooks if each.preemptor), None)
     requests = Requests(
         state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
     )
@@ -60,100 +53,22 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
         mode=config.mode,
         in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
-    listeners = Listeners(judging=judging, answered=priorities.filter_answered)
-    others: dict[str, Callback] = {}
-    if config.mode is Mode.REPLACE:
-        in_flight = InFlightPods(_interact(state, config), clock=clock)
-        listeners = replace(listeners, in_flight=in_flight)
-        binder = context.source.binder
-        others["bind"] = Binds(
-            requests,
-            refusing,
-            binder,
-            in_flight,
-            clock=clock,
-            steering=_steering(context, pointer),
-            hooks=hooks,
-        )
-    elif config.mode is Mode.ASSIST and config.takes_annotations:
-        listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
-    if refusing:
-        # Whoever refuses nodes has to be asked before pods are evicted from them.
-        others["preempt"] = preemptions = Preemptions(
-            requests,
-            refusing,
-            may_be_empty=config.scheduler_takes_empty_victims,
-            clock=clock,
-            release_nomination=None if pointer is None else pointer.release_nomination,
-            preemption=preemptor,
-        )
-        helpers: list[Helper] = [*hooks]
-        if context.refused is not None:
-            helpers.append(context.refused)
-        listeners = replace(listeners, helpers=helpers, held=preemptions.held)
-    filters: Callback
+    callbacks: dict[str, Callback] = {"filter": passing_filter(), "prioritize": priorities}
     if refusing or judging is not None:
-        resolvable = config.resolves_refusals
-        filters = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
-    else:
-        filters = passing_filter()
-        if config.mode is Mode.ASSIST:
-            others["preempt"] = passing_preempt(may_be_empty=config.scheduler_takes_empty_victims)
-    callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
+        from extender.judging import judged  # noqa: PLC0415 - the default passes every node
+
+        callbacks |= judged(context, requests, refusing, hooks, priorities.filter_answered)
+    elif config.mode is Mode.ASSIST:
+        empty = config.scheduler_takes_empty_victims
+        callbacks["preempt"] = passing_preempt(may_be_empty=empty)
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
 
 
-def _steering(context: Context, pointer: Pointer | None) -> Steering | None:
-    moves = context.config.preferred_during_execution
-    if pointer is None or not moves.enabled:
-        return None
-    return Steering(context.state, filter_plugins(context.config), pointer.point, moves.min_gain)
-
-
-def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
-    """Return what tells whether pods get in each other's way, by the rules that are ours."""
-    if PluginName.INTER_POD_AFFINITY in config.plugins:
-        return partial(interact, state)
-    return _interact_by_annotation(state)
-
-
-def _interact_by_annotation(state: ClusterState) -> Callable[[PodClass, PodClass], bool]:
-    return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
-
-
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
     interact, budget = partial(prefer, state), WaitBudget(clock)
-    return _unseen_pods(state, clock, interact, budget, hold=SCORE_HOLD_SECONDS, most_alike=FEW)
-
-
-def _unseen_by_annotations(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
-    loss = "rules in annotations may be broken between them and pods placed right after them"
-    interact, budget = _interact_by_annotation(state), WaitBudget(clock, loss)
-    return _unseen_pods(state, clock, interact, budget, hold=UNSEEN_HOLD_SECONDS)
-
-
-def _unseen_pods(
-    state: ClusterState,
-    clock: Callable[[], float],
-    interact: Callable[[PodClass, PodClass], bool],
-    budget: WaitBudget,
-    *,
-    hold: float,
-    most_alike: int | None = None,
-) -> InFlightPods:
-    """Return the pods that the scheduler places by our answers, until the watch shows where."""
-    in_flight = InFlightPods(
-        interact,
-        known=lambda pod: state.pod(pod.key, pod.uid),
-        most_alike=most_alike,
-        budget=budget,
-        hold=hold,
-        clock=clock,
-    )
-    state.pod_observers.append(in_flight.look_again)
-    return in_flight
+    return unseen(state, clock, interact, budget, hold=SCORE_HOLD_SECONDS, most_alike=FEW)
 
 
 @dataclass(frozen=True, slots=True)

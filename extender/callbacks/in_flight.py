@@ -10,6 +10,7 @@ from itertools import islice
 from time import monotonic
 
 from extender.callbacks.wait_budget import WaitBudget
+from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 
 HOLD_SECONDS = 0.02
@@ -178,3 +179,25 @@ class InFlightPods:
         if in_flight.uid == asking.uid or same_group:
             return False
         return self._interact(in_flight.pod_class, asking.pod_class)
+
+
+def unseen(
+    state: ClusterState,
+    clock: Callable[[], float],
+    interact: Callable[[PodClass, PodClass], bool],
+    budget: WaitBudget,
+    *,
+    hold: float,
+    most_alike: int | None = None,
+) -> InFlightPods:
+    """Return the pods that the scheduler places by our answers, until the watch shows where."""
+    in_flight = InFlightPods(
+        interact,
+        known=lambda pod: state.pod(pod.key, pod.uid),
+        most_alike=most_alike,
+        budget=budget,
+        hold=hold,
+        clock=clock,
+    )
+    state.pod_observers.append(in_flight.look_again)
+    return in_flight

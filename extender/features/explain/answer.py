@@ -13,8 +13,9 @@ from typing import Final, TypeVar
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
-from extender.enabled import explained, score_plugins
+from extender.enabled import score_plugins
 from extender.errors import InputError, RequestError
+from extender.explained import explained
 from extender.features.explain.asked import AskedPod, read_asked
 from extender.model.objects import Pod
 from extender.parts import Context

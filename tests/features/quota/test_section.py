@@ -13,7 +13,8 @@ from extender.config.document import decode, effective
 from extender.config.effects import without_effect
 from extender.config.features import enabled
 from extender.config.schema import API_VERSION, KIND
-from extender.enabled import enforced, explained, filter_plugins
+from extender.enabled import enforced, filter_plugins
+from extender.explained import explained
 from extender.features.quota.rules import CrossNamespacePodAffinity
 from extender.features.quota.section import FEATURE
 from extender.resources import needed
