@@ -52,24 +52,6 @@ class Optional:
 NOT_MOVED: Final = (
     Optional("page", ("web/page/*", "cluster/audits/overview.py", "web/domains.py"), "page"),
     Optional(
-        "moving",
-        (
-            "controllers/eviction/*",
-            "controllers/last_look.py",
-            "callbacks/steering.py",
-            "cluster/audits/breaches.py",
-            "cluster/counts/rule_watch.py",
-            "cluster/counts/watched.py",
-            "cluster/ledgers/successors.py",
-            "verbs/evicting.py",
-            "verbs/repair.py",
-            "verbs/worth.py",
-            "model/execution.py",
-            "wire/moves.py",
-        ),
-        "execution|repair",
-    ),
-    Optional(
         "binding",
         ("callbacks/binding.py", "verbs/binding.py", "kube/binder.py"),
         "bind(s|ing|er)?\\b",
@@ -118,7 +100,9 @@ NOT_MOVED: Final = (
 
 def features() -> tuple[Optional, ...]:
     """Return every optional feature, moved or not."""
-    moved = (Optional(each.name, (f"features/{each.name}/*",), each.words) for each in declared())
+    moved = (
+        Optional(each.name, (f"features/{each.name}/**/*",), each.words) for each in declared()
+    )
     return (*moved, *NOT_MOVED)
 
 

@@ -14,10 +14,7 @@ from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.config.features import Feature, enabled
-from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.repair import RepairController
 from extender.controllers.history import History
 from extender.enabled import filter_plugins
 from extender.metrics import Metrics
@@ -25,7 +22,7 @@ from extender.metrics.series import Collectors
 from extender.ports import Check, Hook
 from extender.source import Source
 from extender.warm_up import WarmUp
-from extender.web.offered import Route, Section
+from extender.web.offered import Findings, Route, Section
 from extender.web.turns import Turns
 
 __all__ = ["Context", "Hook", "Part", "Task", "build_parts", "part_of"]
@@ -46,11 +43,10 @@ class Context:
     warm_up: WarmUp
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
-    askers: Askers = field(default_factory=Askers)
     turns: Turns = field(default_factory=Turns)
     """Of all answers that take long to put together."""
-    eviction: EvictionController | None = None
-    repair: RepairController | None = None
+    findings: list[Findings] = field(default_factory=list)
+    """What features know of pods that should be elsewhere, for those who show broken rules."""
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
 

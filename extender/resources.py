@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
+from extender.config.features import Want, wants
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
@@ -137,7 +138,7 @@ BUDGETS: Final[WatchedResource[PodDisruptionBudget]] = WatchedResource(
     remove=ClusterState.remove_budget,
     find=lambda state, key: state.budgets.get(key),
     # They say who may be added to the victims of preemption, and which only replica may be moved.
-    needed=lambda config: config.mode is Mode.REPLACE or config.moves_pods,
+    needed=lambda config: config.mode is Mode.REPLACE or wants(config, Want.HOLDS),
 )
 QUOTAS: Final[WatchedResource[ResourceQuota]] = WatchedResource(
     "resourcequotas",

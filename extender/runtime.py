@@ -41,11 +41,7 @@ from extender.web.listening import (
     raise_file_limit,
 )
 from extender.web.page.status import RecentCalls, ResourceStatus, Shown, Status
-from extender.wiring import (
-    build_callbacks,
-    build_evicting,
-    build_ops,
-)
+from extender.wiring import build_callbacks, build_ops
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +119,6 @@ async def running(config: Config) -> AsyncIterator[Running]:
         text=to_yaml(config),
     )
     state = ClusterState(
-        execution=config.required_during_execution.execution if config.moves_pods else None,
         annotations=config.annotations.selector,
         limited=config.cross_namespace_pod_affinity.limited_by_default,
         replaces=config.enforces_specs,
@@ -145,23 +140,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _look_after_state(context.state, parts)
         _look_after_annotations(context, parts)
-        evicting = build_evicting(context)
-        context = replace(
-            context,
-            eviction=evicting.eviction,
-            repair=evicting.repair,
-            refused=RefusedPods(state) if enforced(config) else None,
-        )
+        context = replace(context, refused=RefusedPods(state) if enforced(config) else None)
         features = build_parts(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
-        for name, each in (
-            ("eviction", evicting.eviction),
-            ("repair", evicting.repair),
-            ("stopping", evicting.stopping),
-        ):
-            if each is not None:
-                _keep_running(name, each.run(), parts)
         for part in features:
             parts.push_async_callback(part.close)
             for name, task in part.tasks():
@@ -185,7 +167,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
                 else None
             ),
         )
-        checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
+        checks = {**lifecycle.checks(), **listening.checks}
         ops = build_ops(context, checks, shown, features)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         # Outside replace the scheduler has these rules, and filter lets the pod through.

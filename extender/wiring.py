@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -19,20 +19,13 @@ from extender.callbacks.passing import passing_filter, passing_preempt
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
-from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName, effective
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.repair import RepairController
-from extender.controllers.eviction.repair_mover import RepairLimits
-from extender.controllers.eviction.stopping import Stopping
-from extender.controllers.eviction.turns import EvictionTurns, Notes
-from extender.enabled import enforced, filter_plugins, score_plugins
+from extender.enabled import enforced, score_plugins
 from extender.model.objects import PodClass
 from extender.parts import Context, Part
-from extender.ports import Check, Hook, Pointer
+from extender.ports import Check, Hook
 from extender.reading import pods_apart
 from extender.source import pod_reader
 from extender.verbs.interaction import interact, prefer
@@ -53,9 +46,7 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
     judging = next((each for each in hooks if each.judges), None)
     pointer = next((each.pointer for each in hooks if each.pointer), None)
     preemptor = next((each.preemptor for each in hooks if each.preemptor), None)
-    requests = Requests(
-        state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
-    )
+    requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
         requests,
         score_plugins(config),
@@ -75,8 +66,8 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
             binder,
             in_flight,
             clock=clock,
-            steering=_steering(context, pointer),
             hooks=hooks,
+            pointer=pointer,
         )
     elif config.mode is Mode.ASSIST and config.takes_annotations:
         listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
@@ -106,13 +97,6 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
-
-
-def _steering(context: Context, pointer: Pointer | None) -> Steering | None:
-    moves = context.config.preferred_during_execution
-    if pointer is None or not moves.enabled:
-        return None
-    return Steering(context.state, filter_plugins(context.config), pointer.point, moves.min_gain)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
@@ -157,68 +141,6 @@ def _unseen_pods(
     )
     state.pod_observers.append(in_flight.look_again)
     return in_flight
-
-
-@dataclass(frozen=True, slots=True)
-class Evicting:
-    """What evicts running pods, where it is enabled."""
-
-    eviction: EvictionController | None = None
-    repair: RepairController | None = None
-    stopping: Stopping | None = None
-
-    @property
-    def checks(self) -> Mapping[str, Check]:
-        """Return what it has to say beside readiness."""
-        return {} if self.stopping is None else {"moves": self.stopping.check}
-
-
-def build_evicting(context: Context) -> Evicting:
-    """Build what moves pods for their rules, where that is wanted and somebody can be told."""
-    source, config = context.source, context.config
-    settings, preferred = config.required_during_execution, config.preferred_during_execution
-    mover, leadership = source.mover, source.leadership
-    if mover is None or leadership is None or not config.moves_pods:
-        return Evicting()
-    live, dry = (
-        EvictionTurns.of(
-            leadership,
-            context.state,
-            settings.evictions_per_minute,
-            context.clocks.clock,
-            dry_run=dry_run,
-        )
-        for dry_run in (False, True)
-    )
-    leadership.keep(Notes(live, context.askers))
-    limits = EvictionLimits(
-        settings.evictions_per_minute,
-        settings.grace_period_seconds,
-        settings.share,
-        settings.dry_run,
-    )
-    shared = context.of_controllers, mover
-    eviction = repair = None
-    if settings.enabled:
-        eviction = EvictionController(
-            *shared,
-            dry if settings.dry_run else live,
-            execution=settings.execution,
-            limits=limits,
-            unready=context.unsynced,
-        )
-    if preferred.enabled:
-        repair = RepairController(
-            *shared,
-            dry if preferred.dry_run else live,
-            limits=RepairLimits(
-                preferred.min_gain, preferred.settle_seconds, preferred.rest_seconds
-            ),
-            eviction=replace(limits, dry_run=preferred.dry_run),
-            asks=context.askers.asks,
-            unready=context.unsynced,
-        )
-    return Evicting(eviction, repair, Stopping(*shared, live))
 
 
 def build_ops(

@@ -18,7 +18,7 @@ from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import OPTIONS, Option, connections, execution, schema
+from extender.config import OPTIONS, Option, connections, rules, schema
 from extender.config.faults import describe, unwrap
 from extender.config.features import features, whole
 from extender.metrics import Family, Metrics
@@ -66,7 +66,7 @@ def configuration() -> str:
     options = {option.path: option for option in OPTIONS if option.path}
     said: dict[tuple[str, str], str] = {}
     of_features = (each.module("section") for each in features())
-    for module in (schema, connections, execution, *of_features):
+    for module in (schema, connections, rules, *of_features):
         said |= _said_of_fields(getsource(module))
     config = whole()(api_version=schema.API_VERSION, kind=schema.KIND)
     parts = [_CONFIGURATION, "\n## Top level\n"]

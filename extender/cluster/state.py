@@ -9,12 +9,11 @@ from msgspec import structs
 
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.ledgers.reservations import Claim, Reservation
-from extender.cluster.ledgers.successors import Succession
 from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
-from extender.model.objects import Controller, Namespace, Node, Pod
+from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
 
 
@@ -81,8 +80,8 @@ class ClusterState(ClusterView):
             self._node_rules.count(old.node_affinity, -1)
         if not pod.status.terminal:
             self._groups.add(pod)
-        self.rule_watch.upsert(pod, old)
-        self._successors.learn(pod, old)
+        for ledger in self.ledgers:
+            ledger.shown(pod, old)
         self._note_place(pod)
         self._note_victim(pod)
         if old is not None:
@@ -124,8 +123,8 @@ class ClusterState(ClusterView):
             self._pods[pod.key] = pod
             self._pods_by_node.remove(old)
             self._pods_by_node.add(pod)
-            self.rule_watch.runs(pod, old)
-            self._successors.learn(pod, old)
+            for ledger in self.ledgers:
+                ledger.shown(pod, old)
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
@@ -139,7 +138,8 @@ class ClusterState(ClusterView):
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
-            self.rule_watch.remove(pod)
+            for ledger in self.ledgers:
+                ledger.shown(None, pod)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
@@ -194,7 +194,6 @@ class ClusterState(ClusterView):
             self._settle_quotas(pod.pod_class.namespace)
         self.version += 1
         self.arrivals += pods > 0
-        self.rule_watch.moved(pod.pod_class, node)
 
     def _settle_quotas(self, namespace: str) -> None:
         """Have rules in annotations count for other namespaces as the quotas of theirs allow."""
@@ -313,21 +312,6 @@ class ClusterState(ClusterView):
         self.version += changed
         self.nominations += changed
 
-    # Pods that are moved
-
-    def expect_successor(self, pod: Pod, *, steered: bool = True) -> Succession:
-        """Note that a pod is evicted; one that is `steered` for a better place by preferences."""
-        self.version += steered
-        return self._successors.expect(pod, steered=steered)
-
-    def expect_successors_of(self, owners: frozenset[Controller]) -> None:
-        """Note of which controllers another replica may move a pod at any moment."""
-        self.version += self._successors.expect_of(owners)
-
-    def end_succession(self, owner: Controller) -> None:
-        """Note that nobody is expected of a controller any more."""
-        self._successors.end(owner)
-
     # Nodes and namespaces
 
     def upsert_node(self, node: Node) -> None:
@@ -353,7 +337,6 @@ class ClusterState(ClusterView):
 
     def _relabelled(self, name: str, before: Labels) -> None:
         self.version += 1
-        self.rule_watch.relabelled(name, before)
         for ledger in self.ledgers:
             ledger.relabelled(name, before)
 
@@ -382,11 +365,8 @@ class ClusterState(ClusterView):
             self._broken_annotations.count_again(namespace)
             self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
-        is_left = namespace in self._namespaces if was_known else None
-        self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
-        if was_known:
-            for ledger in self.ledgers:
-                ledger.rematched(namespace)
+        for ledger in self.ledgers:
+            ledger.rematched(namespace, before if was_known else None, annotations=changed)
         self.version += 1
 
     # Disruption budgets and quotas
@@ -412,8 +392,10 @@ class ClusterState(ClusterView):
             self._settle_quotas(namespace_of(key))
 
     def book_with(self, ledger: Ledger) -> None:
-        """Have a ledger book the pods that have a place, and hear of what changes from now on."""
+        """Have a ledger book the pods that are known, and hear of what changes from now on."""
         self.ledgers = (*self.ledgers, ledger)
+        for pod in self.pods.values():
+            ledger.shown(pod, None)
         for pod in self.placed_pods:
             if pod.node is not None:
                 ledger.placed(pod, pod.node, 1)

@@ -3,6 +3,7 @@
 FEATURES: tuple[str, ...] = (
     "audit",
     "explain",
+    "moving",
     "refused_pods",
     "scale_down",
     "shadow",

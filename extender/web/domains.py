@@ -22,11 +22,11 @@ from extender.ports import Check
 from extender.web.limits import MOST
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.affinity import write_term
+from extender.wire.annotations import write_broken_annotation
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.validation import LONGEST_KEY
-from extender.wire.violations import write_broken_annotation
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 

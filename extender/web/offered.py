@@ -9,8 +9,19 @@ from typing import NamedTuple, TypeAlias
 from aiohttp.web import Request, Response
 
 from extender.web.page.tables import Asked, Steps
+from extender.wire.documents import Fields
 
-__all__ = ["Asked", "Handler", "Request", "Response", "Route", "Section", "Steps", "Tile"]
+__all__ = [
+    "Asked",
+    "Findings",
+    "Handler",
+    "Request",
+    "Response",
+    "Route",
+    "Section",
+    "Steps",
+    "Tile",
+]
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
@@ -34,6 +45,30 @@ class Tile(NamedTuple):
     number: int
     what: str
     bad: bool = False
+
+
+class Findings:
+    """What a feature knows of placed pods that should be elsewhere; nothing here."""
+
+    def fields(self, limit: int) -> Fields:
+        """Yield names and values for JSON, lists with `limit` items at most."""
+        del limit
+        return iter(())
+
+    def above(self, asked: Asked) -> Steps:
+        """Yield what stands above the broken rules on their page."""
+        del asked
+        return iter(())
+
+    def below(self, asked: Asked) -> Steps:
+        """Yield what stands below them."""
+        del asked
+        return iter(())
+
+    def tiles(self, page: str) -> Iterable[Tile]:
+        """Return numbers for the first page, which lead to the page of broken rules."""
+        del page
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -132,6 +132,12 @@ class AnnotationReader:
 def broken_annotation(pod: Pod) -> ObjectError | None:
     """Return what is wrong with the rules in a pod's annotations, None if nothing is."""
     return None if pod.spec.broken_annotation is None else ObjectError(*pod.spec.broken_annotation)
+
+
+def write_broken_annotation(pod: Pod) -> dict[str, Any]:
+    """Write a pod whose rules in an annotation cannot be read: nobody knows what it breaks."""
+    field, fault = pod.spec.broken_annotation or ("", "")
+    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 
 def check_annotations(pod: Pod) -> None:

@@ -14,7 +14,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
-from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from simulation.invariants.recount import (
@@ -66,7 +65,6 @@ class EventStream(RuleBasedStateMachine):
     the rules of every placed pod are taken for large ones, or those of more than one term.
     """
 
-    execution: Execution | None = None
     annotations: Selector | None = None
 
     def __init__(self) -> None:
@@ -102,15 +100,18 @@ class EventStream(RuleBasedStateMachine):
             most_prefilter_states=room,
             most_matching_sets=room,
             many_terms=many_terms,
-            execution=self.execution,
             annotations=self.annotations,
         )
+        self.begun()
         for node in cluster.nodes:
             self.put_node(node)
         for namespace in cluster.namespaces:
             self.put_namespace(namespace)
         for pod in cluster.pods:
             self._put(Pod(pod))
+
+    def begun(self) -> None:
+        """Hear that there is a state, which is empty yet."""
 
     # Nodes and namespaces
 

@@ -16,6 +16,7 @@ from extender.parts import part_of
 
 if TYPE_CHECKING:
     from extender.parts import Part
+    from extender.web.offered import Findings
     from extender.web.page.status import Shown
 
 
@@ -42,6 +43,19 @@ def shown_over(seen: Shown) -> list[Part]:
     """Return the features with pages, with all that they may show of a cluster."""
     names = (f"tests.features.{each.name}.showing" for each in features() if routes(each.name))
     return [import_module(name).shown(seen) for name in names]
+
+
+def values_of(name: str) -> dict[str, Any]:
+    """Return valid values of a feature's fields, by path, where none follows from the default."""
+    found: dict[str, Any] = getattr(import_module(f"tests.features.{name}.example"), "VALUES", {})
+    return found
+
+
+def findings_over(state: ClusterState) -> list[Findings]:
+    """Return what features know of pods that should be elsewhere, as much as they may show."""
+    names = (f"tests.features.{each.name}.example" for each in features())
+    modules = (getattr(import_module(name), "FINDINGS", None) for name in names)
+    return [import_module(name).findings(state) for name in modules if name]
 
 
 def switched_off(name: str) -> dict[str, Any]:

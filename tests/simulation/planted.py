@@ -30,9 +30,7 @@ from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
 from tests.features.every import planted_in_simulation as of_features
-from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_lists import old_lists
-from tests.simulation.planted_repairs import REPAIRS
 from tests.simulation.planted_terms import TERMS
 from tests.simulation.planting import Planted
 
@@ -270,8 +268,6 @@ PLANTED: Mapping[str, Planted] = {
     "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}, _sets_quotas),
     **TERMS,
     **of_features(),
-    **EVICTIONS,
-    **REPAIRS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
 

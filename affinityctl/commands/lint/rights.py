@@ -123,7 +123,7 @@ class Granted:
         for index, rule in enumerate(self.rules):
             # To read what a wildcard stands for is found by itself.
             read = () if rule.is_wide else _to_read(RESOURCES)
-            ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_TO_EVICT, *_of(features()))
+            ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_of(features()))
             for right in dict.fromkeys((*read, *ours)):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
@@ -142,11 +142,6 @@ _TO_BIND: Final = (
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
 _TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
-_TO_EVICT: Final = (
-    Right("", "pods/eviction", "create"),
-    *_TO_LOOK,
-    Right("events.k8s.io", "events", "create"),
-)
 _WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
 
 
@@ -160,8 +155,6 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
     watched += _TO_PATCH_STATUS if config.records_rules else ()
-    # A dry run asks the API server as well, which refuses that without the right.
-    watched += _TO_EVICT if config.moves_pods else ()
     for each in enabled(config):
         watched += each.rights if each.needed_rights is None else each.needed_rights(config)
     return tuple(dict.fromkeys(watched))

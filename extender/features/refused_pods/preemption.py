@@ -15,7 +15,7 @@ from msgspec import structs
 from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
 from extender.features.refused_pods.controller import RefusedPodController
-from extender.features.refused_pods.evictions import Evictions
+from extender.features.refused_pods.evictions import Evictions, Evictor
 from extender.features.refused_pods.patches import PREEMPTION, Patches
 from extender.features.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.features.refused_pods.records import Bounds
@@ -25,7 +25,7 @@ from extender.features.refused_pods.victim_sets import EXHAUSTED, VictimSets
 from extender.metrics.series import CounterRow
 from extender.model import memory
 from extender.model.objects import Pod
-from extender.ports import Evictor, Nominator, ReleaseNomination
+from extender.ports import Nominator, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Refused
 from extender.verbs.preempting import Rank

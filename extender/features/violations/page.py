@@ -1,4 +1,4 @@
-"""Which placed pods break required rules, which would sit better elsewhere, and what keeps them."""
+"""Which placed pods break required rules."""
 
 from __future__ import annotations
 
@@ -7,27 +7,16 @@ from typing import Final, TypeAlias
 
 from extender.cluster.audits.violations import Violation, Witnesses
 from extender.cluster.counts.existing_term import Role
-from extender.cluster.state import ClusterState
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.repair import RepairController
-from extender.controllers.eviction.repair_mover import Prospect
-from extender.features.violations.answer import findings
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
-from extender.verbs.evicting import Finding
-from extender.verbs.repair import Improvement
-from extender.web.page.html import element
-from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
+from extender.web.page.layout import explain_link, heading, soft
 from extender.web.page.tables import (
     Asked,
     Column,
-    Page,
     Steps,
     choosing,
-    numbers,
     paged,
     search,
     texts,
@@ -38,12 +27,6 @@ BROKEN: Final = (
     Column("Rule", sort="rule"),
     *texts("About", "Carried by", "Broken by"),
 )
-PODS: Final = tuple(texts("Pod", "Node", "Broken", "Since", "What becomes of it"))
-IMPROVABLE: Final = (
-    *texts("Pod", "Node", "Better node"),
-    *numbers("Gain by its own rules", "By all rules"),
-    *texts("What keeps it"),
-)
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
@@ -52,12 +35,12 @@ _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
 
 def violations(found: Found, asked: Asked) -> Steps:
     """Yield the page."""
-    state, eviction = found.known, found.eviction
-    if eviction is not None:
-        yield from _pods(state, eviction, asked)
+    found.check_known()
+    for each in found.others:
+        yield from each.above(asked)
     yield from _rules(found, asked)
-    if found.repair is not None:
-        yield from _improvable(found.repair, asked)
+    for each in found.others:
+        yield from each.below(asked)
 
 
 def _rules(found: Found, asked: Asked) -> Steps:
@@ -112,61 +95,4 @@ def _rule_row(rule: _Rule) -> Sequence[str]:
         pods_of(violation.term.pods),
         explain_link(shown.owner),
         "no such pod is there" if shown.other is None else explain_link(shown.other),
-    )
-
-
-def _pods(state: ClusterState, eviction: EvictionController, asked: Asked) -> Steps:
-    wanted = asked.get("q")
-    yield heading("Pods that break a rule which holds during execution")
-    if eviction.paused:
-        why = "Too many pods are affected: see requiredDuringExecution.maxAffected."
-        yield notice("Evictions are paused", element("p", why))
-    elif not eviction.leads:
-        yield soft("Another replica evicts.")
-    page: Page[Record] = yield from choosing(
-        list(eviction.broken.records.values()),
-        lambda each: wanted in each.identity.key,
-        lambda each: (each.since_epoch, each.identity),
-        asked.page,
-    )
-    caption = f"{page.found:,} pods, the one that has done so for longest first"
-    rows = (_pod_row(each) for each in findings(state, page.rows))
-    yield from paged(asked, "pods", caption, PODS, rows, page=page)
-
-
-def _pod_row(found: Finding) -> Sequence[str]:
-    return (
-        explain_link(found.pod.key),
-        found.pod.node or "",
-        found.broken,
-        clock_time(found.since or 0.0),
-        found.becomes,
-    )
-
-
-def _improvable(repair: RepairController, asked: Asked) -> Steps:
-    wanted = asked.get("q")
-    yield heading("Pods that would sit better elsewhere")
-    page: Page[tuple[Improvement, Prospect]] = yield from choosing(
-        repair.prospects,
-        lambda each: wanted in each[0].pod.key,
-        lambda each: (-each[0].own, -each[0].total, each[0].pod.key),
-        asked.page,
-    )
-    if not page.found:
-        yield soft("None, by preferred rules.")
-        return
-    caption = f"{plural(page.found, 'pod')}, one of each controller, that which gains most first"
-    rows = (_improvable_row(*each) for each in page.rows)
-    yield from paged(asked, "improvable", caption, IMPROVABLE, rows, page=page)
-
-
-def _improvable_row(found: Improvement, known: Prospect) -> Sequence[str]:
-    return (
-        explain_link(found.pod.key),
-        found.pod.node or "",
-        found.target,
-        f"{found.own:,}",
-        f"{found.total:,}",
-        known.outcome.because(known.why),
     )

@@ -23,7 +23,6 @@ from extender.verbs.explaining.explanation import (
 )
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
-from extender.verbs.explaining.sitting import sitting
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.filters import unknown
 from extender.verbs.plugins import FilterPlugin, ScorePlugin, Scorer
@@ -67,8 +66,8 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     yield from find_blockers(state, pod, found.refusals)
     yield from TermSurvey(state, pod, found).running()
     yield from _add_scores(state, question, found)
-    if question.knows_owners:
-        found.sitting = yield from sitting(state, pod, found.fits)
+    if question.sits is not None:
+        found.sitting = yield from question.sits(state, pod, found.fits)
     nearest, found.near_miss_count = yield from _nearest(refusals)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))
