@@ -12,9 +12,8 @@ from time import perf_counter
 
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.cluster.audits.breaches import in_force, suspects
 from extender.cluster.state import ClusterState
-from extender.model.execution import Execution
+from extender.config.features import features
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
 from tests.builders import (
@@ -35,9 +34,13 @@ A_NODE = 30
 """Pods on each node."""
 AFFECTED = (10, 100, 1000)
 TIMES = 9
-EVERYWHERE = Execution(EVERYTHING)
 ON_SSD = pod("disk").requires_nodes(node_term(requirement("disk", "In", "ssd")))
 WITH_PARTNER = pod("web").labels(app="web").affinity(written("rack", selector(app="db")))
+
+
+(_FEATURE,) = (each for each in features() if each.places)
+_BREACHES = _FEATURE.module("rules.breaches")
+EVERYWHERE = _FEATURE.module("rules.execution").Execution(EVERYTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +120,12 @@ def _measure(state: ClusterState, change: Callable[[], None], undo: Callable[[],
 
 
 def _judge(state: ClusterState) -> tuple[int, int]:
+    (watch,) = state.ledgers
     judged = broken = 0
-    for identity in suspects(state, 1_000_000):
+    for identity in _BREACHES.suspects(watch, 1_000_000):
         judged += 1
         found = state.pod(*identity)
-        broken += found is not None and bool(in_force(state, EVERYWHERE, found))
+        broken += found is not None and bool(_BREACHES.in_force(watch, EVERYWHERE, found))
     return judged, broken
 
 
@@ -144,7 +148,8 @@ def _rack(affected: int) -> range:
 
 
 def _state(pods: int) -> ClusterState:
-    state = ClusterState(execution=EVERYWHERE, annotations=EVERYTHING)
+    state = ClusterState(annotations=EVERYTHING)
+    state.book_with(_FEATURE.module("rules.rule_watch").RuleWatch(state, EVERYWHERE))
     nodes = pods // A_NODE
     for number in range(nodes):
         _label(state, number, "ssd")

@@ -55,24 +55,6 @@ class Optional:
 
 NOT_MOVED: Final = (
     Optional(
-        "moving",
-        (
-            "controllers/eviction/*",
-            "controllers/last_look.py",
-            "callbacks/steering.py",
-            "cluster/audits/breaches.py",
-            "cluster/counts/rule_watch.py",
-            "cluster/counts/watched.py",
-            "cluster/ledgers/successors.py",
-            "verbs/evicting.py",
-            "verbs/repair.py",
-            "verbs/worth.py",
-            "model/execution.py",
-            "wire/moves.py",
-        ),
-        "execution|repair",
-    ),
-    Optional(
         "binding",
         ("callbacks/binding.py", "verbs/binding.py", "kube/binder.py"),
         "bind(s|ing|er)?\\b",
@@ -110,7 +92,7 @@ NOT_MOVED: Final = (
 def features() -> tuple[Optional, ...]:
     """Return every optional feature, moved or not."""
     moved = (
-        Optional(each.name, (f"features/{each.name}/*",), each.words, each.command)
+        Optional(each.name, (f"features/{each.name}/**/*",), each.words, each.command)
         for each in declared()
     )
     return (*moved, *NOT_MOVED)

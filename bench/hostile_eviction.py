@@ -6,23 +6,20 @@ import asyncio
 from contextlib import suppress
 from random import random
 from time import perf_counter, time
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from bench.agreeing import Agreeing
 from extender.cluster.state import ClusterState
+from extender.config.features import features
 from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.turns import EvictionTurns
 from extender.controllers.history import History
 from extender.metrics import Metrics
-from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
+from extender.parts import part_of
 from extender.ports import LeaseNotes
 from extender.verbs.plugins import Plugins
 from extender.warm_up import WarmUp
 
-EVERYWHERE: Final = Execution(EVERYTHING)
 LOOK_SECONDS: Final = 5.0
 """What a pod with very many rules breaks takes as long to find out; others have their turns."""
 LOOKS: Final = 50
@@ -54,13 +51,21 @@ class Evicting:
     def __init__(
         self, state: ClusterState, metrics: Metrics, plugins: Plugins, warm_up: WarmUp
     ) -> None:
+        (feature,) = (each for each in features() if each.places)
+        part: Any = part_of(feature)
+        execution = feature.module("rules.execution").Execution(EVERYTHING)
+        books = feature.module("rules.books").Books.of(state, execution)
+        for each in books.ledgers:
+            state.book_with(each)
+        shared = feature.module("shared").Shared(books, part.metrics(metrics.make), Agreeing(state))
         clocks = Clocks(perf_counter, time, random)
-        self._controller = EvictionController(
+        turns = feature.module("turns").EvictionTurns.of(_Leader(), books, 6000, perf_counter)
+        self._controller = feature.module("eviction").EvictionController(
             ControllerContext(state, plugins, metrics, warm_up, History(), clocks),
-            Agreeing(state),
-            EvictionTurns.of(_Leader(), state, 6000, perf_counter),
-            execution=EVERYWHERE,
-            limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
+            shared,
+            turns,
+            execution=execution,
+            limits=feature.module("mover").EvictionLimits(6000, 0.0, 1.0, dry_run=True),
             unready=lambda: None,
         )
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import msgspec
 
 from bench.hostile_annotations import in_annotations
-from bench.hostile_eviction import EVERYWHERE
 from bench.workloads import HOST, ZONE, Json
 from extender.cluster.state import ClusterState
 from extender.model.keys import key_of
@@ -163,7 +162,7 @@ def shown(pod: Json, *, node: str | None = None, nominated: str | None = None) -
 
 def cluster(pods: int) -> ClusterState:
     """Build a cluster: a third of the classes apart by host, a third spread by zone."""
-    state, chance = ClusterState(execution=EVERYWHERE, annotations=EVERYTHING), random.Random(1)
+    state, chance = ClusterState(annotations=EVERYTHING), random.Random(1)
     for number in range(NODES):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3], "number": str(number)}
         state.upsert_node(Node(f"n{number}", labels, _ROOM))

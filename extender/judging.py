@@ -11,14 +11,12 @@ from extender.callbacks.filtering import Filters, Helper, Listeners
 from extender.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods, unseen
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.requests import Requests
-from extender.callbacks.steering import Steering
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, PluginName
-from extender.enabled import filter_plugins
 from extender.model.objects import PodClass
 from extender.parts import Context
-from extender.ports import Hook, Pointer
+from extender.ports import Hook
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.web.app import Callback
@@ -48,8 +46,8 @@ def judged(
             binder,
             in_flight,
             clock=clock,
-            steering=_steering(context, pointer),
             hooks=hooks,
+            pointer=pointer,
         )
     elif config.mode is Mode.ASSIST and config.takes_annotations:
         listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
@@ -70,13 +68,6 @@ def judged(
     resolvable = config.resolves_refusals
     callbacks["filter"] = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     return callbacks
-
-
-def _steering(context: Context, pointer: Pointer | None) -> Steering | None:
-    moves = context.config.preferred_during_execution
-    if pointer is None or not moves.enabled:
-        return None
-    return Steering(context.state, filter_plugins(context.config), pointer.point, moves.min_gain)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:

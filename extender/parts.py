@@ -13,7 +13,6 @@ from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.config.features import Feature, enabled
-from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks, ControllerContext
 from extender.controllers.history import History
 from extender.enabled import filter_plugins
@@ -23,13 +22,11 @@ from extender.ports import Check, Hook
 from extender.source import Source
 from extender.warm_up import WarmUp
 from extender.web.app import LastCalls
-from extender.web.offered import Route, Section
+from extender.web.offered import Findings, Route, Section
 from extender.web.turns import Turns
 
 if TYPE_CHECKING:
     from extender.callbacks.refused_pods import RefusedPods
-    from extender.controllers.eviction.controller import EvictionController
-    from extender.controllers.eviction.repair import RepairController
 
 __all__ = ["Context", "Hook", "Part", "Program", "Task", "build_parts", "part_of"]
 
@@ -49,11 +46,10 @@ class Context:
     warm_up: WarmUp
     history: History
     clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
-    askers: Askers = field(default_factory=Askers)
     turns: Turns = field(default_factory=Turns)
     """Of all answers that take long to put together."""
-    eviction: EvictionController | None = None
-    repair: RepairController | None = None
+    findings: list[Findings] = field(default_factory=list)
+    """What features know of pods that should be elsewhere, for those who show broken rules."""
     refused: RefusedPods | None = None
     """None where filter refuses nothing."""
 

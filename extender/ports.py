@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import NoReturn, Protocol, TypeAlias
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
+from extender.cluster.counts.nodes import NodeList
 from extender.model.disruption import Rank
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import AnyReason, BindOutcome, Bound
 from extender.verbs.plugins import FilterResult, Plugins, Refused
+from extender.verbs.prioritizing import Scored
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
@@ -58,6 +59,13 @@ class Preemptor(Protocol):
         """Leave a pod to the scheduler, which is about to evict others for it."""
 
 
+class BetterNode(NamedTuple):
+    """A node that a pod should go to instead, and why."""
+
+    node: str
+    why: str
+
+
 class Hook:
     """What a feature does in the middle of a callback; each method does nothing here."""
 
@@ -78,6 +86,22 @@ class Hook:
 
     def not_bound(self, pod: Pod, reason: AnyReason) -> None:
         """Hear for what a plugin refuses the node that a pod is to be bound to: no await."""
+
+    def asked(self, scheduler: str) -> None:
+        """Hear which scheduler asks about a pod, at each request: no I/O, no await."""
+
+    def scores(self, pod: Pod, asked: Callable[[], NodeList], max_score: int) -> Scored | None:
+        """Score nodes in place of the plugins, None to leave it to them: no I/O, no await."""
+        del pod, asked, max_score
+        return None
+
+    def better(self, pod: Pod, node: str) -> BetterNode | None:
+        """Return a node that is nominated for a pod, which is not bound to `node` now; else None.
+
+        Called after the verdict where some hook has a pointer: no I/O, no await.
+        """
+        del pod, node
+        return None
 
     def placing(self, pod: Pod, node: str) -> Pod:
         """Return a pod as it is to be reserved on a node and bound, with facets of its own.
@@ -128,66 +152,6 @@ class Occurrence:
     action: str
     note: str
     warns: bool = False
-
-
-class Evictor(Protocol):
-    """Has pods deleted for the sake of others, each exactly the one that was seen."""
-
-    @property
-    def objects(self) -> ClusterReader:
-        """Return what tells how things are right before that."""
-
-    async def mark(self, victim: Pod, message: str) -> bool:
-        """Set the condition that says why a pod is about to go; False if it is gone or going."""
-
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
-        """Delete a pod, or only find out whether we may; False when it is gone already."""
-
-    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Write an Event about it."""
-
-    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
-        """Write an Event about another pod, or without one about the Lease."""
-
-
-class Evicted(Enum):
-    """What became of an eviction."""
-
-    DONE = "done"
-    GONE = "gone"
-    """There is no such pod any more."""
-    CHANGED = "changed"
-    """Somebody has changed it a moment ago, or there is another one of its name."""
-    REFUSED = "refused"
-    """A disruption budget does not allow it now."""
-    NOT_SENT = "notSent"
-    """There was no time left for it, or it was not to be sent any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """What became of an eviction, and why it was refused."""
-
-    became: Evicted
-    why: str = ""
-    retry_after: float | None = None
-    """Seconds that the API server asks for before the next try."""
-
-
-class PodMover(Protocol):
-    """Evicts pods by the Eviction API, which keeps to disruption budgets."""
-
-    @property
-    def objects(self) -> ClusterReader:
-        """Return what tells how things are right before that."""
-
-    async def evict(
-        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
-    ) -> Eviction:
-        """Evict the very pod that was seen; `may_go` is asked at the last moment before it."""
-
-    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
-        """Write an Event about a pod, or without one about the Lease."""
 
 
 class LeaseNotes(Protocol):

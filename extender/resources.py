@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
-from extender.config.features import Feature, enabled, features
+from extender.config.features import Feature, Want, enabled, features, wants
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Namespace, Node, Pod
 from extender.wire.decoding import Json
@@ -142,7 +142,7 @@ BUDGETS: Final[WatchedResource[PodDisruptionBudget]] = WatchedResource(
     remove=ClusterState.remove_budget,
     find=lambda state, key: state.budgets.get(key),
     # They say who may be added to the victims of preemption, and which only replica may be moved.
-    needed=lambda config: config.mode is Mode.REPLACE or config.moves_pods,
+    needed=lambda config: config.mode is Mode.REPLACE or wants(config, Want.HOLDS),
 )
 RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS)
 VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)

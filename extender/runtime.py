@@ -39,11 +39,7 @@ from extender.web.listening import (
     listen_ops,
     raise_file_limit,
 )
-from extender.wiring import (
-    build_callbacks,
-    build_evicting,
-    build_ops,
-)
+from extender.wiring import build_callbacks, build_ops
 
 _log = logging.getLogger(__name__)
 
@@ -138,23 +134,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _look_after_state(context.state, parts)
         _look_after_annotations(context, parts)
-        evicting = build_evicting(context)
-        context = replace(
-            context,
-            eviction=evicting.eviction,
-            repair=evicting.repair,
-            refused=RefusedPods(state) if enforced(config) else None,
-        )
+        context = replace(context, refused=RefusedPods(state) if enforced(config) else None)
         features = build_parts(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
-        for name, each in (
-            ("eviction", evicting.eviction),
-            ("repair", evicting.repair),
-            ("stopping", evicting.stopping),
-        ):
-            if each is not None:
-                _keep_running(name, each.run(), parts)
         for part in features:
             parts.push_async_callback(part.close)
             for name, task in part.tasks():
@@ -162,7 +145,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         hooks = [hook for part in features for hook in part.hooks]
         callbacks = build_callbacks(context, hooks)
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
-        checks = {**lifecycle.checks(), **listening.checks, **evicting.checks}
+        checks = {**lifecycle.checks(), **listening.checks}
         ops = build_ops(
             context, checks, features, calls=callbacks[LAST_CALLS], callbacks_url=listening.url
         )

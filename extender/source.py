@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from extender.cluster.state import ClusterState
 from extender.collecting import resting
 from extender.config import Config
-from extender.config.features import Want, facets, wants
+from extender.config.features import Want, facets, lease_name, wants
 from extender.metrics import Metrics
 from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
-from extender.ports import (
-    ClusterReader,
-    Evictor,
-    Leadership,
-    NoApiServer,
-    PodBinder,
-    PodMover,
-)
+from extender.ports import ClusterReader, Leadership, NoApiServer, PodBinder
 from extender.resources import WatchedResource, book, needed, object_counts
 from extender.wire.decoding import check_depth
 from extender.wire.objects import PodReader
@@ -73,6 +66,8 @@ class ApiServer:
 
     client: ApiClient
     objects: ClusterReader
+    lease: Key | None = None
+    """The one by which one of several replicas acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +78,6 @@ class Source:
     """For people: names of files, or the API server's address."""
     picture: Picture
     binder: PodBinder = field(default_factory=NoApiServer)
-    evictor: Evictor | None = None
-    mover: PodMover | None = None
     leadership: Leadership | None = None
     """Which of several replicas acts; None where nobody asks."""
     api: ApiServer | None = None
@@ -93,7 +86,6 @@ class Source:
 def empty_state(config: Config) -> ClusterState:
     """Return a state in which nothing is yet, with what features book of what is mirrored."""
     state = ClusterState(
-        execution=config.required_during_execution.execution if config.moves_pods else None,
         annotations=config.annotations.selector,
         replaces=config.enforces_specs,
     )
@@ -123,15 +115,15 @@ def pod_reader(
     come with requests about them, whether they have a node or not.
     """
     # What comes from files was never created, or says by its version that it was.
-    live = not config.cluster_files and not manifests
+    live, holds = not config.cluster_files and not manifests, wants(config, Want.HOLDS)
     return PodReader(
         gates=config.feature_gates,
-        node_affinity=config.looks_at_node_affinity or manifests,
+        node_affinity=config.looks_at_node_affinity or holds or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
-        owners=config.moves_pods or wants(config, Want.OWNERS),
+        owners=wants(config, Want.OWNERS),
         facets=facets(config),
-        requirements=asked or config.moves_pods,
+        requirements=asked or holds,
         most_entries=most_entries,
         stored=live,
         # Files are read once, and whoever asks about them is told what is wrong in any case.
@@ -198,7 +190,6 @@ async def mirror(
     `namespace` is where the program itself runs, if anything says so.
     """
     from extender.kube.binder import Binder  # noqa: PLC0415
-    from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import EventType, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
@@ -225,17 +216,8 @@ async def mirror(
     if leadership is not None:
         parts.push_async_callback(leadership.close)
     binder = Binder(client, pods)
-    objects = ObjectReader(client, pods)
-    evictor = ApiEvictor(client, objects, key)
-    return Source(
-        client.host,
-        watchers,
-        binder,
-        evictor,
-        mover=evictor,
-        leadership=leadership,
-        api=ApiServer(client, objects),
-    )
+    api = ApiServer(client, ObjectReader(client, pods), key)
+    return Source(client.host, watchers, binder, leadership, api)
 
 
 def lease_key(config: Config, namespace: str | None = None) -> Key | None:
@@ -243,11 +225,10 @@ def lease_key(config: Config, namespace: str | None = None) -> Key | None:
 
     By default it is where the program runs: there its Role is, however it was installed.
     """
-    settings = config.required_during_execution
-    if not (config.moves_pods or wants(config, Want.LEASE)):
+    if not wants(config, Want.LEASE):
         return None
-    where = settings.lease_namespace or namespace or "kube-system"
-    return key_of(where, settings.lease_name)
+    chosen = lease_name(config)
+    return key_of(chosen.namespace or namespace or "kube-system", chosen.name)
 
 
 async def _settle(

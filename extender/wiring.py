@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -19,12 +18,6 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.wait_budget import WaitBudget
 from extender.cluster.state import ClusterState
 from extender.config import Mode, effective
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.moving import EvictionLimits
-from extender.controllers.eviction.repair import RepairController
-from extender.controllers.eviction.repair_mover import RepairLimits
-from extender.controllers.eviction.stopping import Stopping
-from extender.controllers.eviction.turns import EvictionTurns, Notes
 from extender.enabled import enforced, score_plugins
 from extender.parts import Context, Part, Program
 from extender.ports import Check, Hook
@@ -43,9 +36,7 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     judging = next((each for each in hooks if each.judges), None)
-    requests = Requests(
-        state, metrics, pods, context.warm_up, context.unsynced, asks=context.askers.note
-    )
+    requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
         requests,
         score_plugins(config),
@@ -69,68 +60,6 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:
     interact, budget = partial(prefer, state), WaitBudget(clock)
     return unseen(state, clock, interact, budget, hold=SCORE_HOLD_SECONDS, most_alike=FEW)
-
-
-@dataclass(frozen=True, slots=True)
-class Evicting:
-    """What evicts running pods, where it is enabled."""
-
-    eviction: EvictionController | None = None
-    repair: RepairController | None = None
-    stopping: Stopping | None = None
-
-    @property
-    def checks(self) -> Mapping[str, Check]:
-        """Return what it has to say beside readiness."""
-        return {} if self.stopping is None else {"moves": self.stopping.check}
-
-
-def build_evicting(context: Context) -> Evicting:
-    """Build what moves pods for their rules, where that is wanted and somebody can be told."""
-    source, config = context.source, context.config
-    settings, preferred = config.required_during_execution, config.preferred_during_execution
-    mover, leadership = source.mover, source.leadership
-    if mover is None or leadership is None or not config.moves_pods:
-        return Evicting()
-    live, dry = (
-        EvictionTurns.of(
-            leadership,
-            context.state,
-            settings.evictions_per_minute,
-            context.clocks.clock,
-            dry_run=dry_run,
-        )
-        for dry_run in (False, True)
-    )
-    leadership.keep(Notes(live, context.askers))
-    limits = EvictionLimits(
-        settings.evictions_per_minute,
-        settings.grace_period_seconds,
-        settings.share,
-        settings.dry_run,
-    )
-    shared = context.of_controllers, mover
-    eviction = repair = None
-    if settings.enabled:
-        eviction = EvictionController(
-            *shared,
-            dry if settings.dry_run else live,
-            execution=settings.execution,
-            limits=limits,
-            unready=context.unsynced,
-        )
-    if preferred.enabled:
-        repair = RepairController(
-            *shared,
-            dry if preferred.dry_run else live,
-            limits=RepairLimits(
-                preferred.min_gain, preferred.settle_seconds, preferred.rest_seconds
-            ),
-            eviction=replace(limits, dry_run=preferred.dry_run),
-            asks=context.askers.asks,
-            unready=context.unsynced,
-        )
-    return Evicting(eviction, repair, Stopping(*shared, live))
 
 
 def build_ops(

@@ -18,7 +18,7 @@ from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.command_line import Parser
-from extender.config import connections, execution, schema
+from extender.config import connections, rules, schema
 from extender.config.faults import describe, unwrap
 from extender.config.features import defaults, features
 from extender.config.options import Option, all_options
@@ -68,7 +68,7 @@ def configuration() -> str:
     options = {option.path: option for option in all_options() if option.path}
     said: dict[tuple[str, str], str] = {}
     of_features = (each.module("section") for each in features())
-    for module in (schema, connections, execution, *of_features):
+    for module in (schema, connections, rules, *of_features):
         said |= _said_of_fields(getsource(module))
     config = defaults()
     parts = [_CONFIGURATION, "\n## Top level\n"]

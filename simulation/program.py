@@ -12,7 +12,6 @@ from typing import Any, Final
 from kubernetes_asyncio.client import Configuration
 
 from extender.config import Config
-from extender.controllers.askers import Askers
 from extender.controllers.context import Clocks
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
@@ -29,10 +28,7 @@ from extender.resources import VITAL
 from extender.source import Source, empty_state, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
-from extender.wiring import (
-    build_callbacks,
-    build_evicting,
-)
+from extender.wiring import build_callbacks
 from simulation.apiserver.store import PATHS
 from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
@@ -143,18 +139,12 @@ class Incarnation:
                 WarmUp(self.state, metrics, clock=now),
                 History(timing.wall),
                 Clocks(now, timing.wall, self._chance.random),
-                Askers(timing.wall),
             )
             features = build_parts(context)
             hooks = [hook for part in features for hook in part.hooks]
             self.verbs = build_callbacks(context, hooks)[CALLBACKS]
-            evicting = build_evicting(context)
-            self._parts.append(evicting)
             if source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
-            for each in (evicting.eviction, evicting.repair, evicting.stopping):
-                if each is not None:
-                    spawn(_kept(each.run()), self.name)
             for part in features:
                 for _, task in part.tasks():
                     spawn(_kept(task), self.name)

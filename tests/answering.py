@@ -33,11 +33,13 @@ def requests_of(
     unready: Check = lambda: None,
     pods: PodReader | None = None,
     warm_up: WarmUp | None = None,
+    hooks: Sequence[Hook] = (),
 ) -> Requests:
     """Build what callbacks share."""
     metrics = metrics or Metrics()
     reader = pods_apart(pods or PodReader())
-    return Requests(state, metrics, reader, warm_up or WarmUp(state, metrics), unready)
+    warm_up = warm_up or WarmUp(state, metrics)
+    return Requests(state, metrics, reader, warm_up, unready, hooks=hooks)
 
 
 class Answering:
@@ -59,6 +61,7 @@ class Answering:
         in_flight_scores: InFlightPods | None = None,
         helpers: Sequence[Helper] = (),
         judging: Hook | None = None,
+        hooks: Sequence[Hook] = (),
         held: HeldPlaces | None = None,
         defer: Defer = soon,
     ) -> None:
@@ -68,6 +71,7 @@ class Answering:
             unready=unready,
             pods=pods or PodReader(node_affinity=True),
             warm_up=warm_up,
+            hooks=hooks,
         )
         assists = all(each.of_annotations for each in plugins)
         mode = Mode.ASSIST if assists else Mode.REPLACE

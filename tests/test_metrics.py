@@ -15,7 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender.kube.flowcontrol import Flow
 from extender.kube.observers import ReflectorObserver, RequestObserver
 from extender.metrics import Metrics
-from extender.metrics.table import MOVES
 from tests.missing import missing
 
 
@@ -32,8 +31,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.nodes_filtered.count("anti-affinity", by=7)
     metrics.binds.count("bound")
     metrics.evictions.count("InterPodAffinity", "evicted")
-    metrics.evictions.begin(("RequiredDuringExecution",), MOVES)
-    metrics.violating_pods.begin(("grace",))
     metrics.holds.observe(0.004)
     metrics.reservations.ask(lambda: 3)
     metrics.cache_objects.ask(lambda: 42, "pods")
@@ -84,14 +81,6 @@ CONTRACT = {
     "affinity_extender_ignored_annotations": set(),
     "affinity_extender_bind": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
-    "affinity_extender_evictions_leader": set(),
-    "affinity_extender_repairs": {"result"},
-    "affinity_extender_repairable_controllers": set(),
-    "affinity_extender_evictions_paused": set(),
-    "affinity_extender_evictions_paused_namespaces": set(),
-    "affinity_extender_evictions_stopped": set(),
-    "affinity_extender_evictions_stopped_namespaces": set(),
-    "affinity_extender_execution_violating_pods": {"outcome"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},
     "affinity_extender_filter_hold_seconds": {"le"},

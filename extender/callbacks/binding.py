@@ -11,14 +11,13 @@ from time import perf_counter
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
 from extender.callbacks.requests import Requests
-from extender.callbacks.steering import Steering
 from extender.cluster.ledgers.reservations import Claim
 from extender.errors import ExtenderError
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.ports import Hook, PodBinder
+from extender.ports import Hook, PodBinder, Pointer
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
@@ -83,10 +82,9 @@ class Binds:
         in_flight: InFlightPods,
         *,
         clock: Callable[[], float],
-        steering: Steering | None = None,
         hooks: Sequence[Hook] = (),
+        pointer: Pointer | None = None,
     ) -> None:
-        """`steering` may keep successors of moved pods from a node."""
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
@@ -94,7 +92,7 @@ class Binds:
         self._in_flight = in_flight
         self._clock = clock
         self._hooks = hooks
-        self._steering = steering
+        self._pointer = pointer
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
@@ -241,9 +239,12 @@ class Binds:
         """Reserve the node, or say why not; one step, with no await in it."""
         start, pod = perf_counter(), seen.pod
         verdict = may_bind(self._state, pod, node, self._plugins)
-        if verdict.decision is Decision.BIND and self._steering is not None:
-            why = self._steering.turn_away(pod, node)
-            verdict = verdict if why is None else BindVerdict(Decision.REFUSE, why)
+        if verdict.decision is Decision.BIND and self._pointer is not None:
+            found = (each.better(pod, node) for each in self._hooks)
+            better = next((each for each in found if each is not None), None)
+            if better is not None:
+                self._pointer.point(pod, better.node)
+                verdict = BindVerdict(Decision.REFUSE, better.why)
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             deadline = self._clock() + RESERVATION_SECONDS

@@ -9,12 +9,12 @@ from time import perf_counter
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, soon
 from extender.callbacks.requests import NotReadyError, Requests
+from extender.cluster.counts.nodes import NodeList
 from extender.config import Mode
 from extender.errors import ObjectError
 from extender.model.objects import Pod
 from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
-from extender.verbs.repair import steered
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_rules
 from extender.wire.extender_args import ExtenderArgs
@@ -99,13 +99,18 @@ class Priorities:
     def _scores(self, args: ExtenderArgs) -> tuple[bytes, Mapping[str, float]]:
         """Return the answer, and the seconds that each plugin took."""
         pod, laps = args.pod, Laps()
-        if self._state.successors and self._state.successors.expects(pod):
-            asked = self._requests.asked(args)
-            return write_scores(steered(self._state, pod, asked, self._max_score)), {}
+
+        def asked() -> NodeList:
+            return self._requests.asked(args)
+
+        for hook in self._requests.hooks:
+            instead = hook.scores(pod, asked, self._max_score)
+            if instead is not None:
+                return write_scores(instead), {}
         scored = prioritize(
             self._state,
             pod,
-            lambda: self._requests.asked(args),
+            asked,
             self._plugins,
             self._max_score,
             told=lambda plugin: laps.end(plugin.name),

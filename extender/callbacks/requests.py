@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Check
+from extender.ports import Check, Hook
 from extender.reading import ApartReader
 from extender.warm_up import WarmUp
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope, read_names
@@ -38,10 +38,9 @@ class Requests:
         warm_up: WarmUp,
         unready: Check,
         *,
-        asks: Callable[[str], None] = lambda _: None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
-        """`asks` hears of the scheduler of each pod that is asked about."""
-        self._asks = asks
+        self.hooks: Final = hooks
         self.state: Final = state
         self.metrics: Final = metrics
         self.pods: Final = pods
@@ -52,7 +51,8 @@ class Requests:
         """Read a request, a large one beside the event loop."""
         envelope = read_envelope(body)
         args = await self.pods.read(envelope.objects_bytes, partial(open_args, envelope))
-        self._asks(args.pod.spec.requirements.scheduler)
+        for hook in self.hooks:
+            hook.asked(args.pod.spec.requirements.scheduler)
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
         if args.pod.spec.unannotated is None:

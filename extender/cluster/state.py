@@ -9,11 +9,10 @@ from msgspec import structs
 
 from extender.cluster.ledgers.ledger import Ledger
 from extender.cluster.ledgers.reservations import Claim, Reservation
-from extender.cluster.ledgers.successors import Succession
 from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.labels import NO_LABELS, Labels
-from extender.model.objects import Controller, Namespace, Node, Pod
+from extender.model.objects import Namespace, Node, Pod
 
 
 class ClusterState(ClusterView):
@@ -71,8 +70,8 @@ class ClusterState(ClusterView):
             self._node_rules.count(old.node_affinity, -1)
         if not pod.status.terminal:
             self._groups.add(pod)
-        self.rule_watch.upsert(pod, old)
-        self._successors.learn(pod, old)
+        for ledger in self.ledgers:
+            ledger.shown(pod, old)
         self._note_place(pod)
         self._note_victim(pod)
         if old is not None:
@@ -114,8 +113,8 @@ class ClusterState(ClusterView):
             self._pods[pod.key] = pod
             self._pods_by_node.remove(old)
             self._pods_by_node.add(pod)
-            self.rule_watch.runs(pod, old)
-            self._successors.learn(pod, old)
+            for ledger in self.ledgers:
+                ledger.shown(pod, old)
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
@@ -129,7 +128,8 @@ class ClusterState(ClusterView):
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
-            self.rule_watch.remove(pod)
+            for ledger in self.ledgers:
+                ledger.shown(None, pod)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
@@ -180,7 +180,6 @@ class ClusterState(ClusterView):
             ledger.placed(pod, node, pods)
         self.version += 1
         self.arrivals += pods > 0
-        self.rule_watch.moved(pod.pod_class, node)
 
     def reach_changed(self) -> None:
         """Note that a limit begins or ceases to keep rules in annotations from other namespaces."""
@@ -297,21 +296,6 @@ class ClusterState(ClusterView):
         self.version += changed
         self.nominations += changed
 
-    # Pods that are moved
-
-    def expect_successor(self, pod: Pod, *, steered: bool = True) -> Succession:
-        """Note that a pod is evicted; one that is `steered` for a better place by preferences."""
-        self.version += steered
-        return self._successors.expect(pod, steered=steered)
-
-    def expect_successors_of(self, owners: frozenset[Controller]) -> None:
-        """Note of which controllers another replica may move a pod at any moment."""
-        self.version += self._successors.expect_of(owners)
-
-    def end_succession(self, owner: Controller) -> None:
-        """Note that nobody is expected of a controller any more."""
-        self._successors.end(owner)
-
     # Nodes and namespaces
 
     def upsert_node(self, node: Node) -> None:
@@ -337,7 +321,6 @@ class ClusterState(ClusterView):
 
     def _relabelled(self, name: str, before: Labels) -> None:
         self.version += 1
-        self.rule_watch.relabelled(name, before)
         for ledger in self.ledgers:
             ledger.relabelled(name, before)
 
@@ -366,11 +349,8 @@ class ClusterState(ClusterView):
             for ledger in self.ledgers:
                 ledger.annotations_changed(namespace)
         self._counters.rematch(namespace, before)
-        is_left = namespace in self._namespaces if was_known else None
-        self.rule_watch.namespace_changed(namespace, before, annotations=changed, is_left=is_left)
-        if was_known:
-            for ledger in self.ledgers:
-                ledger.rematched(namespace)
+        for ledger in self.ledgers:
+            ledger.rematched(namespace, before if was_known else None, annotations=changed)
         self.version += 1
 
     # Disruption budgets, and what features book
@@ -384,8 +364,10 @@ class ClusterState(ClusterView):
         self._budgets.remove(key, uid)
 
     def book_with(self, ledger: Ledger) -> None:
-        """Have a ledger book the pods that have a place, and hear of what changes from now on."""
+        """Have a ledger book the pods that are known, and hear of what changes from now on."""
         self.ledgers = (*self.ledgers, ledger)
+        for pod in self.pods.values():
+            ledger.shown(pod, None)
         for pod in self.placed_pods:
             if pod.node is not None:
                 ledger.placed(pod, pod.node, 1)

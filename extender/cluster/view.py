@@ -15,7 +15,6 @@ from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
-from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable
 from extender.cluster.ledgers.annotations import (
     BrokenAnnotationLedger,
@@ -28,8 +27,6 @@ from extender.cluster.ledgers.node_resources import NodeResources, NodeResources
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
-from extender.cluster.ledgers.successors import SuccessorLedger, Successors
-from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector, Term
@@ -76,21 +73,16 @@ class ClusterView:
     """The places that are promised to pods."""
     nominated: Final[NominatedPods]
     """The waiting pods that are nominated to a node."""
-    successors: Final[Successors]
-    """The pods that are expected in place of those that were moved."""
-    rule_watch: Final[RuleWatch]
-    """What is known of rules that hold during execution; empty when nobody asks."""
 
     def __init__(
         self,
         *,
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
-        execution: Execution | None = None,
         annotations: Selector | None = None,
         replaces: bool = True,
     ) -> None:
-        """With `execution`, say for which rules it matters whether they hold while pods run.
+        """From how many terms on the rules of a placed pod are taken together changes no answer.
 
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
         Without `replaces`, somebody else enforces the rules of specs.
@@ -138,8 +130,6 @@ class ClusterView:
         self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
-        self.successors = self._successors = SuccessorLedger()
-        self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)
 
     def pod(self, key: str, uid: str) -> Pod | None:
         """Return a pod that is not terminal; None for a namesake with another uid."""

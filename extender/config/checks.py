@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import TypeAlias
 
 from extender.config.connections import Serving
 from extender.config.effects import DECIDING, without_effect
 from extender.config.faults import show
-from extender.config.features import Help, gives, switch_of
-from extender.config.schema import SCHEDULER_VERSIONS, Config, Mode
+from extender.config.features import features
+from extender.config.schema import SCHEDULER_VERSIONS, Config
 from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
 
@@ -27,7 +28,8 @@ def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
         *_node_affinity(config),
-        *_execution(config),
+        *_annotations(config),
+        *chain.from_iterable(each.check(config) for each in features()),
         *check_serving(config.serving),
         *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
     )
@@ -56,29 +58,11 @@ def _node_affinity(config: Config) -> Iterator[ConfigError]:
         yield ConfigError(f"nodeAffinity.addedAffinity.{field}", why)
 
 
-def _execution(config: Config) -> Iterator[ConfigError]:
-    if (
-        config.preferred_during_execution.enabled
-        and config.mode is Mode.REPLACE
-        and not gives(config, Help.NODE)
-    ):
-        why = "preferredDuringExecution has successors nominated to better nodes"
-        switch = switch_of(Help.NODE)
-        if switch is None:
-            yield ConfigError("preferredDuringExecution.enabled", f"{why}, which nothing here does")
-        else:
-            yield ConfigError(switch, f"{why}: true in replace")
-    settings = config.required_during_execution
-    annotations = config.annotations
-    for read in (
-        lambda: settings.execution,
-        lambda: settings.share,
-        lambda: annotations.selector,
-    ):
-        try:
-            read()
-        except ObjectError as error:
-            yield ConfigError(error.path, error.message)
+def _annotations(config: Config) -> Iterator[ConfigError]:
+    try:
+        _ = config.annotations.selector
+    except ObjectError as error:
+        yield ConfigError(error.path, error.message)
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

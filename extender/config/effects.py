@@ -7,11 +7,12 @@ given plugins. A block that is switched off (`enabled: false`) may keep its othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct, structs
 
-from extender.config.conditions import ALWAYS, WRITING, Condition
+from extender.config.conditions import ALWAYS, Condition
 from extender.config.connections import Block
 from extender.config.features import defaults, features
 from extender.config.schema import Config, Mode
@@ -56,9 +57,6 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "filter.resolvable": REFUSING,
     "prioritize.maxScore": ALWAYS,
     "annotations": ALWAYS,
-    "requiredDuringExecution": ALWAYS,
-    "requiredDuringExecution.dryRun": WRITING,
-    "preferredDuringExecution": WRITING,
     "featureGates": ALWAYS,
     "serving": ALWAYS,
     "serving.allowedClientNames": Condition(
@@ -73,7 +71,12 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
 
 def effects() -> Mapping[str, Condition]:
     """Return when each field has an effect, by its path, or by that of a block for all in it."""
-    return {**_OF_CORE, **{name: each.effect for each in features() for name in each.fields}}
+    usual = {name: each.effect for each in features() for name in each.fields}
+    return {
+        **_OF_CORE,
+        **usual,
+        **dict(chain.from_iterable(each.effects.items() for each in features())),
+    }
 
 
 def without_effect(config: Config) -> Iterator[ConfigError]:

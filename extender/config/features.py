@@ -20,6 +20,7 @@ from msgspec import defstruct
 from extender.config.conditions import ALWAYS, Condition
 from extender.config.connections import Block
 from extender.config.schema import API_VERSION, BY_DEFAULT, KIND, Config
+from extender.errors import ConfigError
 from extender.features import FEATURES
 from extender.model.verdict import PluginName
 from extender.wire.objects import ReadFacet
@@ -46,6 +47,16 @@ class Want(Enum):
     """Who would replace a pod, and whether it is ready."""
     LEASE = auto()
     """Which of several replicas acts."""
+    HOLDS = auto()
+    """What holds a pod where it is: node affinity, disruption budgets, what it says of itself."""
+
+
+class LeaseName(NamedTuple):
+    """The Lease by which one of several replicas acts."""
+
+    namespace: str | None = None
+    """None: where the program runs."""
+    name: str = "affinity-extender"
 
 
 class Help(Enum):
@@ -97,6 +108,12 @@ class Feature:
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""
+    effects: Mapping[str, Condition] = field(default_factory=dict)
+    """The same by path, for those of which that is not so."""
+    check: Callable[[Config], Iterable[ConfigError]] = lambda _: ()
+    """Yields what is wrong with values that fit the schema, on or off."""
+    lease: Callable[[Config], LeaseName] | None = None
+    """Which Lease all features share, if this one has the fields for it."""
     needs: tuple[str, ...] = ()
     """Other features whose folders it imports."""
     wants: frozenset[Want] = frozenset()
@@ -123,6 +140,9 @@ class Feature:
     costs: str = ""
     """The module whose `given_costs(state, pods)` returns the deletion costs, by key, that pods
     would have if the feature were on; for `simulate`."""
+    places: str = ""
+    """The module about the places of running pods, for what people ask: `sitting`, `placements` and
+    `survey`, whether the feature is on or not."""
     words: str
     """A regular expression, in any case: no file outside of its folder has one of these words."""
 
@@ -187,6 +207,18 @@ def gives(config: Config, what: Help) -> bool:
 def switch_of(what: Help) -> str | None:
     """Return the field by which something is switched on; None where no feature gives it."""
     return next((each.gives[what].switch for each in features() if what in each.gives), None)
+
+
+def lease_name(config: Config) -> LeaseName:
+    """Return which Lease features share."""
+    named = (each.lease(config) for each in features() if each.lease is not None)
+    return next(named, LeaseName())
+
+
+def about_places(some: Iterable[Feature] | None = None) -> ModuleType | None:
+    """Return the module about the places of running pods, if one of some (or all) has it."""
+    among = features() if some is None else some
+    return next((each.module(each.places) for each in among if each.places), None)
 
 
 def facets(config: Config) -> tuple[ReadFacet, ...]:

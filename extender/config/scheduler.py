@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from extender.config.execution import NodeAffinityTerms
+from extender.config.rules import NodeAffinityTerms
 from extender.errors import ObjectError
 from extender.model.verdict import NODE_AFFINITY
 from extender.wire.node_affinity import read_node_affinity

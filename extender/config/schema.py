@@ -13,11 +13,9 @@ from typing import Annotated, Final, Literal, TypeVar
 from msgspec import Meta
 
 from extender.config.connections import Block, ClientConnection, Serving
-from extender.config.execution import (
+from extender.config.rules import (
     Annotations,
     NodeAffinityTerms,
-    PreferredDuringExecution,
-    RequiredDuringExecution,
 )
 from extender.model.verdict import PluginName
 from extender.wire.affinity import Gates
@@ -166,8 +164,6 @@ class Config(Block, frozen=True, kw_only=True):
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
     annotations: Annotations = Annotations()
-    required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
-    preferred_during_execution: PreferredDuringExecution = PreferredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
     client_connection: ClientConnection = ClientConnection()
@@ -185,15 +181,7 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def looks_at_node_affinity(self) -> bool:
         """Whether it matters here which nodes pods ask for: hints and preemption keep to it too."""
-        return (
-            PluginName.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE or self.moves_pods
-        )
-
-    @property
-    def moves_pods(self) -> bool:
-        """Whether running pods are evicted for the sake of rules, or looked at as if."""
-        settings = self.required_during_execution, self.preferred_during_execution
-        return any(each.enabled for each in settings)
+        return PluginName.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE
 
     @property
     def resolves_refusals(self) -> bool:

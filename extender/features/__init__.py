@@ -3,6 +3,7 @@
 FEATURES: tuple[str, ...] = (
     "audit",
     "explain",
+    "moving",
     "page",
     "quota",
     "refused_pods",

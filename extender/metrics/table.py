@@ -25,8 +25,6 @@ LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 ATTEMPTS: Final = ("feasible", "unschedulable", "error")
 BINDS: Final = ("bound", "refused", "unclear", "error")
 EVICTIONS: Final = ("evicted", "gone", "failed")
-MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
-"""What comes of evictions by the Eviction API."""
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
@@ -104,41 +102,6 @@ class Metrics(ObserverMetrics):
     def _of_what_follows(self, make: Collectors) -> None:
         self.evictions = make.counters(
             "evictions", "Pods evicted by the extender, by result.", "plugin", "result"
-        )
-        self.violating_pods = make.gauges(
-            "execution_violating_pods",
-            "Pods that break a rule which holds during execution, by what becomes of them.",
-            "outcome",
-        )
-        self.repairs = make.counters(
-            "repairs",
-            "Pods moved for preferred rules, by what became of their successors: better off and "
-            "ready, not so, or gone within an hour.",
-            result=("landed", "missed", "undone"),
-        )
-        self.repairable = make.gauges(
-            "repairable_controllers",
-            "Controllers of which a pod would sit better elsewhere by preferred rules.",
-        )
-        self.evictions_paused = make.gauges(
-            "evictions_paused", "1 while more pods than maxAffected would have to go."
-        )
-        self.evictions_paused_namespaces = make.gauges(
-            "evictions_paused_namespaces",
-            "Namespaces in which evictions are paused, for more than half of maxAffected of their "
-            "pods would have to go.",
-        )
-        self.evictions_stopped = make.gauges(
-            "evictions_stopped",
-            "1 while pods are moved one at a time, for the last ones in several namespaces were "
-            "not replaced.",
-        )
-        self.evictions_stopped_namespaces = make.gauges(
-            "evictions_stopped_namespaces",
-            "Namespaces in which no pod is moved, for the last ones were not replaced.",
-        )
-        self.evictions_leader = make.gauges(
-            "evictions_leader", "1 while this replica is the one that evicts."
         )
 
     def _of_the_cache(self, make: Collectors) -> None:

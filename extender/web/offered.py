@@ -8,8 +8,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aiohttp.web import Request, Response
 
+from extender.wire.documents import Fields
+
 __all__ = [
     "Asked",
+    "Findings",
     "Handler",
     "Request",
     "Response",
@@ -83,6 +86,33 @@ class View(NamedTuple):
     template: str
     """Its file below `extender/features/`. It extends frame.html."""
     values: Mapping[str, Any]
+
+
+class Findings:
+    """What a feature knows of placed pods that should be elsewhere; nothing here."""
+
+    def fields(self, limit: int) -> Fields:
+        """Yield names and values for JSON, lists with `limit` items at most."""
+        del limit
+        return iter(())
+
+    def above(self, asked: Asked) -> Iterable[View]:
+        """Return what stands above the broken rules on their page.
+
+        A template has its values as `found`, and is included, so it extends nothing.
+        """
+        del asked
+        return ()
+
+    def below(self, asked: Asked) -> Iterable[View]:
+        """Return what stands below them, likewise."""
+        del asked
+        return ()
+
+    def tiles(self, page: str) -> Iterable[Tile]:
+        """Return numbers for the first page, which lead to the page of broken rules."""
+        del page
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -143,6 +143,12 @@ class AnnotationReader:
 def broken_rules(pod: Pod) -> ObjectError | None:
     """Return what is wrong with a pod's rules, None if nothing is."""
     return None if pod.spec.broken_rules is None else ObjectError(*pod.spec.broken_rules)
+
+
+def write_broken_annotation(pod: Pod) -> dict[str, Any]:
+    """Write a pod whose rules cannot be read or are too many: what else it breaks is unknown."""
+    field, fault = pod.spec.broken_rules or ("", "")
+    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 
 def check_rules(pod: Pod) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import orjson
 import pytest
@@ -15,14 +15,13 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.callbacks.steering import Steering
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.ports import Hook, NoApiServer
+from extender.ports import BetterNode, Hook, NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
@@ -189,17 +188,26 @@ async def test_a_bound_pod_counts_before_any_watch_shows_it(aiohttp_client: Any)
 async def test_who_is_kept_from_a_node_has_no_place_reserved_there(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, TWO)
 
-    class Kept:
-        def turn_away(self, asked: ModelPod, on: str) -> str | None:
-            is_one = (asked.key, on) == ("default/one", "a")
-            return "a better one is tried first" if is_one else None
+    class Kept(Hook):
+        def better(self, pod: ModelPod, node: str) -> BetterNode | None:
+            is_one = (pod.key, node) == ("default/one", "a")
+            return BetterNode("b", "a better one is tried first") if is_one else None
 
-    rig.binds._steering = cast("Steering", Kept())
+    class Pointed(list[tuple[str, str]]):
+        def point(self, pod: ModelPod, node: str) -> None:
+            self.append((pod.key, node))
+
+        async def release_nomination(self, *_: object) -> frozenset[str]:
+            raise AssertionError
+
+    pointed = Pointed()
+    rig.binds._hooks, rig.binds._pointer = [Hook(), Kept()], pointed
     client = await aiohttp_client(rig.app)
     assert await bind(client, ONE, "a") == "a better one is tried first"
     assert (rig.api.bound, rig.count("refused")) == ([], 1)
     assert await bind(client, TWO, "a") == ""
     assert "anti-affinity" in await bind(client, ONE, "a"), "what is refused anyway is not asked"
+    assert pointed == [("default/one", "b")]
 
 
 async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:

@@ -26,7 +26,7 @@ from extender.callbacks.wait_budget import (
 )
 from extender.cluster.state import ClusterState
 from extender.config import API_VERSION, KIND, Config, Mode
-from extender.config.execution import Annotations, NamespaceSelector
+from extender.config.rules import Annotations, NamespaceSelector
 from extender.model.keys import key_of
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import PodClass

@@ -13,7 +13,7 @@ from extender.callbacks.filtering import Filters
 from extender.callbacks.passing import Passing
 from extender.callbacks.preempting import Preemptions
 from extender.config import API_VERSION, KIND, Config, Mode, PluginName
-from extender.config.execution import Annotations, NamespaceSelector
+from extender.config.rules import Annotations, NamespaceSelector
 from extender.errors import RequestError
 from extender.metrics import Metrics
 from extender.wire.extender_results import write_filter_error

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 
 from extender.callbacks.in_flight import InFlightPods
+from extender.cluster.counts.nodes import NodeList
+from extender.model.objects import Pod
+from extender.ports import Hook
+from extender.verbs.prioritizing import Scored
 from tests.answering import Answering
 from tests.builders import HOST, model_pod, pod, selector, state_of, term
 from tests.serving import NODES, TOGETHER, Start, ask, question
@@ -51,3 +56,25 @@ async def test_who_scores_wait_for_is_counted_where_the_watch_shows_it() -> None
     state.upsert_pod(model_pod(first.on("a")))
     async with asyncio.timeout(5):
         assert json.loads(await waiting) == [{"Host": "b", "Score": 20}]
+
+
+async def test_a_hook_may_score_in_place_of_the_plugins() -> None:
+    class Scoring(Hook):
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        def asked(self, scheduler: str) -> None:
+            self.heard.append(scheduler)
+
+        def scores(self, pod: Pod, asked: Callable[[], NodeList], max_score: int) -> Scored | None:
+            if pod.key != "default/mine":
+                return None
+            names = asked().names
+            return Scored(names, [*range(len(names))], {0: 0, 1: max_score})
+
+    hook = Scoring()
+    answers = Answering(state_of(NODES, [], []), plugins=(), hooks=[Hook(), hook])
+    for name, points in (("mine", [{"Host": "b", "Score": 20}]), ("other", [])):
+        body = json.dumps(question(pod(name), "a", "b")).encode()
+        assert json.loads(await answers.priorities.answer(body)) == points
+    assert hook.heard == ["default-scheduler"] * 2

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from simulation.invariants.recount import (
@@ -62,7 +61,6 @@ class EventStream(RuleBasedStateMachine):
     the rules of every placed pod are taken for large ones, or those of more than one term.
     """
 
-    execution: Execution | None = None
     annotations: Selector | None = None
 
     def __init__(self) -> None:
@@ -93,15 +91,18 @@ class EventStream(RuleBasedStateMachine):
         self.state = empty_state(
             most_prefilter_states=room,
             most_matching_sets=room,
-            execution=self.execution,
             annotations=self.annotations,
         )
+        self.begun()
         for node in cluster.nodes:
             self.put_node(node)
         for namespace in cluster.namespaces:
             self.put_namespace(namespace)
         for pod in cluster.pods:
             self._put(Pod(pod))
+
+    def begun(self) -> None:
+        """Hear that there is a state, which is empty yet."""
 
     # Nodes and namespaces
 

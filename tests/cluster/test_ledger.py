@@ -26,6 +26,7 @@ class Hearing(Ledger):
     def __init__(self) -> None:
         self.places: Counter[tuple[str, str]] = Counter()
         self.shifts: Counter[tuple[str, str]] = Counter()
+        self.pods: list[str] = []
         self.others: list[str] = []
 
     def placed(self, pod: ModelPod, node: str, sign: int) -> None:
@@ -40,9 +41,16 @@ class Hearing(Ledger):
         """Note it."""
         self.others.append(f"{node} was {dict(before)}")
 
-    def rematched(self, namespace: str) -> None:
+    def shown(self, pod: ModelPod | None, before: ModelPod | None) -> None:
         """Note it."""
-        self.others.append(namespace)
+        keys = ("nothing" if each is None else each.key for each in (before, pod))
+        self.pods.append(" became ".join(keys))
+
+    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
+        """Note it."""
+        assert not annotations
+        team = None if before is None else before.get("team", "unknown")
+        self.others.append(f"{namespace} was of team {team}")
 
     @property
     def counted(self) -> dict[tuple[str, str], int]:
@@ -83,7 +91,23 @@ def test_what_is_left_out_is_shifted_and_counts_again() -> None:
     assert before.counted == within.counted == HERE
 
 
-def test_it_hears_of_labels_of_nodes_and_of_known_namespaces() -> None:
+def test_it_hears_of_each_pod_that_is_there_comes_changes_and_goes() -> None:
+    hearing, state = Hearing(), a_state()
+    state.book_with(hearing)
+    known = ["nothing became default/a", "nothing became default/waits"]
+    assert hearing.pods == known
+    state.upsert_pod(model_pod(pod("a").on("n").ready()))
+    state.upsert_pod(model_pod(pod("a").on("n").ready().labels(app="web")))
+    state.upsert_pod(model_pod(pod("b")))
+    state.remove_pod("default/b", "default-b")
+    assert hearing.pods[len(known) :] == [
+        *["default/a became default/a"] * 2,
+        "nothing became default/b",
+        "default/b became nothing",
+    ]
+
+
+def test_it_hears_of_labels_of_nodes_and_of_namespaces() -> None:
     hearing, state = Hearing(), a_state()
     state.book_with(hearing)
     for labels in ({HOST: "n"}, {HOST: "m"}):
@@ -94,5 +118,6 @@ def test_it_hears_of_labels_of_nodes_and_of_known_namespaces() -> None:
     assert hearing.others == [
         f"n was {{'{HOST}': 'n'}}",
         f"n was {{'{HOST}': 'm'}}",
-        "default",
+        "default was of team None",
+        "default was of team unknown",
     ]

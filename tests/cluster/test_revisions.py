@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.cluster.audits.breaches import breaches, suspects
 from extender.cluster.audits.violations import patrol
 from extender.cluster.state import ClusterState
 from extender.model.disruption import Victims
-from extender.model.execution import Execution
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.labels import Operator, Requirement, Selector
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
@@ -246,25 +243,6 @@ def test_edits_count_at_once_whoever_makes_them() -> None:
 def test_neither_of_two_revisions_breaks_a_rule() -> None:
     state = cluster(OLD, own(NEW.on("a")))
     assert [found for step in patrol(state, 1) for found in step] == []
-
-
-def test_while_pods_run_the_annotation_decides_whether_a_rule_is_broken() -> None:
-    state = ClusterState(annotations=COVERED, execution=Execution(plain=EVERYTHING))
-    state.upsert_namespace(model_namespace(space()))
-    state.upsert_node(model_node(NODES[0]))
-
-    def broken(*pods: Json) -> set[str]:
-        for raw in pods:
-            state.upsert_pod(model_pod(raw))
-        while state.rule_watch.pending:
-            deque(suspects(state, 1000), maxlen=0)
-        every = [*state.pods.values()]
-        return {str(each.key) for each in every if [*breaches(state, each)]}
-
-    both = {"default/old", "default/new"}
-    assert broken(OLD, NEW.on("a")) == both
-    assert broken(own(NEW).on("a")) == set()
-    assert broken(NEW.on("a")) == both
 
 
 def test_preemption_spares_pods_of_another_revision() -> None:

@@ -16,7 +16,6 @@ from extender.config import layers, schema
 from extender.config.connections import ClientConnection
 from extender.config.features import features
 from extender.errors import ConfigError
-from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
 from extender.model.verdict import PluginName
 
@@ -40,10 +39,6 @@ filter:
   resolvable: null
 prioritize:
   maxScore: 20
-requiredDuringExecution:
-  enabled: false
-  dryRun: true
-  evictionsPerMinute: 10
 featureGates: {{}}
 serving: {{}}
 clientConnection: {{}}
@@ -101,22 +96,6 @@ def test_defaults() -> None:
         "filter": {},
         "prioritize": {"maxScore": 20},
         "annotations": {},
-        "requiredDuringExecution": {
-            "enabled": False,
-            "dryRun": True,
-            "evictionsPerMinute": 10,
-            "gracePeriodSeconds": 60,
-            "maxAffected": "10%",
-            "plainRules": {},
-            "leaseName": "affinity-extender",
-        },
-        "preferredDuringExecution": {
-            "enabled": False,
-            "dryRun": True,
-            "minGain": 1,
-            "settleSeconds": 300,
-            "restSeconds": 60,
-        },
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,
@@ -374,15 +353,6 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
             id="a gate that is a text",
         ),
         pytest.param(
-            "requiredDuringExecution.evictionsPerMinute", 0, "0 is not in 1..6000", id="evictions"
-        ),
-        pytest.param(
-            "requiredDuringExecution.plainRules.matchLabels",
-            {"team": 1},
-            "not a mapping of strings to strings",
-            id="labels of namespaces",
-        ),
-        pytest.param(
             "nodeAffinity.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
             [],
             "an empty list is not a list of 1 or more",
@@ -605,35 +575,6 @@ def test_fields_that_contradict_each_other(fields: dict[str, Any], expected: str
 )
 def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
     assert load_fields({"serving": serving}).serving.port == serving["port"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param({"maxAffected": "ten"}, "maxAffected: 'ten' is not a percentage", id="share"),
-        pytest.param({"maxAffected": "110%"}, "maxAffected: '110%' is not a", id="above 100 %"),
-        pytest.param(
-            {"plainRules": {"matchExpressions": [{"key": "team", "operator": "In"}]}},
-            "plainRules.matchExpressions[0].values: operator In takes at least one value",
-            id="selector",
-        ),
-    ],
-)
-def test_what_cannot_be_evicted_by_is_refused(fields: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(f"requiredDuringExecution.{expected}")):
-        load_fields({"requiredDuringExecution": fields})
-
-
-def test_no_selector_means_nowhere_and_one_without_values_means_some() -> None:
-    nowhere = load_fields({"mode": "assist"}).required_during_execution
-    assert nowhere.execution == Execution()
-    chosen = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
-    execution = load_fields(
-        {"requiredDuringExecution": {"plainRules": chosen}}
-    ).required_during_execution.execution
-    assert execution.plain is not None
-    assert execution.plain.matches({"team": "red"})
-    assert not execution.plain.matches({})
 
 
 def test_annotations_count_nowhere_everywhere_or_where_a_selector_says() -> None:

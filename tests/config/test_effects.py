@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from extender.config.connections import Block
 from extender.config.effects import effects
 from extender.config.features import features, whole
 from extender.errors import ConfigError
+from tests.features.every import values_of
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
 DEFAULT = whole()(api_version=config.API_VERSION, kind=config.KIND)
@@ -46,8 +48,7 @@ OTHERS: dict[str, Any] = {
     "nodeAffinity.schedulerConfigFile": "scheduler.yaml",
     "filter.resolvable": False,
     "annotations.namespaceSelector": {},
-    "requiredDuringExecution.maxAffected": "5%",
-    "requiredDuringExecution.plainRules": {"matchLabels": {"a": "b"}},
+    **dict(chain.from_iterable(values_of(each.name).items() for each in features())),
     "featureGates": {"MatchLabelKeysInPodAffinity": False},
     "serving.bindAddress": "::1",
     "serving.opsBindAddress": "::1",
@@ -94,8 +95,7 @@ IDLE = {
         *NOWHERE,
         "filter",
         *OF_REPLACE,
-        "preferredDuringExecution",
-        "requiredDuringExecution.dryRun",
+        *(path for each in features() for path, when in each.effects.items() if when is WRITING),
         *(name for each in features() if each.effect is WRITING for name in each.fields),
     },
     "assist": {*NOWHERE, "filter", *OF_REPLACE},

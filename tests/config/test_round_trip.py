@@ -14,8 +14,8 @@ from extender import config
 from extender.config import layers, schema
 from extender.config.connections import ClientConnection
 from extender.config.document import decode, effective, parse, to_yaml
-from extender.config.execution import NodeAffinityTerms
 from extender.config.features import whole
+from extender.config.rules import NodeAffinityTerms
 from extender.config.schema import NodeAffinityArgs
 
 _files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(

@@ -10,11 +10,11 @@ import yaml
 
 from extender.config.conditions import REPLACE
 from extender.config.document import decode, parse
-from extender.config.features import features
-from extender.config.schema import API_VERSION, KIND
+from extender.config.features import Want, features
 from extender.source import lease_key
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, K3S, KUBEADM, MANIFESTS
+from tests.features.every import switched_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,11 +23,17 @@ Objects = list[dict[str, Any]]
 
 COMPONENTS = MANIFESTS / "components"
 ADDED = (
-    *("eviction", "namespace-opt-in"),
+    "namespace-opt-in",
     *(each.component for each in features() if each.rights and each.effect is not REPLACE),
 )
 """The overlays of mode replace have the others."""
-SWITCHED_ON = {"preferredDuringExecution": {"enabled": True}}
+SWITCHED_ON = {
+    name: value
+    for each in features()
+    if Want.LEASE in each.wants
+    for name, value in switched_on(each.name).items()
+    if name in each.fields
+}
 
 # On kubeadm the pods are files on the hosts, and stay in kube-system as these say.
 WITH_PODS = [path for path in EVERY_OVERLAY if not path.name.startswith(KUBEADM.name)]
@@ -133,19 +139,3 @@ def test_nothing_stays_behind(overlay: Path, tmp_path: Path) -> None:
     for one in objects:
         if one["kind"] == "RoleBinding":
             assert (one["roleRef"]["kind"], one["roleRef"]["name"]) in roles
-
-
-@pytest.mark.parametrize(
-    ("configured", "place", "expected"),
-    [
-        pytest.param(None, "elsewhere", "elsewhere", id="where it runs"),
-        pytest.param("mine", "elsewhere", "mine", id="where the configuration says"),
-        pytest.param(None, None, "kube-system", id="on a host"),
-    ],
-)
-def test_the_lease_is_where_the_extender_runs(
-    configured: str | None, place: str | None, expected: str
-) -> None:
-    lease = {"requiredDuringExecution": {"leaseNamespace": configured}}
-    header = {"apiVersion": API_VERSION, "kind": KIND}
-    assert lease_key(decode(header | SWITCHED_ON | lease), place) == f"{expected}/affinity-extender"

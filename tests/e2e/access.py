@@ -22,7 +22,7 @@ _SHIPPED = (
         _MANIFESTS / folder / "rbac.yaml"
         for folder in (
             *("base", "components/bind", "components/quota"),
-            "components/eviction",
+            "components/moving",
             *(f"components/{each.component}" for each in features() if each.rights),
         )
     ),

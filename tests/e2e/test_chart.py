@@ -17,6 +17,7 @@ from affinityctl import cli
 from extender import __version__
 from extender.config.checks import faults
 from extender.config.document import decode
+from extender.config.features import lease_name
 from extender.source import lease_key
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
@@ -62,7 +63,7 @@ VALUES: dict[str, JSON] = {
     "kubeadm-replace-quota": {"form": "kubeadm", "mode": "replace", **QUOTA},
 }
 COMPONENTS: dict[str, JSON] = {
-    "eviction": {"eviction": {"enabled": True}},
+    "moving": {"moving": {"enabled": True}},
     "scale-down": {"scaleDown": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
     "namespace-opt-in": OPT_IN,
@@ -331,7 +332,7 @@ def test_before_policies_that_write_there_are_no_exclusive_domains(helm: Helm) -
     "values",
     [
         pytest.param(
-            {"eviction": {"enabled": True}, "scaleDown": {"enabled": True}}
+            {"moving": {"enabled": True}, "scaleDown": {"enabled": True}}
             | {
                 "config": {
                     name: {"enabled": True}
@@ -416,7 +417,7 @@ def test_what_the_extender_does_the_scheduler_leaves(
 EVERYTHING: JSON = {
     "mode": "replace",
     "annotations": {"namespaceSelector": {}},
-    "eviction": {"enabled": True},
+    "moving": {"enabled": True},
     "scaleDown": {"enabled": True},
     "monitoring": {"enabled": True},
     **QUOTA,
@@ -483,7 +484,7 @@ def test_each_release_has_its_scheduler_lease_accounts_and_label(helm: Helm) -> 
             for one in objects
             if "affinity-extender-config-" in one["metadata"]["name"]
         )
-        lease = config.required_during_execution.lease_name
+        lease = lease_name(config).name
         leases = {
             resource
             for one in objects

@@ -27,18 +27,16 @@ from affinityctl.commands.simulate.whatif.turns import (
 from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import wanted
-from extender.cluster.ledgers.successors import Succession
 from extender.model.keys import Key
 from extender.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
 from simulation.controlling import first_to_go, is_going, next_of_set, rank
-from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, term
+from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
 from tests.commands.simulate.whatif.cases import scheduler_of
 from tests.conformance.drawing import look_at_each
 from tests.e2e.controller_cases import (
     COSTS,
     HEALTH,
-    Placed,
     Standing,
     deployments,
     jobs,
@@ -180,43 +178,6 @@ def test_with_costs_from_the_extender_a_scale_down_leaves_the_zones_even(
     places = st.lists(st.sampled_from([*ZONES]), min_size=1, max_size=9)
     cases = st.fixed_dictionaries({"on": places, "left": st.integers(0, 6)})
     look_at_each(cases, look, start=start, examples=examples)
-
-
-@pytest.mark.parametrize(
-    ("kind", "there", "leaving", "made", "is_successor"),
-    [
-        pytest.param("ReplicaSet", [0, 1, 2], True, 1, True, id="a ReplicaSet makes it at once"),
-        pytest.param("StatefulSet", [0, 1, 2], True, 0, False, id="a StatefulSet waits"),
-        pytest.param("StatefulSet", [0, 1], False, 1, True, id="and makes it once that is gone"),
-        pytest.param("StatefulSet", [0], False, 1, False, id="but a lower ordinal before it"),
-    ],
-)
-def test_the_successor_of_a_moved_pod_is_the_one_that_its_controller_makes(
-    ask: Ask, kind: str, there: list[int], *, leaving: bool, made: int, is_successor: bool
-) -> None:
-    revisions = revisions_of(ask, "web", 1) if kind == "StatefulSet" else []
-    owner = replica_set(DEPLOYMENT, "web", 0, (3, 3))
-    revision = ""
-    if revisions:
-        owner = workload("StatefulSet", "web", replicas=3, revisionHistoryLimit=9)
-        owner["spec"]["updateStrategy"] = {"type": "OnDelete"}
-        owner["spec"]["minReadySeconds"] = 0
-        revision = revisions[0]["metadata"]["name"]
-    standings = {each: Placed(Standing.AVAILABLE, outdated=False) for each in there}
-    if leaving:
-        standings[2] = Placed(Standing.TERMINATING, outdated=False)
-    pods = [
-        standing_of(each, f"web-{number}", owner, revision, time.time())
-        for number, each in standings.items()
-    ]
-    for each in pods:
-        each["metadata"]["labels"][HASH] = "web"
-    created = of_kind(ask, owner, pods=pods, controllerrevisions=revisions).created
-    assert len(created) == made
-    moved = model_pod(pod("web-2").owned_by(f"{kind}/web").uid("moved"))
-    names = [each["metadata"].get("name") or "web-x" for each in created]
-    found = [model_pod(pod(name).owned_by(f"{kind}/web")) for name in names]
-    assert any(map(Succession(moved).may_be, found)) is is_successor
 
 
 def test_costs_are_read_as_the_controller_reads_them(ask: Ask, start: int, examples: int) -> None:

@@ -18,6 +18,7 @@ from extender.parts import part_of
 if TYPE_CHECKING:
     from extender.parts import Part
     from extender.verbs.plugins import FilterPlugin
+    from extender.web.offered import Findings
     from tests.web.showing import Seen
 
 
@@ -70,6 +71,18 @@ def _example(name: str) -> ModuleType:
 
 def _showing(name: str) -> ModuleType:
     return import_module(f"tests.features.{name}.showing")
+
+
+def values_of(name: str) -> dict[str, Any]:
+    """Return valid values of a feature's fields, by path, where none follows from the default."""
+    found: dict[str, Any] = getattr(_example(name), "VALUES", {})
+    return found
+
+
+def findings_over(state: ClusterState) -> list[Findings]:
+    """Return what features know of pods that should be elsewhere, as much as they may show."""
+    modules = (getattr(_example(each.name), "FINDINGS", None) for each in features())
+    return [import_module(name).findings(state) for name in modules if name]
 
 
 def switched_off(name: str) -> dict[str, Any]:

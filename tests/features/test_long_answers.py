@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from extender.metrics import Metrics
-from extender.verbs.explaining.sitting import MOST_TERMS
 from extender.web import turns
 from extender.web.limits import MOST, Seconds
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.features.every import shown_over
 from tests.web.showing import app_of, shown
 
+MOST_TERMS = 8
+"""Preferred terms of a pod about which it is said whether it sits well."""
 APPS = 600
 NODES = 300
 MOST_CALLS = 8000

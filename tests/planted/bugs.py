@@ -324,13 +324,6 @@ BUGS = (
         "kube/test_failures.py::test_expired",
     ),
     Bug(
-        "the oldest eviction that is known makes room for the next",
-        "controllers.eviction.limits",
-        "self._times[-self._most] + WINDOW_SECONDS",
-        "self._times[0] + WINDOW_SECONDS",
-        "controllers/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
-    ),
-    Bug(
         "evicts where it does not help",
         "verbs.victims",
         "if not fit.fits or not self._obeys_rules_without(lesser, node):",
@@ -357,13 +350,6 @@ BUGS = (
         "if term not in known and state.is_about(term, pod.pod_class):",
         "if term in known:",
         "verbs/test_max_matching_pods.py::test_nodes_are_refused",
-    ),
-    Bug(
-        "everybody goes who is above a limit",
-        "cluster.audits.breaches",
-        "return max(1, most + 1 - _itself(state, pod, watched.pods[0]))",
-        "return 1",
-        "controllers/test_eviction.py::test_of_too_many_for_a_limit_as_many_go_as_are_above_it",
     ),
     Bug(
         "preemption for a limit evicts all whom it counts",

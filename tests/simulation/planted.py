@@ -29,9 +29,7 @@ from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
 from tests.features.every import planted_in_simulation as of_features
-from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_lists import old_lists
-from tests.simulation.planted_repairs import REPAIRS
 from tests.simulation.planted_terms import TERMS
 from tests.simulation.planting import Planted
 
@@ -260,8 +258,6 @@ PLANTED: Mapping[str, Planted] = {
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     **TERMS,
     **of_features(),
-    **EVICTIONS,
-    **REPAIRS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
 

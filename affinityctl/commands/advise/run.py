@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from affinityctl.commands.advise.census import WORDS, Census, census
 from affinityctl.commands.advise.costs import (
@@ -20,7 +20,6 @@ from affinityctl.commands.advise.costs import (
     costs,
     model,
 )
-from affinityctl.commands.advise.placements import Placements, placements
 from affinityctl.commands.lint.finding import AnyRule, Finding, Level
 from affinityctl.commands.lint.linting import lint
 from affinityctl.commands.lint.manifest_files import numbered
@@ -31,6 +30,7 @@ from affinityctl.scheduler.profiles import BY_DEFAULT
 from affinityctl.terminal.printing import columns, printed, wrapped
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
+from extender.config.features import about_places
 from extender.model.wording import plural
 from extender.wire.objects import PodReader
 
@@ -57,7 +57,8 @@ def run(flags: argparse.Namespace) -> int:
     state, minor = _cluster(flags, objects)
     require_nodes(flags, state)
     found = census(state)
-    seated = placements(state, BY_DEFAULT.rules)
+    places = about_places()
+    seated: Any = None if places is None else places.placements(state, BY_DEFAULT.rules)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
     # Errors first, and then by name, in whatever order the objects came.
     worst_first = sorted(
@@ -114,7 +115,7 @@ def _rate(each: float) -> str:
 
 
 def _told(
-    found: Census, costs: Costs, seated: Placements, traps: Sequence[Finding]
+    found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]
 ) -> Mapping[str, object]:
     return {
         "nodes": found.nodes,
@@ -141,7 +142,8 @@ def _told(
         "mode": costs.advice.value,
         "why": _why(costs),
         "risk": RISK if costs.advice is Advice.REPLACE else None,
-        "placements": {
+        "placements": seated
+        and {
             "podsThatSitWorse": seated.worse,
             "moves": [
                 {"pod": each.pod.key, "from": each.pod.node, "to": each.target}
@@ -162,12 +164,12 @@ def _told(
     }
 
 
-def _text(found: Census, costs: Costs, seated: Placements, traps: Sequence[Finding]) -> str:
-    parts = *_rules(found), *_costs(costs), wrapped(_placements(seated), hanging=0), _traps(traps)
-    return "\n\n".join(parts)
+def _text(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) -> str:
+    seats = () if seated is None else (wrapped(_placements(seated), hanging=0),)
+    return "\n\n".join((*_rules(found), *_costs(costs), *seats, _traps(traps)))
 
 
-def _placements(seated: Placements) -> str:
+def _placements(seated: Any) -> str:
     if not seated.moves:
         return "No pod would sit better by preferred rules on another node that would take it now."
     first, one = seated.moves[0], seated.worse == 1

@@ -29,6 +29,7 @@ from affinityctl.terminal.printing import INDENT, columns, printed, section, wra
 from affinityctl.terminal.progress import Progress
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
+from extender.config.features import about_places
 from extender.errors import ConfigError
 from extender.model.objects import Pod
 from extender.model.wording import plural
@@ -83,10 +84,13 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_annotations(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
+    places = about_places()
+    sits = None if places is None else places.sitting
+
     def explained(pod: Pod, *, scored: bool) -> Explanation:
         profile, most = by.profile.of(pod), by.max_score
         scoring = profile.scoring if scored else ()
-        question = Question(pod, names, profile.filters, scoring, most, knows_owners=True)
+        question = Question(pod, names, profile.filters, scoring, most, sits=sits)
         return explanation_of(state, question)
 
     if not (given or named):

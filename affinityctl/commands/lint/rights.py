@@ -121,7 +121,7 @@ class Granted:
             used.update(_TO_PATCH_STATUS)
             used.update(_of(each for each in features() if each.effect is REPLACE))
         read = dict.fromkeys(_to_read((*RESOURCES, *of_features())))
-        ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_TO_EVICT, *_of(features()))
+        ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_of(features()))
         idle = [each for each in {**read, **dict.fromkeys(ours)} if each not in used]
         for index, rule in enumerate(self.rules):
             for right in idle:
@@ -144,11 +144,6 @@ _TO_BIND: Final = (
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
 _TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
-_TO_EVICT: Final = (
-    Right("", "pods/eviction", "create"),
-    *_TO_LOOK,
-    Right("events.k8s.io", "events", "create"),
-)
 _WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
 
 
@@ -162,8 +157,6 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
     watched += _TO_PATCH_STATUS if config.records_rules else ()
-    # A dry run asks the API server as well, which refuses that without the right.
-    watched += _TO_EVICT if config.moves_pods else ()
     for each in enabled(config):
         watched += each.rights if each.needed_rights is None else each.needed_rights(config)
     return tuple(dict.fromkeys(watched))

@@ -14,8 +14,8 @@ SHORT = "show which placed pods break required rules, and which would be evicted
 
 DESCRIPTION = """\
 Show which placed pods break a required rule where they are: their node affinity, their pod affinity
-or their pod anti-affinity; who is in their way; and which of them would be evicted if
-requiredDuringExecution were on, and which not, and why.
+or their pod anti-affinity; who is in their way; and which of them would be evicted if the extender
+moved pods for broken rules, and which not, and why.
 
 Rules of the annotation affinity-extender.io/affinity hold during execution where they say so, in
 the namespaces that annotations.namespaceSelector of --config selects; without it they are ignored.

@@ -3,46 +3,42 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter, deque
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
-from extender.cluster.audits.breaches import Breach, breaches, suspects, uncounted
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
-from extender.model.execution import Execution
-from extender.model.keys import Identity
-from extender.model.labels import EVERYTHING
+from extender.config.features import about_places
+from extender.errors import ConfigError
+from extender.model.labels import EVERYTHING, Selector
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.verbs.evicting import Finding, Outcome, first_look, second_look
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
-from extender.wire.annotations import broken_rules
+from extender.wire.annotations import broken_rules, write_broken_annotation
 from extender.wire.objects import PodReader
-from extender.wire.violations import write_broken_annotation, write_finding
 
 MOST_LINES: Final = 200
 """Of a table."""
-MOST_AT_ONCE: Final = 10_000
-"""Pods that are taken up to be judged."""
 
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    execution = _execution(flags.plain_rules)
+    plain, places = _plain(flags.plain_rules), about_places()
+    if places is None:
+        raise ConfigError("violations", "no feature of this program judges running pods")
     by = judging(flags.config)
     plugins = (by.profile.affinity, by.profile.nodes)
     state = _cluster(flags, by)
     note_ignored_annotations(state)
     note_empty_namespaces(state, flags.namespace)
-    found = survey(state, execution, plugins)
+    found = places.survey(state, plain, plugins)
     chosen = set(flags.namespace)
     shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
     broken = [
@@ -50,75 +46,37 @@ def run(flags: argparse.Namespace) -> int:
         for each in state.broken_annotations
         if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
     ]
-    say(printed(flags.output, lambda: _told(shown, broken), lambda: _text(shown, broken)))
+    told = partial(_told, shown, broken, places.write_finding)
+    say(printed(flags.output, told, lambda: _text(shown, broken)))
     return NOT_FINE if shown or broken else DONE
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    state = ClusterState(
-        execution=Execution(EVERYTHING), annotations=by.annotations, replaces=by.replaces
-    )
+    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
     pods = PodReader(node_affinity=True, owners=True, requirements=True)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     require_nodes(flags, state)
     return state
 
 
-def _execution(text: str | None) -> Execution:
-    """Return what holds where ordinary rules do in the namespaces of a selector; None: nowhere."""
+def _plain(text: str | None) -> Selector | None:
+    """Return in which namespaces ordinary rules hold; None: nowhere."""
     if text is None:
-        return Execution()
-    return Execution(parse_selector(text, "--plain-rules") if text.strip() else EVERYTHING)
+        return None
+    return parse_selector(text, "--plain-rules") if text.strip() else EVERYTHING
 
 
-def survey(state: ClusterState, execution: Execution, plugins: Plugins) -> list[Finding]:
-    """Judge every placed pod of a state that watches ordinary rules too, by all required rules.
-
-    O(pods x rules), and O(nodes) for each pod that would go.
-    """
-    found = dict[Identity, None]()
-    while state.rule_watch.pending:
-        found.update(dict.fromkeys(suspects(state, MOST_AT_ONCE)))
-    chooser = Chooser(state, plugins)
-    judged = []
-    for identity in sorted(found):
-        pod = state.pod(*identity)
-        if pod is not None:
-            deque(uncounted(state, pod), maxlen=0)
-            broken = list(breaches(state, pod))
-            if broken:
-                judged.append(_finding(state, execution, chooser, pod, broken))
-    return judged
-
-
-def _finding(
-    state: ClusterState,
-    execution: Execution,
-    chooser: Chooser,
-    pod: Pod,
-    broken: Sequence[Breach],
-) -> Finding:
-    labels = state.namespace_labels(pod.pod_class.namespace)
-    held = [each for each in broken if execution.has(each.rule, labels)]
-    if not held:
-        cause = first_look(state, execution, pod, broken).cause
-        return Finding(pod, broken, Outcome.NOT_ENFORCED, cause)
-    seen = second_look(state, chooser, pod, first_look(state, execution, pod, held))
-    outcome = seen.outcome
-    if outcome is Outcome.GOES and state.budgets.violated_by([pod]):
-        outcome = Outcome.BUDGET
-    return Finding(pod, broken, outcome, seen.cause, why=seen.why)
-
-
-def _told(found: Sequence[Finding], broken: Sequence[Pod]) -> Mapping[str, object]:
+def _told(
+    found: Sequence[Any], broken: Sequence[Pod], write: Callable[[Any], object]
+) -> Mapping[str, object]:
     return {
-        "pods": [write_finding(each) for each in found],
+        "pods": [write(each) for each in found],
         "count": len(found),
         "brokenAnnotations": [write_broken_annotation(each) for each in broken],
     }
 
 
-def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
+def _text(found: Sequence[Any], broken: Sequence[Pod]) -> str:
     """Write a table, what its outcomes mean, and whose annotation cannot be read."""
     that = " that can be read" if broken else ""
     parts = _found(found) if found else [f"no placed pod breaks a required rule{that}"]
@@ -131,17 +89,17 @@ def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
     return "\n\n".join(parts)
 
 
-def _named(alike: Sequence[Finding]) -> str:
+def _named(alike: Sequence[Any]) -> str:
     """Name the first of the pods that one workload made and that break one rule."""
     first, *others = (each.pod for each in alike)
     return f"{first.key} and {len(others):,} more of {first.workload}" if others else first.key
 
 
-def _found(found: Sequence[Finding]) -> list[str]:
-    alike: dict[Hashable, list[Finding]] = {}
+def _found(found: Sequence[Any]) -> list[str]:
+    alike: dict[Hashable, list[Any]] = {}
     for each in found:
-        rule = None if each.cause is None else each.cause.breach.rule
-        alike.setdefault((each.pod.workload or each.pod.key, each.outcome, rule), []).append(each)
+        kind = each.pod.workload or each.pod.key, each.outcome, each.rule
+        alike.setdefault(kind, []).append(each)
     rows = [
         (_named(each), each[0].pod.node or "", each[0].outcome.value, each[0].broken)
         for each in alike.values()

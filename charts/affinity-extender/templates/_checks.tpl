@@ -63,8 +63,8 @@
 
 {{- /* Features and their rights, their modes, and what the scheduler has to ask. */}}
 {{- range $feature, $right := dict
-    "requiredDuringExecution" "eviction"
-    "preferredDuringExecution" "eviction"
+    "requiredDuringExecution" "moving"
+    "preferredDuringExecution" "moving"
     "scaleDown" "scaleDown" }}
 {{- if and (dig $feature "enabled" false $config) (not (index $values $right).enabled) }}
 {{- fail (printf "config.%s.enabled: needs the rights that %s.enabled grants" $feature $right) }}

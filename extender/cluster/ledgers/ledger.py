@@ -16,6 +16,9 @@ class Ledger:
     `reach_changed`).
     """
 
+    def shown(self, pod: Pod | None, before: Pod | None) -> None:
+        """Take over a pod as the watch shows it in place of `before`; None: there is none."""
+
     def placed(self, pod: Pod, node: str, sign: int) -> None:
         """Count a pod that has a node or a reserved place (1), or take it back (-1)."""
 
@@ -25,8 +28,11 @@ class Ledger:
     def relabelled(self, node: str, before: Labels) -> None:
         """Note that a node came, went or has other labels than `before`."""
 
-    def rematched(self, namespace: str) -> None:
-        """Note that a namespace that was known has other labels, or is gone."""
+    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
+        """Note that a namespace came, went or has other labels than `before`; None: it is new.
+
+        With `annotations`, rules in annotations of its pods have begun or ceased to count.
+        """
 
     def annotations_changed(self, namespace: str) -> None:
         """Note that rules in annotations begin or cease to count in a namespace."""

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from msgspec import structs
 
 from extender.cluster.state import ClusterState
+from extender.config.features import about_places, enabled
 from extender.enabled import score_plugins
 from extender.errors import InputError, RequestError
 from extender.explained import explained
@@ -173,13 +174,14 @@ class Explain:
 def build_explain(context: Context) -> Explain:
     """Build what explains the verdict of all filters, the scheduler's and ours, in every mode."""
     config = context.config
+    places = about_places(enabled(config))
     question = partial(
         Question,
         plugins=explained(config),
         scoring=score_plugins(config),
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
-        knows_owners=config.moves_pods,
+        sits=None if places is None else places.sitting,
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
     return Explain(context.state, question, pods, context.unsynced)

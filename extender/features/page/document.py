@@ -24,10 +24,10 @@ from extender.web.limits import MOST
 from extender.web.offered import Request, Response
 from extender.web.turns import QueryError, Turns, answer_in_turn, check_known
 from extender.wire.affinity import write_term
+from extender.wire.annotations import write_broken_annotation
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
-from extender.wire.violations import write_broken_annotation
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.controllers.context import ControllerContext
@@ -18,7 +18,7 @@ from extender.metrics.table import EVICTIONS
 from extender.model.disruption import mark_message
 from extender.model.keys import name_of
 from extender.model.objects import Pod
-from extender.ports import Evictor, Occurrence
+from extender.ports import ClusterReader, Occurrence
 from extender.timing import LogThrottle
 from extender.verbs.plugins import Plugins, leading
 
@@ -32,6 +32,26 @@ MOST_KEYS = 3
 """Topology keys named when it is said why, at most."""
 
 _log = logging.getLogger(__name__)
+
+
+class Evictor(Protocol):
+    """Has pods deleted for the sake of others, each exactly the one that was seen."""
+
+    @property
+    def objects(self) -> ClusterReader:
+        """Return what tells how things are right before that."""
+
+    async def mark(self, victim: Pod, message: str) -> bool:
+        """Set the condition that says why a pod is about to go; False if it is gone or going."""
+
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+        """Delete a pod, or only find out whether we may; False when it is gone already."""
+
+    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
+        """Write an Event about it."""
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Write an Event about another pod, or without one about the Lease."""
 
 
 Wanted: TypeAlias = Callable[[], bool]

@@ -66,14 +66,16 @@ class Helping(Part):
     def _preempting(
         self, context: Context, nominator: Nominator | None
     ) -> PreemptionController | None:
-        evictor, nomination = context.source.evictor, self._nomination
-        if nominator is None or evictor is None or not preempts(context.config):
+        api, nomination = context.source.api, self._nomination
+        if nominator is None or api is None or not preempts(context.config):
             return None
+        from extender.features.refused_pods.evictor import ApiEvictor  # noqa: PLC0415
+
         return PreemptionController(
             context.of_controllers,
             self._rows.preemptions,
             nominator,
-            evictor,
+            ApiEvictor(api.client, api.objects),
             release_nomination=None if nomination is None else nomination.release_nomination,
             is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
         )

@@ -15,7 +15,7 @@ from msgspec import structs
 from extender.controllers.context import ControllerContext
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
 from extender.features.refused_pods.controller import RefusedPodController
-from extender.features.refused_pods.evictions import Evictions
+from extender.features.refused_pods.evictions import Evictions, Evictor
 from extender.features.refused_pods.patches import PREEMPTION, Nominator, Patches
 from extender.features.refused_pods.record import LAG_SECONDS, Preemption, Record
 from extender.features.refused_pods.records import Bounds
@@ -26,7 +26,7 @@ from extender.metrics.series import CounterRow
 from extender.model import memory
 from extender.model.disruption import Rank
 from extender.model.objects import Pod
-from extender.ports import Evictor, ReleaseNomination
+from extender.ports import ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Refused
 from extender.verbs.victims import Candidate, ineligible, on_node

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, NoReturn, Protocol
 
 from extender.controllers.context import ControllerContext
-from extender.controllers.eviction.limits import RateLimiter
+from extender.controllers.rates import RateLimiter
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.errors import ExtenderError
 from extender.features.scale_down.ledger import Replicas

@@ -74,9 +74,11 @@ class Replicas(Ledger):
             for pod in self.state.pods_on(node):
                 self.placed(pod, node, 0)
 
-    def rematched(self, namespace: str) -> None:
+    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
         """Note the controllers of a namespace: terms may be about other pods of theirs."""
-        self.note_all(namespace)
+        del annotations
+        if before is not None:
+            self.note_all(namespace)
 
     def take_changed(self) -> Iterator[Controller]:
         """Take the controllers whose pods or domains have changed since they were taken last."""

@@ -1,23 +1,18 @@
-"""Which placed pods break required rules, which would sit better elsewhere, and what keeps them."""
+"""Which placed pods break required rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from extender.cluster.audits.violations import Violation, Witnesses
 from extender.cluster.counts.existing_term import Role
-from extender.controllers.eviction.controller import EvictionController
-from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.repair import RepairController
-from extender.controllers.eviction.repair_mover import Prospect
-from extender.features.violations.answer import findings
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
 from extender.model.pod_affinity import Term
 from extender.model.wording import plural, pods_of
-from extender.verbs.repair import Improvement
-from extender.web.offered import Asked, TableRows, View
+from extender.web.offered import Asked, View
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
@@ -26,14 +21,11 @@ _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]
 
 def violations(found: Found, asked: Asked) -> View:
     """Return the page."""
-    state, eviction, repair = found.known, found.eviction, found.repair
-    values: dict[str, Any] = {"wanted": asked.get("q"), "eviction": eviction, "improvable": None}
-    if eviction is not None:
-        pods = _pods(eviction, asked)
-        values |= {"pods": pods, "findings": list(findings(state, pods.rows))}
-    values |= _rules(found, asked)
-    if repair is not None:
-        values["improvable"] = _improvable(repair, asked)
+    found.check_known()
+    others = found.others
+    above = list(chain.from_iterable(each.above(asked) for each in others))
+    below = list(chain.from_iterable(each.below(asked) for each in others))
+    values = {"wanted": asked.get("q"), "above": above, "below": below, **_rules(found, asked)}
     return View("violations/templates/violations.html", values)
 
 
@@ -83,22 +75,3 @@ def _row(rule: _Rule) -> Mapping[str, Any]:
         "owner": shown.owner,
         "other": shown.other,
     }
-
-
-def _pods(eviction: EvictionController, asked: Asked) -> TableRows[Record]:
-    wanted = asked.get("q")
-    records = sorted(
-        eviction.broken.records.values(), key=lambda each: (each.since_epoch, each.identity)
-    )
-    return asked.choose(records, lambda each: wanted in each.identity.key)
-
-
-def _improvable(
-    repair: RepairController, asked: Asked
-) -> tuple[TableRows[tuple[Improvement, Prospect]], str]:
-    wanted = asked.get("q")
-    prospects = sorted(
-        repair.prospects, key=lambda each: (-each[0].own, -each[0].total, each[0].pod.key)
-    )
-    chosen = asked.choose(prospects, lambda each: wanted in each[0].pod.key)
-    return chosen, plural(chosen.found, "pod")

@@ -22,7 +22,7 @@ class Patrol(Part):
 
     def __init__(self, context: Context) -> None:
         state, unready = context.state, context.unsynced
-        self.found = Found(state, Watch(state), unready, context.eviction, context.repair)
+        self.found = Found(state, Watch(state), unready, context.findings)
         self._context = context
         self.gauge = self.metrics(context.metrics.make)
         self._answer: Handler | None = None
@@ -64,10 +64,10 @@ class Patrol(Part):
         return violations(self.found, asked)
 
     def _tiles(self) -> Iterator[Tile]:
-        broken, eviction = len(self.found.watch.known), self.found.eviction
+        broken = len(self.found.watch.known)
         yield Tile(10, _PAGE, broken, "broken rules, each once a domain", bad=broken > 0)
-        if eviction is not None:
-            yield Tile(60, _PAGE, len(eviction.broken), "pods break a rule as they run")
+        for each in self.found.others:
+            yield from each.tiles(_PAGE)
 
 
 PART = Patrol

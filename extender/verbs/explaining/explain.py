@@ -24,7 +24,6 @@ from extender.verbs.explaining.explanation import (
 )
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
-from extender.verbs.explaining.sitting import sitting
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.filters import unknown
 from extender.verbs.plugins import ScorePlugin, Scorer
@@ -72,8 +71,8 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     find_blockers(state, pod, found.refusals)
     TermSurvey(state, pod, found).run()
     _add_scores(state, question, found)
-    if question.knows_owners:
-        found.sitting = sitting(state, pod, found.fits)
+    if question.sits is not None:
+        found.sitting = question.sits(state, pod, found.fits)
     nearest, found.near_miss_count = _nearest(refusals)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))

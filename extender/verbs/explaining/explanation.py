@@ -10,7 +10,7 @@ from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import AnyReason, Verdict
 from extender.model.wording import plural
-from extender.verbs.explaining.sitting import Sitting
+from extender.verbs.explaining.sitting import Sits, Sitting
 from extender.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.verbs.victims import Candidate
@@ -33,8 +33,8 @@ class Question:
     max_score: int = 100
     names_all: bool = True
     """False: pods of other namespaces than the pod's own are counted, and not named."""
-    knows_owners: bool = False
-    """It is known of placed pods who made them, and all that they ask of their placing."""
+    sits: Sits | None = None
+    """None where nothing says whether placed pods sit as well as they can."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]

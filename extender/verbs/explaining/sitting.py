@@ -1,46 +1,35 @@
-"""Whether a placed pod sits as well as it can by its preferred rules."""
+"""What is known of the place that a placed pod has, by its preferred rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
-from extender.verbs.repair import Improvement, gains, stays
-from extender.verbs.worth import terms_for_moves
 
-MOST_TERMS: Final = 8
-"""Preferred terms of a pod that is looked at: each is looked up."""
-MARGIN: Final = 1
+
+@dataclass(frozen=True, slots=True)
+class BetterPlace:
+    """A node that suits a placed pod better than its own."""
+
+    target: str
+    own: int
+    """What the pod gains there by its own terms, in their weights."""
+    total: int
+    """What it gains by all terms, those of other pods too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What is known of the place that a pod has."""
+    """How a pod sits."""
 
-    better: Improvement | None
+    better: BetterPlace | None
     """The node that suits it best, if that is another one."""
     stays: str | None
     """Why it would not be moved for the sake of a preference, if it would not."""
 
 
-def sitting(state: ClusterState, pod: Pod, takers: Sequence[str]) -> Sitting | None:
-    """Return whether a node of those that would take a placed pod suits it better.
-
-    As `improvement`, but for who would take it. None of a pod that is not there, has no preferences
-    for which it may be moved, or more of them than are looked at. O(nodes x tables).
-    """
-    terms, asks = terms_for_moves(state.class_of(pod)), pod.node_affinity
-    prefers = terms or (asks is not None and any(asks.preferred_rules))
-    known = state.pod(pod.key, pod.uid)
-    is_there = known is not None and known.node == pod.node and not known.status.deleting
-    if pod.node is None or not prefers or len(terms) > MOST_TERMS or not is_there:
-        return None
-    found = gains(state, pod, state.nodes.asked([pod.node, *takers]), MARGIN)
-    best: Improvement | None = None
-    for name, (mine, total) in found.items():
-        if best is None or total > best.total:
-            best = Improvement(pod, name, mine, total)
-    return Sitting(best, stays(pod))
+Sits: TypeAlias = Callable[[ClusterState, Pod, Sequence[str]], Sitting | None]
+"""Finds out whether a node of those that would take a placed pod suits it better."""

@@ -75,7 +75,6 @@ HARD_SPREAD = {
 }
 GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 ON_GPUS = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [GPU]}}
-EVICTS = {"enabled": True, "dryRun": False}
 TLS = {"tlsCertFile": "c", "tlsPrivateKeyFile": "k"}
 REMOTE = {"urlPrefix": "https://10.0.0.1:10280", "enableHTTPS": True}
 OFF_LOOPBACK = {"bindAddress": "0.0.0.0"}
@@ -143,12 +142,6 @@ _FILES: list[Any] = [
     ),
     ("added-affinity-differs", "replace", arguments(NODE, addedAffinity=ON_GPUS), {}),
     ("added-affinity-differs", "replace", entry(), {"nodeAffinity": {"addedAffinity": ON_GPUS}}),
-    (
-        "added-affinity-differs",
-        "assist",
-        arguments(NODE, addedAffinity=ON_GPUS),
-        {"preferredDuringExecution": EVICTS},
-    ),
     (
         "scheduler-arguments-unknown",
         "replace",
@@ -261,12 +254,9 @@ RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base"), {}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
-    ("right-without-use", "assist", roles("base", "components/eviction"), {}),
+    ("right-without-use", "replace", roles("base", *REPLACING, *JUDGING), {}),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
-    ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
-    ("right-missing", "assist", roles("base"), {"preferredDuringExecution": EVICTS}),
-    ("right-missing", "assist", roles("base"), {"preferredDuringExecution": {"enabled": True}}),
     ("right-missing", "assist", roles("base", *JUDGING), ANNOTATED),
     ("right-without-use", "assist", roles("base", "components/annotations"), {}),
 ]
@@ -318,9 +308,3 @@ def test_the_rights_for_annotations_are_enough(mode: str) -> None:
 
 def test_where_annotations_count_filter_has_to_be_asked() -> None:
     assert found(linted(shipped("assist"), ours("assist", **ANNOTATED))) == ["filter-verb-missing"]
-
-
-@pytest.mark.parametrize("section", ["requiredDuringExecution", "preferredDuringExecution"])
-def test_the_rights_to_evict_are_enough(section: str) -> None:
-    manifests = roles("base", "components/eviction")
-    assert found(linted(*manifests, ours("assist", **{section: EVICTS}))) == []

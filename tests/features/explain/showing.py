@@ -12,6 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.features.explain.answer import Explain
 from extender.features.explain.part import Explaining
 from extender.verbs.explaining.explanation import Question
+from extender.verbs.explaining.sitting import Sits
 from extender.verbs.filters import filters
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -29,7 +30,7 @@ def explaining(
     pods: PodReader | None = None,
     *,
     names_all: bool = False,
-    knows_owners: bool = False,
+    sits: Sits | None = None,
 ) -> Explain:
     """Build what answers /explain as the program does without arguments of plugins."""
     pods = pods or PodReader(node_affinity=True, requirements=True)
@@ -39,7 +40,7 @@ def explaining(
         scoring=AFFINITY,
         max_score=max_score,
         names_all=names_all,
-        knows_owners=knows_owners,
+        sits=sits,
     )
     return Explain(state, question, pods, lambda: unready)
 

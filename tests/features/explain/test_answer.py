@@ -7,7 +7,7 @@ import gc
 import io
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +15,9 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.features.explain.answer import Rests
+from extender.model.objects import Pod as ModelPod
 from extender.reading import APART_BYTES
+from extender.verbs.explaining.sitting import BetterPlace, Sitting
 from extender.web import turns
 from extender.web.limits import WITHIN, Allowed, Seconds
 from extender.web.turns import Pieces
@@ -171,23 +173,30 @@ SPREAD = pod("web-0").labels(app="web").owned_by("ReplicaSet/web")
 SPREAD = SPREAD.avoids(7, term(ZONE, selector(app="web"))).on("a1")
 
 
-@pytest.mark.parametrize("knows_owners", [True, False])
+def sits(state: ClusterState, pod: ModelPod, takers: Sequence[str]) -> Sitting | None:
+    """Say that a node suits one pod better."""
+    assert takers
+    here = {each.key for each in state.pods_on("a1")}
+    return Sitting(BetterPlace("b1", 7, 7), None) if pod.key in here else None
+
+
+@pytest.mark.parametrize("known", [True, False])
 async def test_whether_a_placed_pod_sits_as_well_as_it_can(
-    knows_owners: bool,
+    known: bool,
     aiohttp_client: Any,
 ) -> None:
     """Where the pods of the cluster are known well enough."""
     beside = pod("web-1").labels(app="web").on("a2")
     state = state_of(NODES, [], [SPREAD, beside])
-    app = app_over(state, knows_owners=knows_owners)
+    app = app_over(state, sits=sits if known else None)
     client = await aiohttp_client(app)
     told = await (await client.get("/explain?pod=web-0")).json()
     better = {"node": "b1", "gain": 7, "totalGain": 7, "stays": None}
-    assert told.get("improvement") == (better if knows_owners else None)
+    assert told.get("improvement") == (better if known else None)
     kinds = [each["kind"] for each in told["notes"]]
-    assert kinds == ["placed", *(["sitsWorse"] if knows_owners else [])]
+    assert kinds == ["placed", *(["sitsWorse"] if known else [])]
     page = await (await client.get("/page/explain?pod=web-0")).text()
-    assert ("node b1 would suit it better, by 7" in page) is knows_owners
+    assert ("node b1 would suit it better, by 7" in page) is known
     indifferent = await (await client.get("/explain?pod=web-1")).json()
     assert "improvement" not in indifferent
 

@@ -15,11 +15,11 @@ import extender.verbs.filtering
 import extender.verbs.victims
 from extender.cluster.state import ClusterState
 from extender.features.refused_pods.evictions import Evictions
+from extender.features.refused_pods.evictor import ApiEvictor
 from extender.features.refused_pods.nominator import ApiNominator
 from extender.features.refused_pods.records import Records
 from extender.features.refused_pods.victim_sets import VictimSets
 from extender.kube.client import ApiClient
-from extender.kube.evictor import ApiEvictor
 from extender.model.objects import Pod
 from extender.verbs.plugins import Plugins
 from tests.simulation.planting import Planted as AnyPlanted

@@ -12,7 +12,6 @@ from extender.config.schema import API_VERSION, KIND
 from extender.controllers.history import History
 from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
 from extender.kube.client import ApiClient
-from extender.kube.evictor import ApiEvictor
 from extender.kube.reader import ObjectReader
 from extender.metrics import Metrics
 from extender.parts import Context, build_parts
@@ -84,7 +83,6 @@ async def test_each_goes_by_its_own_switch(
         source = Source(
             "a test",
             StillPicture({}, {}),
-            evictor=ApiEvictor(client, objects, None),
             api=ApiServer(client, objects),
         )
         switches = {"hints": {"enabled": hints}, "preemption": {"enabled": preemption}}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.lint.rights import needed_rights
-from extender.config.checks import faults
 from extender.config.document import decode, effective
 from extender.config.features import Help, gives, switch_of
 from extender.config.schema import API_VERSION, KIND
@@ -61,28 +60,6 @@ def test_each_can_go_without_the_other_and_with_it_its_rights(
     needed = {f"{each}" for each in needed_rights(config)}
     assert ("patch pods/status" in needed) == (nominates or evicts)
     assert ("delete pods" in needed) == evicts
-
-
-@pytest.mark.parametrize(
-    ("mode", "on", "moves", "fits"),
-    [
-        ("replace", False, True, False),
-        ("replace", False, False, True),
-        ("replace", True, True, True),
-        ("assist", True, True, True),
-    ],
-)
-def test_moves_for_preferences_need_the_hints_that_steer_their_successors(
-    mode: str, *, on: bool, moves: bool, fits: bool
-) -> None:
-    fields = {
-        **HEADER,
-        "mode": mode,
-        "hints": {"enabled": on},
-        "preferredDuringExecution": {"enabled": moves},
-    }
-    found = [each.path for each in faults(decode(fields))]
-    assert found == ([] if fits else ["hints.enabled"])
 
 
 def test_what_gives_them_says_where_they_are_switched_on() -> None:

@@ -45,9 +45,9 @@ from tests.builders import (
     selector,
     term,
 )
-from tests.controllers.evicting import Leader
 from tests.features.scale_down import ranked
 from tests.features.scale_down.ranked import READER, ranked_state, replicas_in
+from tests.leading import Leader
 
 SETTLE = 60.0
 WEB = selector(app="web")

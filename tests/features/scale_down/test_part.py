@@ -16,8 +16,8 @@ from extender.parts import Context, build_parts
 from extender.source import ApiServer, Source, StillPicture, lease_key, pod_reader
 from extender.warm_up import WarmUp
 from tests.builders import ZONE, model_node, node, pod, selector, term
-from tests.controllers.evicting import Leader
 from tests.kube.rig import credentials_for
+from tests.leading import Leader
 
 HEADER = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
 ON = decode({**HEADER, "mode": "replace", "scaleDown": {"enabled": True}})

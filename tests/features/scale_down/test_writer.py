@@ -15,8 +15,8 @@ from extender.kube.client import ApiClient
 from extender.kube.reader import ObjectReader
 from extender.model.keys import Identity, Key
 from extender.wire.objects import PodReader
+from tests.kube.marking import Marking
 from tests.kube.rig import credentials_for
-from tests.kube.test_evictor import Marking
 
 POD = Identity(Key("default/victim"), "default-victim")
 GIVEN = {COST_ANNOTATION: "-3001", GIVEN_COST_ANNOTATION: "-3001"}

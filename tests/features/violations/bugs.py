@@ -14,11 +14,4 @@ BUGS: Final = (
         "if True else ():",
         "features/violations/test_patrol.py::test_a_cluster_that_is_not_known_yet_is_not_judged",
     ),
-    Bug(
-        "an answer of violations has no end",
-        "features.violations.answer",
-        "islice(findings(state, records), limit)",
-        "findings(state, records)",
-        "features/violations/test_answer.py::test_an_answer_has_an_end",
-    ),
 )

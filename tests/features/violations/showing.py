@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from extender.cluster.audits.violations import Violation, patrol
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.repair_mover import Prospect
 from extender.features.violations.part import Patrol
-from extender.verbs.evicting import Outcome
-from extender.verbs.repair import Improvement
-from tests.web.hostile import SCRIPT
+from extender.web.offered import Asked, Findings, Tile, View
+from extender.wire.documents import Fields
+from tests.features.every import findings_over
 from tests.web.showing import Seen
 from tests.wired import context_over
 
@@ -30,24 +28,27 @@ def part_over(
     return part
 
 
-def shown(seen: Seen, why: str = SCRIPT) -> Patrol:
+def shown(seen: Seen) -> Patrol:
     """Return the part with all that its page may show."""
-    return part_over(seen.state, turns=seen.turns, repair=moves(seen.state, (why, "")))
+    return part_over(seen.state, turns=seen.turns, findings=findings_over(seen.state))
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """What is to be moved, as a RepairController has it."""
+class Found(Findings):
+    """What another feature knows."""
 
-    prospects: Sequence[tuple[Improvement, Prospect]]
+    def fields(self, limit: int) -> Fields:
+        """Tell the limit."""
+        yield "found", limit
 
+    def above(self, asked: Asked) -> Iterator[View]:
+        """Say where it stands, and what is asked for."""
+        yield View("above.html", {"q": asked.get("q")})
 
-def moves(state: ClusterState, whys: Sequence[str] = ("",)) -> Any:
-    """Return moves of all pods that have a node, each to the node of the next one."""
-    placed = [each for each in state.pods.values() if each.node is not None]
-    found = []
-    for number, (each, target) in enumerate(zip(placed, placed[1:] + placed[:1], strict=True)):
-        known = Prospect(0.0, outcome=Outcome.UNCONFIRMED, why=whys[number % len(whys)])
-        move = Improvement(each, target.node or "", number % 1000, number % 2000)
-        found.append((move, known))
-    return Moves(found)
+    def below(self, asked: Asked) -> Iterator[View]:
+        """Say where it stands."""
+        del asked
+        yield View("below.html", {})
+
+    def tiles(self, page: str) -> Iterator[Tile]:
+        """Show one number."""
+        yield Tile(60, page, 7, "found by another")

@@ -10,10 +10,11 @@ import pytest
 
 from extender.cluster.audits.violations import patrol
 from extender.features.violations.part import Patrol
+from extender.web.offered import View
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
-from tests.controllers.test_repair import fill, with_zones
 from tests.features.every import has_pages
-from tests.features.violations.showing import part_over
+from tests.features.violations.showing import Found, part_over
+from tests.web.asking import Asking
 from tests.web.reading import read_page
 from tests.web.showing import app_of, shown
 
@@ -51,21 +52,12 @@ async def test_violations(read: Read) -> None:
     assert "None." in await read(part, "/page/violations?q=elsewhere")
 
 
-async def test_who_would_sit_better_elsewhere(read: Read) -> None:
-    rig = with_zones(hosts=1)
-    part = part_over(rig.state, repair=rig.controller)
-    title = "Pods that would sit better elsewhere"
-    assert f"{title} None, by preferred rules." in await read(part)
-    fill(rig, "shop", ["a0", "a0", "b0"])
-    fill(rig, "office", ["b0", "b0", "b0"])
-    await rig.after(2)
-    text = await read(part)
-    assert f"{title} 2 pods, one of each controller, that which gains most first" in text
-    assert " a0 c0 100 200 its grace period is not over" in text
-    assert text.index("office/") < text.index("shop/")
-    only = await read(part, "/page/violations?q=shop/")
-    assert ("office/" in only, " 1 pod, " in only) == (False, True)
-    assert title not in await read(part_over(rig.state))
+def test_what_another_feature_knows_stands_above_and_below() -> None:
+    part = part_over(state_of(NODES, [], [DB_0, DB_1]), findings=[Found()])
+    shown = part.sections[0].show(Asking(q="db"))
+    assert isinstance(shown, View)
+    assert shown.values["above"] == [View("above.html", {"q": "db"})]
+    assert shown.values["below"] == [View("below.html", {})]
 
 
 async def test_a_rule_that_is_broken_in_many_domains_has_one_row(read: Read) -> None:

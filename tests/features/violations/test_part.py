@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from extender.metrics import Metrics
-from tests.builders import HOST, pod, selector, state_of, term
-from tests.controllers.evicting import Rig
+from tests.builders import HOST, node, pod, selector, state_of, term
 from tests.features.every import has_pages
-from tests.features.violations.showing import part_over
+from tests.features.violations.showing import Found, part_over
 from tests.ringing import AwaitedGauge
 from tests.web.reading import Reader
 from tests.web.showing import app_of, shown
@@ -36,16 +35,13 @@ async def test_each_kind_of_rule_has_a_series_from_the_first_look_on() -> None:
 
 @pytest.mark.skipif(not has_pages(), reason="no feature shows pages")
 async def test_the_first_page_has_numbers_that_lead_there(aiohttp_client: Any) -> None:
-    rig = Rig()
-    rig.node("a")
-    rig.place(SOLO, "a", "one")
-    rig.place(SOLO, "a", "two")
-    await rig.after(0)
-    part = part_over(rig.state, eviction=rig.controller)
-    client = await aiohttp_client(app_of(shown(rig.state), parts=[part]))
+    pods = [SOLO.on("a"), pod("two").labels(app="web").on("a")]
+    state = state_of([node("a", {HOST: "a"})], [], pods)
+    part = part_over(state, findings=[Found()])
+    client = await aiohttp_client(app_of(shown(state), parts=[part]))
     found = Reader(await (await client.get("/")).text())
     assert " 1 broken rules, each once a domain 0 hints" in found.text
-    assert "last 0 s 2 pods break a rule as they run" in found.text
+    assert "last 0 s 7 found by another" in found.text
     assert found.links.count("/page/violations") == 3
     assert found.links[-1] == "/violations"
 

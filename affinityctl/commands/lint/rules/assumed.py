@@ -11,8 +11,8 @@ from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import NODE, Setup
 from affinityctl.scheduler.arguments import Taken, read_profile
 from extender.config import Mode
-from extender.config.execution import NodeAffinityTerms, V1NodeSelector
-from extender.config.features import Help, gives, switch_of
+from extender.config.features import Help, Want, gives, switch_of, wants
+from extender.config.rules import NodeAffinityTerms, V1NodeSelector
 from extender.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
@@ -21,7 +21,7 @@ _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeRes
 
 def _other_nodes(setup: Setup) -> Iterator[Spot]:
     handed_over = setup.takes_over(NODE)
-    keeps_to_it = handed_over or setup.mode is Mode.REPLACE or setup.config.moves_pods
+    keeps_to_it = handed_over or setup.mode is Mode.REPLACE or wants(setup.config, Want.HOLDS)
     nodes = setup.config.node_affinity
     if not setup.configured or not keeps_to_it or nodes.scheduler_config_file is not None:
         return

@@ -124,7 +124,7 @@ OF_RIGHTS: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        "Apply the component of manifests/components that has it: bind, eviction, "
+        "Apply the component of manifests/components that has it: bind, "
         f"{_COMPONENTS} or annotations.",
         _missing,
     ),
@@ -142,10 +142,9 @@ OF_ROLE: Final = (
         "right-without-use",
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
-        "Whoever may bind can place any pod anywhere. Only mode replace binds, preempts and reads "
-        "budgets, only requiredDuringExecution and preferredDuringExecution evict, and a feature "
-        "that is off needs no right.",
-        f"Leave out the components bind, eviction, {_COMPONENTS} or annotations.",
+        "Whoever may bind can place any pod anywhere. Only mode replace binds and preempts, "
+        "budgets are read by it and by what evicts, and a feature that is off needs no right.",
+        f"Leave out the components bind, {_COMPONENTS} or annotations.",
         _idle,
     ),
 )

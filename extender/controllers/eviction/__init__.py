@@ -1,1 +1,0 @@
-"""Evicts pods that break a rule which is to hold for as long as they run."""

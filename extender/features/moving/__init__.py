@@ -1,0 +1,1 @@
+"""Evicts running pods: for rules that are to hold while they run, and for preferred ones."""

@@ -1,0 +1,80 @@
+"""Evicts pods by the Eviction API, which keeps to disruption budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from extender.features.moving.ports import Evicted, Eviction
+from extender.kube.calls import pod_path
+from extender.kube.client import ApiClient
+from extender.kube.events import EventWriter
+from extender.kube.failures import NotSentError, StatusError
+from extender.kube.flowcontrol import Flow
+from extender.kube.limits import WITHIN
+from extender.model.keys import Key, name_of, namespace_of
+from extender.model.objects import Pod
+from extender.ports import ClusterReader
+
+_OF_BUDGET: Final = "DisruptionBudget"
+"""The cause in an answer that a budget, or its unusable status, has led to."""
+_IN_TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
+"""In the answer about such a pod, which is a clear no, though its status is 500."""
+
+
+class ApiMover(EventWriter):
+    """Evicts pods, and writes Events about them or about the Lease."""
+
+    def __init__(self, client: ApiClient, objects: ClusterReader, lease: Key | None) -> None:
+        super().__init__(client, lease)
+        self.objects = objects
+
+    async def evict(
+        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
+        """Evict a pod by the Eviction API, unless a disruption budget or `may_go` says no.
+
+        Nor if anybody has changed it since `version`. ApiError for other answers; NoAnswerError and
+        BrokenAnswerError leave open whether it was done, and so does an ApiError with a status from
+        500 on.
+        """
+        preconditions = {"uid": pod.uid, "resourceVersion": version}
+        options: dict[str, Any] = {"preconditions": preconditions}
+        if dry_run:
+            options["dryRun"] = ["All"]
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": namespace_of(pod.key), "name": name_of(pod.key)},
+            "deleteOptions": options,
+        }
+        try:
+            await self.client.post(
+                f"{pod_path(pod.key)}/eviction",
+                msgspec.json.encode(eviction),
+                within=WITHIN.eviction,
+                flow=Flow.EVICTIONS,
+                may_go=may_go,
+            )
+        except NotSentError as error:
+            return Eviction(Evicted.NOT_SENT, str(error))
+        except StatusError as error:
+            if _is_of_budget(error):
+                return Eviction(Evicted.REFUSED, str(error), error.retry_after)
+            if error.status == HTTPStatus.NOT_FOUND:
+                return Eviction(Evicted.GONE, str(error))
+            if error.status == HTTPStatus.CONFLICT:
+                return Eviction(Evicted.CHANGED, str(error))
+            raise
+        return Eviction(Evicted.DONE)
+
+
+def _is_of_budget(error: StatusError) -> bool:
+    return (
+        error.status == HTTPStatus.TOO_MANY_REQUESTS
+        or _OF_BUDGET in error.causes
+        or _IN_TWO_BUDGETS in error.message
+    )

@@ -1,0 +1,124 @@
+"""How many pods may be evicted in a minute, and when too many would have to go."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.controllers.history import HOUR
+from extender.controllers.rates import WINDOW_SECONDS
+
+EVERYBODY: Final = 1.0
+"""The share that no number of pods exceeds."""
+
+
+class LastHour:
+    """The moves of the last hour, by namespace."""
+
+    def __init__(self, clock: Callable[[], float], per_minute: int) -> None:
+        """With `per_minute` moves at most; a replica that tells of more is not believed."""
+        self._clock = clock
+        self._most = int(per_minute * HOUR / WINDOW_SECONDS)
+        self._moves: deque[tuple[float, str, int]] = deque()
+        """How many, where and when; several at once are another replica's."""
+
+    def take(self, namespace: str) -> None:
+        """Note one."""
+        self._moves.append((self._clock(), namespace, 1))
+
+    def give_back(self) -> None:
+        """Note that the last one has come to nothing."""
+        if self._moves:
+            self._moves.pop()
+
+    @property
+    def moves(self) -> Mapping[str, int]:
+        """Return how many there were in each namespace."""
+        while self._moves and self._moves[0][0] <= self._clock() - HOUR:
+            self._moves.popleft()
+        found = Counter[str]()
+        for _, name, number in self._moves:
+            found[name] += number
+        return found
+
+    @property
+    def latest(self) -> Mapping[str, float]:
+        """Return when each namespace had its last one."""
+        return {name: at for at, name, _ in self._moves}
+
+    def written(self) -> dict[str, tuple[int, float]]:
+        """Return what the next leader has to know: how many, and how long ago the last was."""
+        now, moves, latest = self._clock(), self.moves, self.latest
+        return {name: (number, now - latest[name]) for name, number in moves.items()}
+
+    def inherit(self, written: Mapping[str, tuple[int, float]]) -> None:
+        """Take over what another leader has noted, beside what is known here.
+
+        The latest first, until there are as many in all as there can have been.
+        """
+        now, own = self._clock(), self.moves
+        room = self._most - sum(own.values())
+        for name, (number, age) in sorted(written.items(), key=lambda each: each[1][1]):
+            more = min(number - own.get(name, 0), room)
+            if more > 0:
+                self._moves.append((now - min(max(age, 0.0), HOUR), name, more))
+                room -= more
+        self._moves = deque(sorted(self._moves))
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """For whom evictions are paused."""
+
+    all: bool = False
+    namespaces: frozenset[str] = frozenset()
+    """Those that have too many pods to go by themselves."""
+
+    def hold(self, namespace: str) -> bool:
+        """Return whether no pod of a namespace is evicted."""
+        return self.all or namespace in self.namespaces
+
+
+class CircuitBreaker:
+    """Pauses evictions while more than a share of all pods would have to go.
+
+    What the owner of some namespaces does is not to stop the evictions of all others: with more
+    than half of that number a namespace pauses by itself, and for the others all that are paused
+    count as half together. A single pod is never too many: in a small cluster it may be a large
+    share.
+    """
+
+    def __init__(self, share: float, pods: Callable[[], int]) -> None:
+        """`pods` says how many there are in all."""
+        self._share = share
+        self._pods = pods
+        self.pauses = Pauses()
+
+    @property
+    def allowed(self) -> int:
+        """Return how many pods may have to go at a time."""
+        return max(1, int(self._share * self._pods()))
+
+    def allowed_of_one(self, acknowledged: int) -> int:
+        """Return how many pods of one namespace may have to go at a time."""
+        return max((self.allowed + 1) // 2, acknowledged)
+
+    def look(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Take over how many pods have to go, by namespace, and how many are fine; return before.
+
+        O(namespaces with pods that have to go).
+        """
+        before, self.pauses = self.pauses, self.judge(going, acknowledged)
+        return before
+
+    def judge(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Namespaces (or all) that exceed the share of pods that may be evicted."""
+        if self._share >= EVERYBODY:
+            return Pauses()
+        one, half = self.allowed_of_one(acknowledged), self.allowed // 2
+        over = frozenset(name for name, pods in going.items() if pods > one)
+        others = sum(pods for name, pods in going.items() if name not in over)
+        counted = others + (half if over else 0)
+        return Pauses(counted > max(self.allowed, acknowledged), over)

@@ -1,0 +1,113 @@
+"""What is sent to move a pod by the Eviction API, and what the answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.features.moving.evictor import ApiMover
+from extender.features.moving.ports import Evicted, Eviction
+from extender.kube.client import ApiClient
+from extender.kube.reader import ObjectReader
+from extender.ports import Occurrence
+from extender.wire.objects import PodReader
+from tests.builders import model_pod, pod
+from tests.kube.rig import credentials_for
+from tests.kube.told import Told
+
+VICTIM = model_pod(pod("victim"))
+
+
+@pytest.fixture
+def server() -> Told:
+    return Told()
+
+
+@pytest.fixture
+async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[ApiMover]:
+    app = web.Application()
+    app.router.add_post("/api/v1/namespaces/default/pods/victim/eviction", server.take)
+    app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
+    running = await aiohttp_server(app)
+    async with ApiClient(credentials_for(str(running.make_url("")))) as client:
+        yield ApiMover(client, ObjectReader(client, PodReader()), None)
+
+
+async def test_an_eviction_names_the_very_pod(server: Told, evictor: ApiMover) -> None:
+    for dry_run in (False, True):
+        answer = await evictor.evict(VICTIM, version="17", dry_run=dry_run, may_go=lambda: True)
+        assert answer == Eviction(Evicted.DONE)
+    preconditions = {"uid": "default-victim", "resourceVersion": "17"}
+    options: dict[str, Any] = {"preconditions": preconditions}
+    assert [body["deleteOptions"] for _, body in server.bodies] == [
+        options,
+        options | {"dryRun": ["All"]},
+    ]
+    (_, body), _ = server.bodies
+    assert (body["apiVersion"], body["kind"]) == ("policy/v1", "Eviction")
+    assert body["metadata"] == {"namespace": "default", "name": "victim"}
+
+
+@pytest.mark.parametrize(
+    ("code", "became"),
+    [(429, Evicted.REFUSED), (404, Evicted.GONE), (409, Evicted.CHANGED)],
+    ids=["a budget says no", "it is gone", "it was changed, or another pod has its name"],
+)
+async def test_what_an_eviction_comes_to(
+    server: Told, evictor: ApiMover, code: int, became: Evicted
+) -> None:
+    server.code = code
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert answer.became is became
+    assert "because" in answer.why
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "causes"),
+    [
+        pytest.param(
+            500,
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support.",
+            [],
+            id="it is in two",
+        ),
+        pytest.param(
+            403,
+            'poddisruptionbudget "b" is forbidden: pdb disruptions allowed is negative',
+            [{"reason": "DisruptionBudget", "message": "it does not allow evicting pods"}],
+            id="the status of one cannot be used",
+        ),
+    ],
+)
+async def test_budgets_say_no_in_other_words(
+    server: Told, evictor: ApiMover, code: int, message: str, causes: list[dict[str, str]]
+) -> None:
+    server.code, server.message, server.causes = code, message, causes
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert answer.became is Evicted.REFUSED
+    assert message in answer.why
+
+
+async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
+    server: Told, evictor: ApiMover
+) -> None:
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: False)
+    assert answer.became is Evicted.NOT_SENT
+    assert "no longer ours" in answer.why
+    assert server.bodies == []
+
+
+async def test_an_event_can_be_about_the_pod_or_the_lease(server: Told, evictor: ApiMover) -> None:
+    await evictor.report(VICTIM, Occurrence("Reason", "Action", "note", warns=True))
+    ((_, event),) = server.bodies
+    assert (event["type"], event["reason"], event["regarding"]["name"]) == (
+        "Warning",
+        "Reason",
+        "victim",
+    )
+    await evictor.report(None, Occurrence("Reason", "Action", "note"))
+    assert len(server.bodies) == 1

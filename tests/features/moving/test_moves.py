@@ -1,0 +1,505 @@
+"""One record of moves for all who evict: the next one waits until the last one is made good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from extender.features.moving.failed_moves import REST_SECONDS, FailedMoves
+from extender.features.moving.limits import LastHour
+from extender.features.moving.moves import (
+    DAY,
+    KEPT_SECONDS,
+    PROVEN_SECONDS,
+    REPLACED_SECONDS,
+    UNSEEN_SECONDS,
+)
+from extender.features.moving.ports import Eviction
+from extender.features.moving.rules.evicting import Outcome
+from extender.features.moving.written import WrittenController, WrittenMoves
+from extender.kube.failures import NoAnswerError
+from extender.model.objects import Pod
+from extender.ports import Remark
+from extender.warm_up import WarmUp
+from tests.builders import HOST, selector, term
+from tests.clock import Clock
+from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
+
+HOUR = 3600.0
+KINDS = ("required", "preferred")
+
+
+def cluster(kind: str, **options: object) -> Cluster:
+    """Build a cluster in which pods are moved for one kind of rules."""
+    only = {each: each == kind for each in KINDS}
+    return Cluster(**only, **options)  # type: ignore[arg-type]
+
+
+def misplaced(it: Cluster, kind: str, name: str = "web", replicas: int = 6, **more: object) -> App:
+    """Create an app all of whose pods have to be moved, or many of whose sit worse."""
+    app = it.app(name, ["a0"] * replicas, **more)  # type: ignore[arg-type]
+    if kind == "required":
+        it.node("a0")
+    return app
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_where_no_successors_are_made_one_pod_of_a_controller_is_lost(kind: str) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind, replicas=10, makes=False)
+    await it.after(2 * HOUR)
+    assert len(it.moved) == 1
+    app.makes = True
+    await it.after(HOUR)
+    assert len(it.moved) > 1
+    assert it.ready(app) == 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_pod_goes_while_a_successor_is_not_ready_or_was_for_a_moment(kind: str) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind, starts=lambda _: 90.0)
+    for _ in range(900):
+        await it.step()
+        assert it.ready(app) >= 5
+    assert len(it.moved) >= 3
+    times = [at for at, _ in it.moved]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert min(gaps) >= 90 + PROVEN_SECONDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_zone_that_is_back_but_lame_gets_one_pod_of_a_controller(kind: str) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind, replicas=12, starts=lambda _: None)
+    await it.after(3 * HOUR)
+    assert len(it.moved) == 1
+    assert it.ready(app) == 11
+    assert [each.result for each in it.history.latest()].count("missed") <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_controller_owes_is_forgotten_after_a_day_for_it_was_scaled_down(
+    kind: str,
+) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind, makes=False)
+    await it.after(GRACE + SETTLE + REPLACED_SECONDS)
+    assert len(it.moved) == 1
+    it.now += DAY - 60
+    await it.after(30)
+    assert len(it.moved) == 1
+    app.makes, app.replicas = True, 5
+    it.now += 120
+    await it.after(120)
+    assert len(it.moved) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("replicas", "budget", "goes"), [(1, False, False), (1, True, True), (2, False, True)]
+)
+async def test_the_only_ready_pod_of_a_controller_stays_unless_a_budget_selects_it(
+    kind: str, replicas: int, *, budget: bool, goes: bool
+) -> None:
+    it = cluster(kind)
+    it.app("other", ["a0", "a0"], disks=False, avoids="")
+    app = misplaced(it, kind, replicas=replicas, avoids="other")
+    if budget:
+        it.budget(app)
+    await it.after(60)
+    assert bool(it.of(app)) is goes
+
+
+async def test_of_two_replicas_of_which_one_is_not_ready_the_other_one_stays() -> None:
+    it = cluster("required")
+    app = it.app("web", ["a0", "a0"])
+    sick, well = app.pods
+    app.pods[sick] = float("inf")
+    await it.step()
+    it.node("a0")
+    await it.after(GRACE + 5)
+    assert [gone.uid for _, gone in it.moved] == [sick]
+    await it.after(60)
+    assert [gone.uid for _, gone in it.moved] == [sick, well]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_after_three_moves_in_a_row_that_failed_a_namespace_is_left_alone(kind: str) -> None:
+    it = cluster(kind)
+    for number in range(8):
+        misplaced(it, kind, f"app{number}", 3, makes=False)
+    fine = misplaced(it, kind, "fine", 3, space="other")
+    await it.after(600)
+    lost = len(it.moved) - it.of(fine)
+    # Those that go in the minute until the first one is known to have failed are under way.
+    assert 3 <= lost <= 8
+    assert it.of(fine) >= 1
+    remark = it.stopping.check()
+    assert isinstance(remark, Remark)
+    assert "in 1 namespaces" in remark
+    assert it.metric("evictions_stopped_namespaces") == 1
+    assert it.metric("evictions_stopped") == 0
+    (note,) = it.mover.notes("EvictionsStopped")
+    assert "no pod is moved in namespace default" in note
+
+
+@pytest.mark.parametrize("tenants", [3, 12])
+@pytest.mark.parametrize("starts", [True, False])
+async def test_namespaces_whose_moves_always_fail_hold_up_no_other_for_long(
+    tenants: int, *, starts: bool
+) -> None:
+    """Whether no successor is made, or none is ever ready; though they have far more to move."""
+    it = cluster("required", hosts=4)
+    for number in range(3 * tenants):
+        space = f"tenant{number % tenants}"
+        never = {"starts": lambda _: None} if starts else {"makes": False}
+        misplaced(it, "required", f"bad{number}", 2, space=space, **never)
+    await it.after(GRACE + REPLACED_SECONDS + 10)
+    bad = len(it.moved)
+    assert bad >= 3
+    waited = []
+    for number in range(4):
+        late = misplaced(it, "required", f"late{number}", 3, space=f"fine{number}")
+        began = it.now
+        while not it.of(late):
+            await it.step()
+        waited.append(it.now - began)
+        await it.after(900)
+    assert max(waited) <= 4 * REST_SECONDS
+    assert sum(waited) <= 4 * REST_SECONDS + 10 * GRACE
+
+
+def test_a_trial_goes_to_any_namespace_without_a_failure_in_the_last_hour() -> None:
+    names = ["honest", *(f"tenant{number}" for number in range(4))]
+    first = Counter[str]()
+    for seed in range(500):
+        failed = FailedMoves(clock := Clock(1_000_000.0 + seed))
+        for name in ("a", "b", "c"):
+            failed.failed(name)
+        waits = {name: failed.stops(name, {}) or 0.0 for name in names}
+        assert REST_SECONDS <= min(waits.values()) <= max(waits.values()) < 2 * REST_SECONDS
+        assert 2 * REST_SECONDS <= (failed.stops("a", {}) or 0.0) < 3 * REST_SECONDS
+        chosen = min(waits, key=lambda name: waits[name])
+        first[chosen] += 1
+        clock.now += waits[chosen] + 0.001
+        assert failed.stops(chosen, {}) is None
+        failed.tried({})
+        assert min(failed.stops(name, {}) or 0.0 for name in names) >= 2 * REST_SECONDS
+        # Its successor is ready, and what has failed before fails again.
+        failed.succeeded(chosen)
+        for name in ("b", "c", "a"):
+            failed.failed(name)
+        assert [failed.stops(name, {}) for name in names] == [None] * 5, "they count once an hour"
+    assert 70 <= first["honest"] <= 130
+
+
+async def test_where_no_successor_is_made_anywhere_few_pods_are_lost() -> None:
+    it = cluster("required", hosts=4)
+    for number in range(24):
+        misplaced(it, "required", f"app{number}", 2, space=f"space{number}", makes=False)
+    it.settings = (3, *it.settings[1:])
+    it.start()
+    lost = []
+    for _ in range(2):
+        await it.after(HOUR)
+        lost.append(len(it.moved))
+    assert lost[0] <= 14, "some until the first is known to have failed, then trials"
+    assert all(after - before <= 6 for before, after in pairwise(lost))
+    assert it.metric("evictions_stopped") == 1
+    assert len(it.mover.notes("EvictionsStopped")) == 1
+    assert it.eviction is not None
+    assert {each.outcome.value for each in it.eviction.broken.records.values()} >= {"stopped"}
+    for app in it.apps.values():
+        app.makes = True
+    await it.after(HOUR)
+    assert it.metric("evictions_stopped") == 0
+    assert len(it.mover.notes("EvictionsResumed")) == 1
+
+
+async def test_slow_successors_of_many_controllers_hold_up_the_next_until_they_are_ready() -> None:
+    """Whether they are slow or lame cannot be known before."""
+    it = cluster("required")
+    for number in range(9):
+        misplaced(it, "required", f"app{number}", 2, starts=lambda _: 200.0)
+    unready = 0
+    for _ in range(2000):
+        await it.step()
+        missing = sum(app.replicas - it.ready(app) for app in it.apps.values())
+        unready = max(unready, missing)
+    assert all(it.ready(app) == 2 for app in it.apps.values())
+    assert len(it.moved) == 18
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_undone_soon_after_it_landed_is_a_miss(kind: str) -> None:
+    """A consolidating autoscaler takes away the node that the successor has made necessary."""
+    it = cluster(kind)
+    misplaced(it, kind, replicas=2)
+    undone = 0
+    for _ in range(int(DAY) // 60):
+        before = len(it.moved)
+        await it.after(20)
+        it.now += 40
+        if it.moved and len(it.moved) == before:
+            pods = [each for each in it.state.pods.values() if (each.node or "a0") != "a0"]
+            if pods and it.now - it.moved[-1][0] > 1500:
+                it.delete(pods[0].uid)
+                app = it.apps["web"]
+                name = it._create(app)
+                it._run(app, name, "a0", it.now)
+                undone += 1
+    assert 3 <= len(it.moved) <= 10
+    assert undone >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_successor_that_is_kept_for_an_hour_ends_the_row_of_misses(kind: str) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind, replicas=3)
+    await it.after(60)
+    assert len(it.moved) >= 1
+    await it.after(KEPT_SECONDS)
+    assert it.ready(app) == 3
+    written = it.turns.moves.written(0)
+    assert [each.misses for each in written.controllers] in ([], [0])
+
+
+# The process ends
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_restarts_do_not_lose_a_second_pod_of_a_controller(kind: str) -> None:
+    it = cluster(kind)
+    misplaced(it, kind, replicas=10, makes=False)
+    for _ in range(30):
+        await it.after(420)
+        it.start()
+    assert len(it.moved) == 1
+
+
+async def test_restarts_do_not_begin_a_new_hour() -> None:
+    it = cluster("preferred", share=0.1)
+    for number in range(3):
+        it.app(f"app{number}", ["a0"] * 10, space=f"space{number}", disks=False)
+    for _ in range(8):
+        await it.after(420)
+        it.start()
+    assert len(it.moved) <= 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_more_moves_are_believed_than_there_can_have_been(seed: int) -> None:
+    chance, clock = Random(seed), Clock(1_000_000.0)
+    names = [f"space{number}" for number in range(4)]
+    hour = LastHour(clock, per_minute=10)
+    for _ in range(chance.randrange(700)):
+        hour.take(chance.choice(names))
+    own = sum(hour.moves.values())
+    notes = {name: (chance.choice([0, 5, 10**9]), chance.uniform(-10, 9000)) for name in names}
+    hour.inherit({**notes, **{f"bogus{number}": (10**9, 30.0) for number in range(4_000)}})
+    assert own <= sum(hour.moves.values()) <= max(600, own)
+    assert len(hour.moves) <= 604
+    clock.now += HOUR
+    assert hour.moves == {}
+
+
+async def test_restarts_do_not_end_a_rest() -> None:
+    it = cluster("preferred")
+    app = it.app("web", ["a0"] * 4, disks=False)
+    it.node("b0", disk="ssd")
+    for _ in range(20):
+        await it.after(SETTLE + PROVEN_SECONDS + 5)
+        # All successors come back to where the pod was.
+        for pod in [each for each in it.state.pods.values() if each.node not in {"a0", None}]:
+            it.delete(pod.uid)
+            it._run(app, it._create(app), "a0", it.now)
+        it.start()
+    assert len(it.moved) <= 4
+
+
+async def test_a_lease_with_broken_annotations_is_taken_all_the_same() -> None:
+    for text in ("", "{", "null", "[]", '{"hour": {"a": [1e999, 0]}}', '{"controllers": [[1]]}'):
+        it = cluster("preferred")
+        it.leader.annotations = {"affinity-extender.io/moves": text}
+        it.start()
+        it.app("web", ["a0"] * 4, disks=False)
+        await it.after(60)
+        assert it.moved
+
+
+# Who shares turns
+
+
+@pytest.mark.parametrize("dry", KINDS)
+async def test_a_dry_run_takes_no_turns_from_what_is_none(dry: str) -> None:
+    """Nor does it hold up a controller: with it, as many go as without it."""
+    moved = []
+    for options in ({dry: False}, {"dry_runs": (dry == "required", dry == "preferred")}):
+        it = Cluster(per_minute=4, **options)
+        for number in range(8):
+            it.app(f"required{number}", ["a0"] * 3)
+            it.app(f"preferred{number}", ["b0"] * 3, disks=False)
+        it.node("a0")
+        await it.after(120)
+        moved.append(len(it.mover.evicted))
+    assert moved[0] == moved[1] > 0
+
+
+async def test_both_who_evict_wait_for_each_others_moves() -> None:
+    it = Cluster()
+    app = it.app("web", ["a0"] * 6, starts=lambda _: 30.0)
+    it.node("a0")
+    for _ in range(600):
+        await it.step()
+        assert it.ready(app) >= 5
+    assert {each.result for each in it.history.latest()} >= {"evicted"}
+
+
+# Who asks
+
+
+async def test_pods_of_a_scheduler_that_has_not_asked_for_a_day_stay() -> None:
+    it = cluster("preferred")
+    it.app("web", ["a0"] * 4, disks=False)
+    it.now += DAY + HOUR
+    await it.after(60)
+    assert it.moved == []
+    it.askers.note("default-scheduler")
+    await it.after(60)
+    assert it.moved
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_move_that_begins_while_another_is_prepared_is_the_only_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = cluster(kind)
+    app = misplaced(it, kind)
+    before: list[str] = []
+
+    async def prepare(_: WarmUp, pod: Pod) -> None:
+        """Let another move of the controller begin meanwhile."""
+        other = next(each for each in it.state.pods.values() if each.uid != pod.uid)
+        if not before and other.pod_class.labels["app"] == app.name:
+            before.append(other.uid)
+            assert it.turns.moves.begin(other, "b0", ended=lambda *_: None) is not None
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    await it.after(GRACE + SETTLE + 3)
+    assert before
+    assert it.mover.tried == []
+
+
+@pytest.mark.parametrize("about", ["all namespaces", "itself"])
+async def test_one_tenant_holds_up_no_other(about: str) -> None:
+    """Its successor never gets a node, and its preference is about pods of all namespaces."""
+    it = cluster("preferred", share=1.0)
+    tenant = it.app("tenant", ["a0"] * 3, space="tenants", disks=False, makes=False)
+    if about == "all namespaces":
+        every = term(HOST, selector(), namespaceSelector={})
+        tenant.template = tenant.template.avoids(1, every)
+        for name in list(tenant.pods):
+            it._run(tenant, name, "a0", it.now)
+    waits = it._create
+    await it.after(SETTLE + 2)
+    assert it.of(tenant) == 1
+    # A pod that no node takes.
+    tenant.template = tenant.template.requests(cpu="4000")
+    waits(tenant)
+    other = it.app("other", ["a0"] * 3, disks=False)
+    own = it.app("own", ["a0"] * 3, space="tenants", disks=False)
+    await it.after(SETTLE + 5)
+    assert it.of(other) == 1
+    await it.after(REPLACED_SECONDS)
+    assert it.of(own) >= 1
+    await it.after(600)
+    assert it.of(tenant) == 1
+    assert it.ready(other) == it.ready(own) == 3
+
+
+# What is remembered, and for how long
+
+
+def remembered(misses: int, rests: float, owed: int = 0) -> WrittenMoves:
+    """Return what a leader has noted of a controller whose pods are gone."""
+    past = WrittenController("default", "gone", misses, 0.0, rests, owed, min(rests, DAY))
+    return WrittenMoves(controllers=[past])
+
+
+@pytest.mark.parametrize("misses", [1, 5, 6, 20])
+async def test_a_controller_that_has_rested_for_a_day_rests_as_long_after_its_next_miss(
+    misses: int,
+) -> None:
+    it = cluster("preferred")
+    it.turns.moves.inherit(remembered(misses, DAY))
+    it.now += DAY + HOUR
+    it.turns.moves.look()
+    assert [each.misses for each in it.turns.moves.written(0).controllers] == [misses]
+
+
+@pytest.mark.parametrize("owed", [0, 3])
+async def test_of_controllers_that_are_gone_nothing_is_kept(owed: int) -> None:
+    it = cluster("preferred")
+    it.turns.moves.inherit(remembered(1, DAY, owed))
+    it.now += DAY + DAY + HOUR
+    it.turns.moves.look()
+    assert it.turns.moves.written(0).controllers == []
+
+
+async def test_what_misses_each_day_for_years_rests_for_a_day_each_time() -> None:
+    it = cluster("preferred")
+    moves = it.turns.moves
+    for number in range(600):
+        past = WrittenController(
+            "default", "it", 0, DAY, 0.0, 0, 0.0, [("gone", f"uid-{number}", 60.0)]
+        )
+        moves.inherit(WrittenMoves(controllers=[past]))
+        moves.look()
+        it.now += DAY + 1
+    (kept,) = moves.written(0).controllers
+    assert kept.rests == -1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server, or a proxy before it, takes long, and then nothing is heard of it."""
+    it = cluster(kind)
+    misplaced(it, kind)
+    is_asked, is_late = asyncio.Event(), asyncio.Event()
+    asked: list[Pod] = []
+
+    async def evict(pod: Pod, **_: object) -> Eviction:
+        asked.append(pod)
+        is_asked.set()
+        await is_late.wait()
+        raise NoAnswerError("the connection broke")
+
+    monkeypatch.setattr(it.mover, "evict", evict)
+    moves = it.turns.moves
+    passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+    await is_asked.wait()
+    owner = asked[0].controller
+    assert owner is not None
+    for seconds in (0.0, UNSEEN_SECONDS, UNSEEN_SECONDS):
+        it.now += seconds
+        moves.look()
+        refusal = moves.refusal(owner)
+        assert refusal is not None
+        assert refusal.outcome is Outcome.OWNER_BUSY
+    is_late.set()
+    await passes
+    moves.look()
+    refusal = moves.refusal(owner)
+    assert refusal is not None
+    assert refusal.outcome is Outcome.OWNER_BUSY
+    assert len(asked) == 1
+    it.now += UNSEEN_SECONDS
+    moves.look()
+    assert moves.refusal(owner) is None
