@@ -17,7 +17,6 @@ from tests.e2e.judging import EVERYWHERE
 
 
 def main() -> None:
-    """Run the benchmark as the arguments say, and print the report."""
     args = _arguments()
     plan = Plan(args.nodes, tuple(args.names), args.rounds, args.calls, args.pause_ms / 1000)
     with ExitStack() as stack:

@@ -25,36 +25,29 @@ class Agreeing:
         self._done = evicted()
 
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Accept every nomination."""
         del pod, before, node
         return True
 
     async def wake(self, pod: Pod) -> bool:
-        """Accept every wish."""
         del pod
         return True
 
     async def mark(self, victim: Pod, message: str) -> bool:
-        """Accept every condition."""
         del victim, message
         return True
 
     async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
-        """Accept every deletion."""
         del victim, version, dry_run
         return True
 
     async def evict(
         self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
     ) -> object:
-        """Accept every eviction."""
         del pod, version, dry_run, may_go
         return self._done
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Take every Event about a victim."""
         del victim, preemptor, note
 
     async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
-        """Take every other Event."""
         del pod, occurrence

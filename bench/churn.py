@@ -60,13 +60,11 @@ class Api:
         self._commands = commands
 
     def churn(self, rate: int) -> None:
-        """Send so many pod events a second from now on."""
         self._commands.write(f"{rate}\n")
         self._commands.flush()
 
 
 def measure(pods: int, rate: int, rounds: int) -> Churn:
-    """Time calls in turn, without events and with them."""
     asked = questions(Rules.PREFERRED, NODES, 500, [Rules.PREFERRED])
     samples: dict[int, list[float]] = {0: [], rate: []}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, api_of(NODES, pods) as api:
@@ -83,7 +81,7 @@ def measure(pods: int, rate: int, rounds: int) -> Churn:
 
 
 def times(server: Server, asked: Sequence[Question], calls: int) -> list[float]:
-    """Return the microseconds of so many calls of filter and, in between, of prioritize."""
+    """Return the microseconds of `calls` calls of filter and, in between, of prioritize."""
     found: list[float] = []
     with Connection(server.port) as connection:
         for call in range(calls):
@@ -107,7 +105,6 @@ def _tail(spent: Sequence[float]) -> Tail:
 
 @contextmanager
 def api_of(nodes: int, pods: int) -> Iterator[Api]:
-    """Run an API server with so many nodes and pods."""
     command = [sys.executable, "-m", "bench.churning_api", str(nodes), str(pods)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -136,7 +133,6 @@ def kubeconfig_in(directory: Path, url: str) -> Path:
 
 
 def as_markdown(churn: Churn) -> str:
-    """Return the measurement as a table."""
     rows = [
         ("no events", f"{churn.quiet.median:.0f}", f"{churn.quiet.p99:.0f}"),
         (f"{churn.rate} a second", f"{churn.busy.median:.0f}", f"{churn.busy.p99:.0f}"),
@@ -150,7 +146,6 @@ def as_markdown(churn: Churn) -> str:
 
 
 def main() -> None:
-    """Measure as the arguments say, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m bench.churn", description=__doc__)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--rate", type=int, default=200, help="pod events a second")

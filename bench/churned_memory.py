@@ -50,7 +50,6 @@ class Curve:
 
 
 async def measure(pods: int) -> Curve:
-    """Let pods come and go, and look at what that takes."""
     churn = Churn(Sizes())
     counts, sizes = [], []
     start = monotonic()
@@ -72,7 +71,6 @@ def _resident() -> float:
 
 
 def as_markdown(curve: Curve) -> str:
-    """Return the measurement as a table."""
     step = max(1, len(curve.pods) // 10)
     shown = list(zip(curve.pods, curve.mib, strict=True))[step - 1 :: step]
     rows = [(f"{pods:,}", f"{mib:.1f}") for pods, mib in shown]
@@ -90,7 +88,6 @@ def as_markdown(curve: Curve) -> str:
 
 
 def main() -> None:
-    """Measure as the arguments say, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m bench.churned_memory", description=__doc__)
     parser.add_argument("--pods", type=int, default=PODS)
     add_files(parser)

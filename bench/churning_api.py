@@ -29,8 +29,6 @@ _TOGETHER = 200
 
 
 class _Running(NamedTuple):
-    """A pod that is there."""
-
     app: int
     name: str
     node: str

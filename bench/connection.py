@@ -25,7 +25,6 @@ class Connection:
         self._socket.close()
 
     def post(self, path: str, body: bytes) -> bytes:
-        """Send a body and return that of the answer."""
         request = (
             b"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n%s" % (path.encode(), self._host, len(body), body)

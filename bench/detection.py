@@ -54,7 +54,6 @@ class Spent:
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.detection", description=__doc__)
     add_files(parser)
     args = parser.parse_args()

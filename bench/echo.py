@@ -53,7 +53,6 @@ class Prepared:
         return web.Response()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Give the answer of a set."""
         body = await request.read()
         start = body.index(_POD_NAME) + len(_POD_NAME)
         pod = body[start : body.index(b'"', start)]
@@ -62,12 +61,10 @@ class Prepared:
 
 
 async def ready(_request: web.Request) -> web.Response:
-    """Say that the server is up."""
     return web.Response(text="ok")
 
 
 def application() -> web.Application:
-    """Build what answers."""
     app = web.Application(client_max_size=_LARGEST_BODY)
     app.router.add_post("/filter", filter_all)
     app.router.add_post("/prioritize", prioritize_some)

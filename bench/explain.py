@@ -86,7 +86,6 @@ class Cost:
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.explain", description=__doc__)
     add_files(parser)
     args = parser.parse_args()
@@ -122,7 +121,6 @@ def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:
 
 
 async def _document(state: ClusterState, question: Question) -> list[bytes]:
-    """Explain as the program does."""
     await in_slices(preparing(state, question.pod))
     found = explanation_of(state, question)
     return list(write_explanation(found, notes(state, found)))

@@ -36,7 +36,6 @@ class Optional:
 
     @property
     def paths(self) -> set[Path]:
-        """Its files."""
         return {path for each in self.files for path in SERVER.glob(each) if path.suffix == ".py"}
 
     def named_in(self, folders: Iterable[Path] = (SERVER,)) -> list[Path]:
@@ -99,7 +98,6 @@ def features() -> tuple[Optional, ...]:
 
 
 def lines(paths: Iterable[Path]) -> int:
-    """Count all lines of some files."""
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
@@ -145,13 +143,11 @@ def imported_until_the_first_answer() -> set[str]:
 
 
 def path_of(module: str) -> Path:
-    """Return a module's file."""
     path = ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def median_and_worst(counts: Sequence[int]) -> str:
-    """Return both as text."""
     return f"{median(counts):g}, {max(counts)}"
 
 

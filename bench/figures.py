@@ -58,7 +58,6 @@ Point = tuple[float, float]
 
 
 def main() -> None:
-    """Draw everything."""
     mpl.use("svg")
     mpl.rcParams.update(_STYLE)
     FIGURES.mkdir(exist_ok=True)

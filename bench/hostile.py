@@ -72,7 +72,6 @@ STEPS = 500
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__)
     parser.add_argument("--pods", type=int, default=PODS, help="of the cluster")
     parser.add_argument(
@@ -212,7 +211,6 @@ class _Bench:
 
 
 async def _measured(case: Case, pods: int) -> dict[str, float]:
-    """Return the longest turn of each activity."""
     # The cluster of the pod before.
     gc.unfreeze()
     gc.collect()

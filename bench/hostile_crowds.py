@@ -29,7 +29,6 @@ class Case:
     """Makes the pods that others ask about, each of a workload of its own."""
 
     def placed(self) -> Iterator[Json]:
-        """Yield the crowd, on its nodes."""
         chance = Random(3)
         for number in range(self.crowd):
             pod = self.like(number)
@@ -37,7 +36,6 @@ class Case:
 
 
 def crowds() -> dict[str, Case]:
-    """Return the cases, by what is in the crowd."""
     return {
         "4,500 pods of 16 terms at one app": _at_one_app(4_500, REQUIRED, _unlike_key),
         "4,500 pods of 16 preferred terms": _at_one_app(4_500, PREFERRED, _unlike_key),

@@ -27,8 +27,6 @@ LOOKS: Final = 50
 
 
 class _Leader:
-    """Leads."""
-
     leads = True
     acknowledged = 0
 
@@ -36,7 +34,6 @@ class _Leader:
         """Keep nothing."""
 
     async def confirm(self) -> bool:
-        """Confirm that."""
         return True
 
     async def run(self) -> NoReturn:

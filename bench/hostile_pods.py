@@ -28,7 +28,6 @@ _ROOM = Allocatable({"pods": 110, "cpu": 64_000})
 
 
 def hostile_pods() -> dict[str, Json]:
-    """Return the pods, by what they contain."""
     plain = _pod("podAntiAffinity", {})
     others = {**_about_pods(), **_about_nodes(), **_other(), **in_annotations(plain)}
     return {"nothing, to compare with": plain, **others}

@@ -15,8 +15,6 @@ Found = Mapping[str, Mapping[str, float]]
 
 
 class Run(TypedDict):
-    """One run of the program."""
-
     revision: str
     """Of the program, as Git names it."""
     pods: list[str]
@@ -36,7 +34,6 @@ def merged(before: Runs, after: Run) -> list[Run]:
 
 
 def report(found: Found, runs: Runs, pods: int) -> str:
-    """Return the report over a cluster of so many pods, in Markdown."""
     activities = dict.fromkeys(each for spent in found.values() for each in spent)
     lines = [
         (each, *(f"{spent[each]:.0f}" if each in spent else "" for spent in found.values()))

@@ -24,6 +24,5 @@ def machine() -> str:
 
 
 def revision() -> str:
-    """Return the program's revision, as Git names it."""
     command = ("git", "describe", "--always", "--dirty", "--abbrev=8")
     return run(command, check=True, capture_output=True, text=True).stdout.strip()

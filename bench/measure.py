@@ -21,8 +21,6 @@ _WARM_UP = 5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked, how often and how fast."""
-
     nodes: int
     names: tuple[int, ...]
     rounds: int
@@ -32,7 +30,6 @@ class Plan:
     """Seconds of rest before each call: a scheduler does other things, and caches cool down."""
 
     def conditions(self) -> str:
-        """Say in a report how it was measured."""
         return (
             f"{self.nodes:,} nodes, {self.pause * 1000:g} ms of rest before each call, "
             f"medians of {self.rounds} rounds of {self.calls} cycles."
@@ -41,8 +38,6 @@ class Plan:
 
 @dataclass(frozen=True, order=True, slots=True)
 class Cell:
-    """One server under one kind of question."""
-
     server: str
     rules: str
     names: int

@@ -66,7 +66,6 @@ class Cost:
 
     @property
     def ratio(self) -> float:
-        """Return how many times as much a call costs with the plugin."""
         return self.on / self.off
 
     @property
@@ -92,7 +91,6 @@ class Refusing(NodeAffinityPlugin):
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.node_affinity", description=__doc__)
     add_files(parser)
     args = parser.parse_args()

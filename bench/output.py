@@ -11,13 +11,11 @@ from bench.machine import machine
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the files."""
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
 
 
 def put_out(args: argparse.Namespace, report: str, numbers: dict[str, Any]) -> None:
-    """Print the report, and write what the arguments ask for."""
     print(report)
     if args.markdown is not None:
         args.markdown.write_text(report + "\n", encoding="utf-8")

@@ -75,7 +75,7 @@ class Scheduler:
         self.ended: list[Ended] = []
 
     async def offer(self, rate: float, seconds: float) -> None:
-        """Ask for so many a second."""
+        """Ask for `rate` binds a second."""
         for _ in range(round(rate * seconds)):
             call = asyncio.create_task(self._bind())
             self._calls.add(call)
@@ -152,7 +152,6 @@ def kept(step: Step, peak: float) -> float:
 
 
 def as_markdown(steps: Sequence[Step], qps: float) -> str:
-    """Return the measurement as a table."""
     peak = max(step.bound for step in steps)
     rows = [
         (
@@ -176,7 +175,6 @@ def as_markdown(steps: Sequence[Step], qps: float) -> str:
 
 
 def main() -> None:
-    """Measure as the arguments say, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m bench.overload", description=__doc__)
     parser.add_argument("--qps", type=float, default=200.0, help="clientConnection.qps")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each rate, and 3 more")

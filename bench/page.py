@@ -43,7 +43,6 @@ _TIMES = 7
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.page", description=__doc__)
     add_files(parser)
     args = parser.parse_args()

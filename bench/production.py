@@ -91,8 +91,6 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True)
 class GpuGroup:
-    """The instances of an app in one role."""
-
     app: int
     role: str
     instances: int
@@ -110,7 +108,6 @@ class Production:
 
     @property
     def machines(self) -> int:
-        """Return how many machines there are."""
         return self._scaled(MACHINES)
 
     @cached_property
@@ -258,7 +255,6 @@ def _apart(apps: list[str]) -> Json:
 
 
 def main() -> None:
-    """Write the cluster, and the rules if asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.production", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", type=Path, help="where the cluster goes, a v1 List")

@@ -20,17 +20,14 @@ class Ratio:
 
     @property
     def met(self) -> bool:
-        """Return whether the target is met."""
         return self.value >= self.target if self.at_least else self.value <= self.target
 
 
 def as_json(ratios: Iterable[Ratio]) -> list[dict[str, Any]]:
-    """Return an object for each ratio."""
     return [asdict(ratio) | {"met": ratio.met} for ratio in ratios]
 
 
 def as_markdown(ratios: Iterable[Ratio]) -> str:
-    """Return a line for each ratio."""
     return table(("what", "measured", "target", "met"), [_line(ratio) for ratio in ratios])
 
 

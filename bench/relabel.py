@@ -36,7 +36,6 @@ _RED, _BLUE = selector(team="red"), selector(team="blue")
 
 
 def main() -> None:
-    """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.relabel", description=__doc__)
     add_files(parser)
     args = parser.parse_args()
@@ -69,7 +68,6 @@ def _milliseconds(kinds: int) -> float:
 
 
 def _of_node() -> dict[str, float]:
-    """Measure the change of each label of a node."""
     state = ClusterState()
     labels = {HOST: "n", ZONE: "a"}
     state.upsert_node(model_node(node("n", labels)))

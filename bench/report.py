@@ -31,8 +31,6 @@ MEMORY_TARGET = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a server took to start on its cluster."""
-
     server: str
     pods: int
     file_megabytes: float
@@ -51,7 +49,6 @@ class Results:
     timings: Mapping[Cell, Timing]
 
     def timing(self, server: str, rules: Rules, names: int) -> Timing:
-        """Return one measurement."""
         return next(
             timing
             for cell, timing in self.timings.items()
@@ -59,7 +56,6 @@ class Results:
         )
 
     def ratios(self) -> Iterator[Ratio]:
-        """Yield what the targets are about."""
         fewest, most = self.loads[0], self.loads[-1]
         for names in self.plan.names:
             for rules in WITH_LIMITS:
@@ -92,7 +88,6 @@ class Results:
 
 
 def as_json(results: Results) -> dict[str, Any]:
-    """Return the results as one JSON object."""
     return {
         "plan": asdict(results.plan),
         "loads": [asdict(load) for load in results.loads],
@@ -105,7 +100,6 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def as_markdown(results: Results) -> str:
-    """Return the results as Markdown: ratios, times, loading."""
     parts = [
         "## Ratios",
         ratios.as_markdown(results.ratios()),

@@ -44,8 +44,6 @@ _ASKED = (Rules.PREFERRED,)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A cluster."""
-
     nodes: int
     pods: int
     from_file: bool = False
@@ -89,7 +87,6 @@ class Outcome:
 
 
 def measure(size: Size, calls: int) -> Outcome:
-    """Start an extender, and ask it."""
     asked = questions(Rules.PREFERRED, size.nodes, NAMES, _ASKED)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         if size.from_file:
@@ -143,7 +140,6 @@ def targets(outcomes: Sequence[Outcome]) -> list[Ratio]:
 
 
 def as_markdown(outcomes: Sequence[Outcome], turns: dict[str, float]) -> str:
-    """Return the measurements as tables."""
     head = ("cluster", "ready, s", "resident, MiB", "highest, MiB", "cycle, µs", "p99, ms")
     rows = [
         (
@@ -173,7 +169,6 @@ def as_markdown(outcomes: Sequence[Outcome], turns: dict[str, float]) -> str:
 
 
 def main() -> None:
-    """Measure as the arguments say, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument(
         "--only", nargs="*", metavar="TEXT", help="sizes and activities with this in their names"

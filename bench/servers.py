@@ -24,8 +24,6 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server."""
-
     name: str
     port: int
     ops_port: int
@@ -35,11 +33,9 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where its callbacks are."""
         return f"http://127.0.0.1:{self.port}"
 
     def total(self, metric: str) -> float:
-        """Return a metric, its series added up."""
         with urlopen(f"http://127.0.0.1:{self.ops_port}/metrics") as answer:
             text = answer.read().decode()
         found = re.findall(rf"^{metric}(?:{{.*}})? (\S+)$", text, re.MULTILINE)

@@ -40,12 +40,10 @@ class Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The parsed source."""
         return ast.parse(self.path.read_text(encoding="utf-8"))
 
     @property
     def lines(self) -> int:
-        """All lines of the file."""
         return len(self.path.read_text(encoding="utf-8").splitlines())
 
     @property
@@ -61,7 +59,6 @@ class Module:
 
     @property
     def classes(self) -> Iterator[ast.ClassDef]:
-        """Every class."""
         return (each for each in self.statements if isinstance(each, ast.ClassDef))
 
 
@@ -227,12 +224,10 @@ def questions() -> dict[str, list[Path]]:
 
 
 def every_module() -> list[Module]:
-    """Return the files of the program."""
     return [Module(path) for package in PROGRAM for path in sorted((ROOT / package).rglob("*.py"))]
 
 
 def rows() -> list[tuple[str, str]]:
-    """Measure everything."""
     modules, graph = every_module(), grimp.build_graph(*PROGRAM, cache_dir=None)
     code, imports = sum(len(code_lines(each)) for each in modules), sum(map(import_lines, modules))
     server = [each for each in modules if each.name.startswith("extender")]
@@ -261,7 +256,6 @@ def rows() -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print the table."""
     print(table(("", ""), rows()))
     print(table(features.COLUMNS, features.by_feature()))
     print(table(features.OF_COMMANDS, list(features.by_command())))

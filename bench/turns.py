@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def stepwise(steps: Iterable[object], most: int) -> None:
-    """Take so many steps at most, each in a turn of its own."""
+    """Take at most `most` steps, each in a turn of its own."""
     for _ in islice(steps, most):
         await asyncio.sleep(0)
 
@@ -29,7 +29,7 @@ def taking(
 
 
 async def patrolling(state: ClusterState, most: int) -> None:
-    """Look for broken rules as the program does, for so many steps at most."""
+    """Look for broken rules as the program does, for at most `most` steps."""
     watch = Watch(state)
     for step in islice(patrol(state, STEP_ENTRIES), most):
         await asyncio.sleep(0)

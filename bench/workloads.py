@@ -26,8 +26,6 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Rules(Enum):
-    """What an application asks for."""
-
     CHARTS = "preferred apart by host, weight 1 or 100"
     PREFERRED = "preferred zone and host"
     ANTI = "required apart by host"
@@ -52,8 +50,6 @@ CHART_WEIGHTS = (1, 1, 100)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pod to place."""
-
     pod: Mapping[str, Any]
     names: list[str]
 
@@ -226,5 +222,4 @@ def affinity(
 
 
 def api_object(kind: str, metadata: Mapping[str, Any]) -> Json:
-    """Build an object of the core group."""
     return {"apiVersion": "v1", "kind": kind, "metadata": dict(metadata)}

@@ -84,7 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def clusterload() -> Parser:
-    """Build the parser of clusterload."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG, named=PROGRAM)
     _add_run(commands)
     _add_check(commands)

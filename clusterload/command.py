@@ -60,7 +60,6 @@ def check(flags: argparse.Namespace) -> None:
 
 
 async def run_tests(flags: argparse.Namespace, progress: Progress) -> bool:
-    """Read all tests, run one after the other, and write the reports."""
     credentials = await load_credentials(flags.kubeconfig, flags.context)
     with warnings_shown(progress):
         async with ApiClient(credentials) as client:

@@ -92,8 +92,6 @@ def _defaulted(config: Config, chance: random.Random) -> Namespaces:
 
 
 class _Checker:
-    """Checks a test, from its head to its last step."""
-
     def __init__(self, config: Config, folder: Path, methods: Collection[str]) -> None:
         self._config = config
         self._folder = folder

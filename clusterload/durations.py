@@ -16,8 +16,6 @@ SECOND = 10**9
 
 
 class Duration:
-    """A length of time in a configuration file."""
-
     EXPECTED = "a duration, such as 1m30s"
 
     def __init__(self, seconds: float) -> None:

@@ -27,8 +27,6 @@ _TRANSIENT = frozenset((401, 429, 500, 503, 504))
 
 
 class Kind(NamedTuple):
-    """The apiVersion and the kind of an object."""
-
     api_version: str
     name: str
 

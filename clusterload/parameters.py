@@ -28,15 +28,12 @@ class Parameters:
         return self._read(name, default, _text, "a string")
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return a number."""
         return self._read(name, default, _number, "a number")
 
     def whole(self, name: str, default: int | None = None) -> int:
-        """Return a whole number."""
         return self._read(name, default, lambda value: int(_number(value)), "a number")
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return a flag."""
         return self._read(name, default, _flag, "true or false")
 
     def seconds(self, name: str, default: float | None = None) -> float:

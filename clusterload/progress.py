@@ -28,7 +28,6 @@ class Progress:
 
     @contextlib.asynccontextmanager
     async def test(self, name: str) -> AsyncIterator[None]:
-        """Show a test while it runs."""
         self._test = name
         refreshing = asyncio.create_task(self._refresh(), name="progress") if self._live else None
         try:
@@ -41,21 +40,17 @@ class Progress:
                 self._stream.write(_CLEAR)
 
     def step(self, name: str) -> None:
-        """Begin a step."""
         self._step, self._begin = name, time.monotonic()
         self._expected = self._done = 0
 
     def step_ended(self, *, ok: bool) -> None:
-        """Write how the step ended."""
         seconds = time.monotonic() - self._begin
         self.say(f"{self._test}: {self._step}: {'ok' if ok else 'FAILED'} after {seconds:.1f} s")
 
     def expect(self, count: int) -> None:
-        """Add actions to those that the step has to do."""
         self._expected += count
 
     def done(self) -> None:
-        """Count one action that is done."""
         self._done += 1
 
     def say(self, line: str) -> None:
@@ -64,7 +59,6 @@ class Progress:
         self._stream.flush()
 
     def line(self) -> str:
-        """Return the line that shows the step, its actions and its time."""
         actions = f" {self._done}/{self._expected}" if self._expected else ""
         seconds = time.monotonic() - self._begin
         return f"{self._test}: {self._step}{actions} {seconds:.0f} s"[:_WIDTH]
@@ -84,7 +78,6 @@ class _ProgressHandler(logging.Handler):
         self._progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
         self._progress.say(f"{record.levelname.lower()}: {record.getMessage()}")
 
 

@@ -30,11 +30,9 @@ class Summary:
         return json.dumps(_go_numbers(self.content), indent=2) + "\n"
 
     def file_name(self, test: str) -> str:
-        """Return <name>_<test>_<time>.json."""
         return f"{self.name}_{test}_{self.at.strftime('%Y-%m-%dT%H:%M:%SZ')}.json"
 
     def write(self, folder: Path, test: str) -> None:
-        """Write the file."""
         (folder / self.file_name(test)).write_text(self.text(), encoding="utf-8")
 
 
@@ -65,7 +63,6 @@ def perf_data(
 
 
 def write_junit(folder: Path, cases: Sequence[Case], seconds: float) -> None:
-    """Write junit.xml."""
     suite = ET.Element(
         "testsuite",
         name=_SUITE,

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test that is ready to run."""
-
     path: Path
     identifier: str
     """The identifier of its scenario in a suite, or ""."""
@@ -41,12 +39,10 @@ class Test:
 
     @property
     def name(self) -> str:
-        """The name of the test in reports."""
         return self.identifier or self.config.name
 
     @property
     def file_part(self) -> str:
-        """The name of the test in the names of files."""
         return "_".join(filter(None, (self.config.name, self.identifier)))
 
 
@@ -71,8 +67,6 @@ class _Substep:
 
 
 class Run:
-    """A test that is being run."""
-
     def __init__(self, test: Test, surroundings: Surroundings, progress: Progress) -> None:
         self._test = test
         self._surroundings = surroundings

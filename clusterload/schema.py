@@ -22,8 +22,7 @@ NO_TIME = Duration(0)
 DELETE_NAMESPACE_TIMEOUT = Duration(600)
 
 
-class _Block(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What all blocks share."""
+class _Block(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"): ...
 
 
 class QPSLoad(_Block, frozen=True, kw_only=True):
@@ -40,7 +39,7 @@ class GlobalQPSLoad(_Block, frozen=True, kw_only=True):
 
 
 class ParallelismLimitedLoad(_Block, frozen=True, kw_only=True):
-    """So many actions at a time, as fast as they go."""
+    """`parallelism_limit` actions at a time, as fast as they go."""
 
     parallelism_limit: Positive
 
@@ -102,8 +101,6 @@ class NamespaceRange(_Block, frozen=True, kw_only=True):
 
 
 class BundledObject(_Block, frozen=True, kw_only=True):
-    """One object template of a phase."""
-
     basename: str
     object_template_path: str
     template_fill_map: Params = {}
@@ -179,8 +176,6 @@ class ChaosMonkey(_Block, frozen=True, kw_only=True):
 
 
 class Config(_Block, frozen=True, kw_only=True):
-    """One test."""
-
     name: str = ""
     dependencies: list[Any] = []
     automanaged_namespaces: Count = 0
@@ -192,8 +187,6 @@ class Config(_Block, frozen=True, kw_only=True):
 
 
 class Scenario(_Block, frozen=True, kw_only=True):
-    """One entry of a test suite."""
-
     identifier: str = ""
     config_path: str
     override_paths: list[str] = []

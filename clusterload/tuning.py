@@ -67,7 +67,6 @@ class RateLimit:
         """When the next one may go if none was left out; earlier by `_ahead` is early enough."""
 
     async def admit(self) -> None:
-        """Wait for a turn."""
         now = self._timing.clock()
         self._next = max(self._next, now - self._ahead)
         seconds = self._next - now

@@ -27,8 +27,6 @@ CHECK_PAUSE_S = 0.05
 
 
 class Known(Protocol):
-    """An object that can be watched."""
-
     @property
     def key(self) -> str:
         """Namespace/name, or the name of what has no namespace."""
@@ -48,7 +46,6 @@ class Pulse:
         self._changed = asyncio.Event()
 
     def beat(self) -> None:
-        """Signal a change."""
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -68,7 +65,6 @@ class Watch(Generic[T]):
         self._on_upsert = on_upsert
 
     def keys(self) -> AbstractSet[str]:
-        """Return the keys of all objects."""
         return self.objects.keys()
 
     def uid(self, key: str) -> str:
@@ -76,18 +72,15 @@ class Watch(Generic[T]):
         return self.objects[key].uid if key in self.objects else ""
 
     def put(self, obj: T) -> None:
-        """Add or replace an object that a list shows."""
         self.upsert(obj)
 
     def upsert(self, obj: T) -> None:
-        """Add or replace an object."""
         self.objects[obj.key] = obj
         if self._on_upsert:
             self._on_upsert(obj)
         self.pulse.beat()
 
     def delete(self, key: str, uid: str) -> None:
-        """Forget an object."""
         if self.uid(key) == uid:
             self.objects.pop(key, None)
         self.pulse.beat()

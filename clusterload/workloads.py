@@ -42,8 +42,6 @@ class Controller(msgspec.Struct, frozen=True):
 
 
 class WholePod(Pod, frozen=True):
-    """A pod with its spec as JSON."""
-
     spec: bytes
 
 
@@ -113,7 +111,6 @@ _decode_pod = msgspec.json.Decoder(_Pod).decode
 
 
 def read_pod(raw: msgspec.Raw) -> Pod:
-    """Read a pod from what the API server sent."""
     try:
         pod = _decode_pod(raw)
     except msgspec.MsgspecError as error:
@@ -132,13 +129,11 @@ def read_pod(raw: msgspec.Raw) -> Pod:
 
 
 def read_whole_pod(raw: msgspec.Raw) -> WholePod:
-    """Read a pod with its spec."""
     spec = bytes(msgspec.json.decode(raw, type=_Specified).spec)
     return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
 
 
 def read_controller(raw: msgspec.Raw) -> Controller:
-    """Read a controller."""
     try:
         read = msgspec.json.decode(raw, type=_Controller)
     except msgspec.MsgspecError as error:
@@ -189,7 +184,6 @@ def describe(pods: Iterable[Pod]) -> str:
 
 
 def state(pod: Pod) -> str:
-    """Return the state of a pod, in words."""
     if pod.deleting:
         return "terminating"
     if pod.phase in _ENDED:

@@ -1,4 +1,4 @@
-"""PEM files: when certificates end, which have changed, and keys that nobody is asked to unlock."""
+"""PEM files: when certificates end, which have changed, and keys that need no password."""
 
 from __future__ import annotations
 

@@ -26,8 +26,6 @@ from typing import Final, NoReturn
 
 @dataclass(frozen=True, slots=True)
 class Walks:
-    """When objects are walked."""
-
     pause: float = 0.05
     """Seconds between two looks. What is made in that time takes some 15 ms to walk."""
     middle: int = 2
@@ -47,7 +45,7 @@ class Walks:
     circles: int = 20_000
     """Objects in circles that have to be found before that, as some 700 failed requests leave."""
     seldom: float = 86_400.0
-    """Seconds after which one is due whatever was found: a circle that nobody foresaw may hide."""
+    """Seconds after which one is due whatever was found: an unforeseen circle may hide."""
 
 
 WALKS: Final = Walks()
@@ -94,8 +92,6 @@ def pass_over_new() -> None:
 
 
 class Collector:
-    """Decides what is walked, and when."""
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         now = clock()
@@ -137,7 +133,6 @@ class Collector:
 
 
 def _found() -> int:
-    """Return how many objects in circles were found since the program began."""
     return sum(each["collected"] for each in gc.get_stats())
 
 

@@ -35,7 +35,7 @@ CLOSED_PIPE: Final = 141
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but for tab and line end, and what turns the direction of a text: a dump from
-somebody else may have them in any name."""
+another cluster may have them in any name."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no other name
 
@@ -44,7 +44,6 @@ class Parser(argparse.ArgumentParser):
     """Says on one line what is wrong; the usage in full only when asked for."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program for wrong usage."""
         self.exit(MISUSED, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
@@ -64,7 +63,6 @@ class Parser(argparse.ArgumentParser):
         return chosen
 
     def commands(self) -> dict[str, Parser]:
-        """Return the parsers of the commands by name."""
         found: dict[str, Parser] = {}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
@@ -72,7 +70,6 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def groups(self) -> Iterator[tuple[str, list[argparse.Action]]]:
-        """Yield the groups of the help text that are not empty, with their flags."""
         for group in self._action_groups:
             if group._group_actions:  # noqa: SLF001 - argparse has no reader for it
                 yield group.title or "", group._group_actions  # noqa: SLF001 - nor for this
@@ -86,7 +83,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(prog: str, description: str, epilog: str) -> Parser:
-    """Build the parser of the program."""
     return Parser(prog=prog, description=description, epilog=epilog, **_shape())
 
 

@@ -12,14 +12,14 @@ as the request or the file, and messages go on to logs, events and the scheduler
 
 
 def one_line(text: str, most: int = MESSAGE_BYTES) -> str:
-    """Return a text as one printable line of at most so many bytes, blanks and line ends as one."""
+    """Return a text as one printable line of at most `most` bytes, blanks and line ends as one."""
     # No more is looked at than can be shown: the rest may be megabytes.
     head = " ".join(text[: most + 1].split())
     return _cut(printable(head), most, len(text))
 
 
 def bounded(text: str, most: int = MESSAGE_BYTES) -> str:
-    """Return a text in printable characters, cut when it is longer than so many bytes."""
+    """Return a text in printable characters, cut when it is longer than `most` bytes."""
     return _cut(printable(text[: most + 1]), most, len(text))
 
 

@@ -9,6 +9,6 @@ from extender.verbs.plugins import Plugins
 
 
 def explained(config: Config) -> Plugins:
-    """Build all that decides where a pod may go, whoever enforces it."""
+    """Build all that decides where a pod may go, enforced here or by the scheduler."""
     further = [each for each in filter_plugins(config) if each.name in of_features(config)]
     return filters(node_affinity(config), inter_pod_affinity(config), further)

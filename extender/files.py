@@ -30,7 +30,7 @@ from extender.wire.decoding import Json
 MOST_BYTES: Final = 16 << 20
 """Of a file that people write or a key, a token. etcd holds no object of more than 1.5 MiB."""
 PIPE_SECONDS: Final = 10.0
-"""Patience with a pipe, as `--config <(...)` makes one: nobody may be there to write to it."""
+"""Patience with a pipe, as `--config <(...)` makes one: there may be no writer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES, *, patience: float = PIPE_SECONDS) -> bytes:
-    """Return the content of a file, or of a pipe that somebody writes to."""
+    """Return the content of a file, or of a pipe that has a writer."""
     # Opening a pipe that nobody writes to would wait for ever.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -91,7 +91,7 @@ def as_utf8(content: bytes) -> bytes:
 
 
 def _pieces(file: int, most: int, patience: float | None) -> Iterator[bytes]:
-    """Read to the end, or a little further than is allowed; wait so long for each piece."""
+    """Read to the end, or a little further than is allowed; wait `patience` for each piece."""
     found = 0
     while found <= most:
         if patience is not None and not select.select([file], [], [], patience)[0]:

@@ -71,7 +71,6 @@ def judged(
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
-    """Return what tells whether pods get in each other's way, by the rules that are ours."""
     if PluginName.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
     return _interact_by_annotation(state)

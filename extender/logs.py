@@ -66,7 +66,6 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one record as one JSON object."""
         line: dict[str, Any] = {
             "ts": round(record.created * 1000, 3),
             "caller": _caller(record),
@@ -86,7 +85,6 @@ class TextFormatter(logging.Formatter):
     """Lines to be read: time (UTC), severity, logger, message, fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one record as one line of printable characters."""
         time = dt.datetime.fromtimestamp(record.created, dt.UTC)
         clock = time.isoformat(timespec="milliseconds").removesuffix("+00:00")
         head = f"{clock}Z {_severity(record)} {record.name}: "
@@ -109,7 +107,6 @@ def _caller(record: logging.LogRecord) -> str:
 
 
 def _faults(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str, str]:
-    """Return the exception that a record carries, in short and with its stack."""
     if not record.exc_info or record.exc_info[1] is None:
         return {}
     error = record.exc_info[1]

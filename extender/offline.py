@@ -40,7 +40,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
 
 DEEPEST = 8
-"""Lists in lists: somebody has joined dumps, and perhaps joined what was joined."""
+"""Lists in lists: dumps that were joined, and joined again."""
 
 EXPECTED = "expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
 

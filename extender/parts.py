@@ -55,7 +55,7 @@ class Context:
 
     @property
     def of_controllers(self) -> ControllerContext:
-        """Return what of it controllers need."""
+        """The part that controllers get."""
         return ControllerContext(
             self.state,
             filter_plugins(self.config),

@@ -44,8 +44,8 @@ _NOT_JSON: Final = tuple(f"tag:yaml.org,2002:{name}" for name in ("binary", "oma
 class PlainConstructor(yaml.constructor.SafeConstructor, yaml.resolver.BaseResolver):
     """Builds values that JSON knows; goes before a loader among the bases of a class.
 
-    Aliases are one object wherever they stand, until somebody writes the values out: nine lines of
-    ten aliases each become a billion. So what they come to is reckoned first.
+    Aliases are one object wherever they stand, until the values are written out: nine lines of ten
+    aliases each become a billion. So what they come to is reckoned first.
     """
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc] # of types-PyYAML
@@ -73,7 +73,6 @@ class PlainConstructor(yaml.constructor.SafeConstructor, yaml.resolver.BaseResol
         return {_as_text(key): value for key, value in made.items()}
 
     def construct_yaml_bool(self, node: yaml.ScalarNode) -> bool:
-        """Build a truth value."""
         word = node.value.lower()
         return word == "y" or (word != "n" and bool(super().construct_yaml_bool(node)))
 
@@ -172,7 +171,7 @@ def _reader(content: str | bytes, loader: Any) -> Iterator[Any]:
 
 
 def _check_depth(content: str | bytes, loader: Any) -> None:
-    """Refuse what is nested so deeply that libyaml would run out of stack, which nobody survives.
+    """Refuse what is nested so deeply that libyaml would run out of stack, which ends the process.
 
     Each level of nesting takes a bracket, or a column at the beginning of a line. Only where there
     are many of either the text is read twice.

@@ -19,9 +19,8 @@ Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
 
 ReleaseNomination: TypeAlias = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
-"""Has whoever nominates nodes for a pod leave that to another, who is about to evict pods on one of
-these nodes for it; returns those where a nomination may be removed all the same, so that nobody may
-be evicted there."""
+"""Stops our nominations for a pod, because a preemption on one of the nodes begins. Returns the
+nodes on which a withdrawal of ours may still arrive: evict nothing there."""
 
 
 class Remark(str):
@@ -116,7 +115,7 @@ class PodBinder(Protocol):
     """Talks to the API server; or says that there is none."""
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Bind a pod, or find out in so many seconds that this cannot be done."""
+        """Bind a pod, or find out in `within` seconds that this cannot be done."""
 
     async def read(self, key: str) -> SeenPod | None:
         """Return a pod as the API server has it."""
@@ -134,11 +133,9 @@ class ClusterReader(Protocol):
     async def pod(self, key: Key) -> SeenPod | None:
         """Return a pod, with its version."""
 
-    async def node(self, name: str) -> Node | None:
-        """Return a node."""
+    async def node(self, name: str) -> Node | None: ...
 
-    async def namespace(self, name: str) -> Namespace | None:
-        """Return a namespace."""
+    async def namespace(self, name: str) -> Namespace | None: ...
 
     async def pods(self, pods: PodSelector, node: str | None) -> Sequence[Pod] | None:
         """Return pods that may match and have not ended, of one node if given; None: too many."""
@@ -173,7 +170,7 @@ class Leadership(Protocol):
 
     @property
     def acknowledged(self) -> int:
-        """Return how many affected pods somebody has called fine; 0 when nobody has."""
+        """Return how many affected pods an annotation says are acceptable; 0 without one."""
 
     def keep(self, notes: LeaseNotes) -> None:
         """Have notes written with each renewal, for the next leader."""
@@ -189,7 +186,7 @@ class NoApiServer:
     """Stands in for the API server where the cluster comes from a file."""
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Refuse: there is nobody to bind it."""
+        """Refuse: there is no API server to bind it."""
         return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
 
     async def read(self, key: str) -> SeenPod | None:

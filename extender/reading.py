@@ -28,12 +28,11 @@ class ApartReader(Generic[R_co]):
         self._thread = ThreadPoolExecutor(1, "large objects")
 
     async def read(self, size: int, read: Callable[[R_co], T]) -> T:
-        """Return what `read` makes of so many bytes with one of the readers."""
+        """Return what `read` makes of `size` bytes with one of the readers."""
         if size <= APART_BYTES:
             return read(self.here)
         return await asyncio.get_running_loop().run_in_executor(self._thread, read, self._apart)
 
 
 def pods_apart(pods: PodReader) -> ApartReader[PodReader]:
-    """Have large pods read in a thread."""
     return ApartReader(pods, pods.another())

@@ -27,8 +27,7 @@ class Identified(Protocol):
     """An object that is told from its namesakes."""
 
     @property
-    def uid(self) -> str:
-        """Return its uid."""
+    def uid(self) -> str: ...
 
 
 def _by_name_alone(state: ClusterState, key: str) -> None:
@@ -89,11 +88,9 @@ class WatchedResource(Generic[T]):
 
     @property
     def path(self) -> str:
-        """Return where the API server has all of them."""
         return f"/apis/{self.group}/v1/{self.name}" if self.group else f"/api/v1/{self.name}"
 
     def storing(self, state: ClusterState, pods: PodReader) -> Callable[[Json], None]:
-        """Return what reads an object and puts it into a state."""
         read = self.reader(pods)
         return lambda raw: self.upsert(state, read(raw))
 
@@ -163,7 +160,6 @@ def of_features() -> tuple[WatchedResource[Any], ...]:
 
 
 def needed(config: Config) -> tuple[WatchedResource[Any], ...]:
-    """Return what a configuration has to know of the cluster."""
     core = (each for each in RESOURCES if each.needed(config))
     return (*core, *(row for each in enabled(config) for row in mirrored_for(each)))
 
@@ -178,5 +174,4 @@ def book(config: Config, state: ClusterState, some: Iterable[Feature] | None = N
 def object_counts(
     state: ClusterState, resources: Iterable[WatchedResource[Any]] = RESOURCES
 ) -> Mapping[str, int]:
-    """Return how many objects of each resource are known."""
     return {each.name: len(each.keys(state)) for each in resources}

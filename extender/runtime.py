@@ -76,8 +76,6 @@ class Lifecycle:
         return Remark(f"{len(found)} cannot be read, {key} for example: {why}")
 
     def checks(self) -> Mapping[str, Check]:
-        """Return the readiness checks by name."""
-
         def informer(resource: str) -> Check:
             return lambda: self._unread(resource) if self._picture.synced[resource] else _UNSYNCED
 
@@ -92,8 +90,6 @@ class Lifecycle:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A program that serves."""
-
     state: ClusterState
     lifecycle: Lifecycle
     callbacks_url: str
@@ -158,14 +154,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
 
 
 def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
-    """Have metrics say how much there is, whenever they are asked for."""
     for each in needed(config):
         metrics.cache_objects.ask(partial(_count, state, each), each.name)
     metrics.reservations.ask(lambda: len(state.reservations))
 
 
 def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
-    """Run what keeps the state true and tidy."""
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
 
@@ -218,7 +212,6 @@ def _count(state: ClusterState, resource: WatchedResource[Any]) -> int:
 
 
 def _announce(config: Config, program: Running) -> None:
-    """Tell whoever tries a cluster from a file where to look."""
     _log.info("callbacks at %s, operations at %s", program.callbacks_url, program.ops_url)
     if config.cluster_files:
         sys.stdout.writelines(f"{line}\n" for line in announcement(config, program))

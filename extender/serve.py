@@ -60,7 +60,6 @@ signals: SIGTERM and SIGINT fail readiness at once, let calls in flight finish, 
 
 
 def add_to(commands: Commands) -> None:
-    """Add the command."""
     from extender.config.options import all_options  # noqa: PLC0415 - help comes at once
 
     serve = command(

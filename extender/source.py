@@ -52,8 +52,6 @@ class Picture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StillPicture:
-    """That of files, which never changes."""
-
     synced: Mapping[str, bool]
     last_heard: Mapping[str, float | None]
     silent_for: Mapping[str, float | None] = field(default_factory=dict)
@@ -72,14 +70,14 @@ class ApiServer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the cluster comes from, and who acts on it; nobody but the binder with files."""
+    """Where the cluster comes from, and who acts on it; with files, the binder alone."""
 
     description: str
     """For people: names of files, or the API server's address."""
     picture: Picture
     binder: PodBinder = field(default_factory=NoApiServer)
     leadership: Leadership | None = None
-    """Which of several replicas acts; None where nobody asks."""
+    """Which of several replicas acts; None where that does not matter."""
     api: ApiServer | None = None
 
 

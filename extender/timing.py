@@ -1,4 +1,4 @@
-"""When something may happen again: so many log lines and tokens a second, and growing pauses."""
+"""When something may happen again: bounded log lines, tokens a second, and growing pauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 LOG_SECONDS: Final = 60.0
 """Between two lines of a kind, unless somebody waits for an answer."""
 CALL_LOG_SECONDS: Final = 10.0
-"""The same about calls and requests: whoever sends broken ones sends many."""
+"""The same about calls and requests: a client that sends broken ones sends many."""
 MOST_KINDS: Final = 64
 """Kinds of lines told apart at a time; those beyond share one series."""
 KIND_CHARACTERS: Final = 400
@@ -112,7 +112,6 @@ class TokenBucket:
         self._counted_at = clock()
 
     def left(self) -> bool:
-        """Return whether there is a token to take."""
         self._refill()
         return self._tokens >= 1.0
 
@@ -140,7 +139,6 @@ class Pause:
     until: float = 0.0
 
     def begin(self, now: float, at_least: float = 0.0) -> None:
-        """Leave it alone from now on."""
         self.until = now + max(self.seconds, at_least)
         self.seconds = min(2 * self.seconds, self.longest)
 

@@ -49,7 +49,6 @@ _log = logging.getLogger(__name__)
 
 
 def add_to(commands: Commands) -> None:
-    """Add the command."""
     token = command(
         commands,
         "token",

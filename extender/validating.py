@@ -21,7 +21,7 @@ from extender.web.tls import ServerTLS, unreadable
 def check_files(config: Config) -> None:
     """Raise ConfigError with all files that could not be used, and why.
 
-    Nobody is contacted: an API server that is away is no fault of the configuration.
+    No server is contacted: an API server that is away is no fault of the configuration.
     """
     faults = [*_cluster(config), *_tls(config.serving)]
     if faults:

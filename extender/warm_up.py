@@ -1,4 +1,4 @@
-"""Counting for questions that take long, in slices between which everybody else is answered."""
+"""Counting for questions that take long, in slices between which other requests are answered."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class WarmUp:
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
 
-        What is left after so many seconds is left out; the first slice never is.
+        What is left after `seconds` is left out; the first slice never is.
         """
         spent, began = 0, self._clock()
         until = began + seconds
@@ -153,7 +153,7 @@ class WarmUp:
         )
 
     async def _turn(self, spent: int) -> None:
-        """Wait for the next turn of the event loop that nobody with less needs."""
+        """Wait for a turn of the event loop; questions that have had less go first."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         self._number += 1

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A file in an archive."""
-
     name: str
     content: bytes
     mode: int = 0o644

@@ -41,12 +41,10 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill
 
 
 def main() -> None:
-    """Write the recording."""
     FILE.write_text(recording())
 
 
 def recording() -> str:
-    """Run the commands, and return the SVG."""
     screens = [[*prompt(command), *answer(command)] for command in COMMANDS]
     height = 2 * MARGIN + LINE * max(map(len, screens))
     width = round(2 * MARGIN + COLUMNS * ADVANCE)

@@ -55,7 +55,6 @@ class Platform:
 
     @property
     def archive(self) -> str:
-        """The name of its archive."""
         return f"{PROGRAM}-{self.os}-{self.arch}.tar.gz"
 
 

@@ -64,7 +64,6 @@ _METRICS: Final = (
 
 
 def configuration() -> str:
-    """Write the reference of the configuration file in Markdown."""
     options = {option.path: option for option in all_options() if option.path}
     said: dict[tuple[str, str], str] = {}
     of_features = (each.module("section") for each in features())
@@ -91,7 +90,6 @@ def configuration() -> str:
 
 
 def command_line() -> str:
-    """Write the reference of all programs in Markdown."""
     names = ", ".join(f"`{name}`" for name in kubectl_affinity().commands())
     return (
         _COMMAND_LINE
@@ -103,7 +101,6 @@ def command_line() -> str:
 
 
 def lint_rules() -> str:
-    """Write the reference of all rules in Markdown."""
     parts = [_LINT_RULES]
     for chapter in CHAPTERS:
         parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
@@ -147,7 +144,6 @@ def main() -> None:
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each file by its name."""
     return {
         "configuration.md": configuration(),
         "command-line.md": command_line(),

@@ -65,7 +65,7 @@ _LASTING_ONE_OF: Final = {
 def some_actions(
     chance: Random, weights: Mapping[str, int], count: int, start: float, end: float
 ) -> list[Action]:
-    """Draw so many actions of some kinds, by weight, at any time."""
+    """Draw `count` actions of some kinds, by weight, at any time."""
     kinds = chance.choices([*weights], [*weights.values()], k=count)
     return [make_action(chance, kind, chance.uniform(start + 0.5, end)) for kind in kinds]
 

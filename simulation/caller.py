@@ -21,8 +21,6 @@ class UnansweredError(Exception):
 
 
 class Caller:
-    """One client of the API server."""
-
     def __init__(self, name: str, server: ApiServer, link: Link) -> None:
         self.name = name
         self.server = server

@@ -28,15 +28,11 @@ NEWS_SECONDS: Final = 10.0
 
 
 class Watched(waking.Watched, Protocol):
-    """What is looked at."""
-
     plan: Plan
     process: Process
 
 
 class Calm:
-    """Looks at the end of a run."""
-
     def __init__(self, world: Watched) -> None:
         self._world = world
         self._changed: dict[str, float] = {}

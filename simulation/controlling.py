@@ -13,13 +13,11 @@ COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def is_ready(pod: Json) -> bool:
-    """Return whether the condition Ready of a pod is true."""
     said = pod["status"].get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in said)
 
 
 def is_going(pod: Json) -> bool:
-    """Return whether a pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 

@@ -21,8 +21,6 @@ MOST_TRIES: Final = 8
 
 
 class Crowds:
-    """Creates and deletes pods one by one, and counts them."""
-
     def __init__(self, caller: Caller, setup: Setup) -> None:
         self._caller = caller
         self._store: Store = caller.server.store
@@ -41,22 +39,19 @@ class Crowds:
         return left
 
     async def delete(self, key: str) -> None:
-        """Delete a pod at once."""
         await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
 
     def free_name(self, group: str) -> str:
-        """Return the first name of a group that nobody has."""
+        """Return the first free name of a group."""
         there = self._store.all("pods")
         names = (f"{group}-{number}" for number in itertools.count())
         return next(name for name in names if f"default/{name}" not in there)
 
     def lives(self, key: str) -> bool:
-        """Tell whether there is a pod that has not ended."""
         pod = self._store.all("pods").get(key)
         return pod is not None and is_live(pod)
 
     def waits(self, key: str) -> bool:
-        """Tell whether a pod has no node yet."""
         return self.lives(key) and not self._store.all("pods")[key]["spec"].get("nodeName")
 
     def count(self, prefix: str) -> int:
@@ -79,5 +74,4 @@ class Crowds:
         )
 
     async def create(self, resource: str, obj: Json) -> None:
-        """Create something."""
         await self._caller.try_to(partial(self._store.create, resource, obj, "users"))

@@ -89,7 +89,6 @@ LEADER_FAULTS_LAST: Final = {
 
 
 def draw(chance: Random) -> Evicting:
-    """Draw how the extender is set up."""
     return Evicting(
         grace=chance.choice((0.0, 1.0, 5.0, 15.0)),
         per_minute=chance.choice((1, 2, 4, 30)),

@@ -67,7 +67,7 @@ class EvictingUsers(Acting):
             self._do(partial(self._store.create, "poddisruptionbudgets", made, "users"))
 
     def _bare(self, chance: Random) -> None:
-        """Create a pod that nobody would replace."""
+        """Create a pod that no controller would replace."""
         app, made_of = self._made_of(chance)
         scheduler = self._setup.any_scheduler(chance)
         pod = templates.pod(app, "default", made_of, owner="", scheduler=scheduler, milli=10)

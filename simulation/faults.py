@@ -16,8 +16,6 @@ from simulation.scheduler.process import Scheduler
 
 
 class Breakable(Protocol):
-    """What can be broken."""
-
     server: ApiServer
     process: Process
     extender_link: Link
@@ -25,8 +23,7 @@ class Breakable(Protocol):
     callback_link: Link
 
     @property
-    def schedulers(self) -> Mapping[str, Scheduler]:
-        """Return the schedulers that run."""
+    def schedulers(self) -> Mapping[str, Scheduler]: ...
 
     def kill_extender(self, seconds: float) -> None:
         """Kill the extender, and start it again after a while."""
@@ -77,7 +74,6 @@ class Faults:
         }
 
     def act(self, action: Action) -> None:
-        """Let one thing go wrong."""
         self.acts[action.what](action)
 
     def end_all(self) -> None:

@@ -32,8 +32,6 @@ FIRST_PORT: Final = 8000
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How important pods come."""
-
     places: int
     """Less important pods at most."""
     number: tuple[int, int]

@@ -15,18 +15,15 @@ class Led(Protocol):
     """Where one of several extenders leads."""
 
     @property
-    def processes(self) -> Sequence[Process]:
-        """Return the processes of all extenders."""
+    def processes(self) -> Sequence[Process]: ...
 
     @property
     def links(self) -> Mapping[str, Link]:
         """Return how each of them, by name, asks the API server."""
 
-    def kill(self, process: Process, seconds: float) -> None:
-        """Kill an extender, and start it again after a while."""
+    def kill(self, process: Process, seconds: float) -> None: ...
 
-    def pause(self, process: Process, seconds: float) -> None:
-        """Let an extender stand still for a while."""
+    def pause(self, process: Process, seconds: float) -> None: ...
 
 
 class LeaderFaults:

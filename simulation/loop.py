@@ -30,7 +30,7 @@ FEW_TASKS: Final = 1_000
 
 
 class StuckError(Exception):
-    """Everybody waits for somebody else."""
+    """All tasks wait for each other."""
 
 
 def _nothing() -> None:
@@ -55,17 +55,14 @@ class _Timer(asyncio.TimerHandle):
         self.context = contextvars.copy_context() if context is None else context
 
     def cancel(self) -> None:
-        """Never call it."""
         self.is_cancelled = True
         self.callback, self.args = _nothing, ()
 
     def cancelled(self) -> bool:
-        """Tell whether it is never called."""
         return self.is_cancelled
 
     @property
     def owner(self) -> str:
-        """Return whose code it is."""
         return self.context.get(OWNER, "")
 
 
@@ -105,7 +102,6 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """One for each process, never run: each task has a copy."""
 
     def time(self) -> float:
-        """Return the simulated seconds since the start."""
         return self._now
 
     def call_soon(
@@ -114,7 +110,6 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        """Have something called in the next turn."""
         handle = _Timer(callback, args, context)
         self._ready.append(handle)
         return handle
@@ -152,7 +147,6 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Have something called after some seconds."""
         timer = _Timer(callback, args, context)
         if self.quiet:
             delay = _stretched(delay)
@@ -223,7 +217,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             self._halted.get(handle.owner, self._ready).append(handle)
 
     def kill(self, owner: str) -> None:
-        """End all tasks of one process. What they still do reaches nobody: see `Session.dead`."""
+        """End all tasks of one process. What they still do reaches no other: see `Session.dead`."""
         self.go_on(owner)
         for task in [each for each in self._tasks if each.owner == owner]:
             task.cancel()
@@ -247,7 +241,6 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return task
 
     def context_of(self, owner: str) -> contextvars.Context:
-        """Return a context for a task of a process."""
         context = self._contexts.get(owner)
         if context is None:
             context = self._contexts[owner] = contextvars.Context()
@@ -263,13 +256,11 @@ def _stretched(delay: float) -> float:
 
 
 def spawn(coro: Coroutine[Any, Any, T], owner: str) -> asyncio.Task[T]:
-    """Start a task that belongs to a process."""
     loop = the_loop()
     return loop.create_task(coro, context=loop.context_of(owner))
 
 
 def the_loop() -> SimulatedLoop:
-    """Return the loop that everybody is in."""
     loop = get_running_loop()
     if not isinstance(loop, SimulatedLoop):
         raise TypeError("this runs in simulated time only")

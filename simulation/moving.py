@@ -30,8 +30,6 @@ from simulation.workloads import Controllers, Kubelets
 
 
 class Moved(Protocol):
-    """Where pods are moved."""
-
     plan: Plan
     store: Store
     process: Process
@@ -43,8 +41,7 @@ class Moved(Protocol):
     faults: Faults
 
     @property
-    def living(self) -> Sequence[Incarnation]:
-        """Return the extenders that run."""
+    def living(self) -> Sequence[Incarnation]: ...
 
     @property
     def now(self) -> float:
@@ -54,8 +51,7 @@ class Moved(Protocol):
     def behind(self) -> float:
         """Return for how many seconds watches may have shown nothing."""
 
-    def start_extender(self, process: Process) -> None:
-        """Start an extender."""
+    def start_extender(self, process: Process) -> None: ...
 
 
 class Moving:
@@ -88,21 +84,17 @@ class Moving:
 
     @property
     def counts(self) -> Counter[str]:
-        """Return what has happened."""
         return Counter() if self.evictions is None else self.evictions.counts
 
     @property
     def processes(self) -> Sequence[Process]:
-        """Return the processes of all extenders."""
         return [self._world.process, self._world.standby]
 
     def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
-        """Hear of a request that an extender makes."""
         if self.evictions is not None:
             self.evictions.note_begun(by, method, path, body)
 
     def look(self) -> None:
-        """Look at what is broken."""
         if self.evictions is not None and self._curing is not None:
             self.evictions.look()
             self._curing.look()
@@ -113,13 +105,11 @@ class Moving:
             self._curing.check()
 
     def kill(self, process: Process, seconds: float) -> None:
-        """Kill an extender, and start it again after a while."""
         if process.alive is not None:
             process.kill()
             self._later(seconds, lambda: self._world.start_extender(process))
 
     def pause(self, process: Process, seconds: float) -> None:
-        """Let an extender stand still for a while."""
         alive = process.alive
         if alive is not None and not alive.halted:
             process.halt()

@@ -31,8 +31,6 @@ _NETWORK: Final = contextvars.Context()
 
 
 class Way:
-    """One direction of a link."""
-
     def __init__(self, chance: Random, fastest: float, usual: float) -> None:
         self._random = chance.random
         self._fastest = fastest
@@ -45,7 +43,6 @@ class Way:
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether nothing comes through now."""
         return self._cuts > 0
 
     def delay(self) -> float:
@@ -143,9 +140,8 @@ class Link:
         self.up = Way(chance, fastest, usual)
         self.down = Way(chance, fastest, usual)
         self.refusing = False
-        """Whether nobody listens at the other end."""
+        """Whether there is no listener at the other end."""
 
     @property
     def is_disturbed(self) -> bool:
-        """Tell whether either direction is cut or slow."""
         return any(each.is_cut or each.slower > 1.0 for each in (self.up, self.down))

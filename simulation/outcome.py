@@ -11,8 +11,6 @@ from simulation.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run went."""
-
     plan: Plan
     broken: BrokenError | None
     digest: str

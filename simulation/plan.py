@@ -30,8 +30,6 @@ CALM_ENDS_WITH: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The cluster at the start."""
-
     nodes: int
     zones: int
     cpu: int
@@ -60,14 +58,11 @@ class Setup:
         return self.theme == PREEMPTION
 
     def any_scheduler(self, chance: Random) -> str:
-        """Return the name of one of the schedulers."""
         return f"scheduler-{1 + chance.randrange(self.schedulers)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A size of clusters and a length of runs."""
-
     weight: int
     nodes: tuple[int, ...]
     busy: tuple[float, float]
@@ -91,8 +86,6 @@ SHAPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole run."""
-
     seed: int
     setup: Setup
     actions: tuple[Action, ...]
@@ -101,7 +94,6 @@ class Plan:
 
 
 def make_plan(seed: int) -> Plan:
-    """Draw a run from its seed."""
     chance = Random(f"plan {seed}")
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
     if shape.episodes == 0 and Random(f"evicting runs {seed}").random() < EVICTING:

@@ -43,8 +43,6 @@ _log = logging.getLogger(__name__)
 
 
 class Incarnation:
-    """One life of the process."""
-
     def __init__(
         self, name: str, config: Config, session: Session, chance: Random, skew: float
     ) -> None:
@@ -182,7 +180,6 @@ class Process:
         """Hears of each call that reaches the process."""
 
     def start(self, session: Session) -> Incarnation:
-        """Start the process."""
         self.lives += 1
         chance = Random(self._chance.random())
         name = f"{self.name}-{self.lives}"
@@ -192,7 +189,6 @@ class Process:
         return alive
 
     def kill(self) -> None:
-        """Kill the process, wherever it is in what it does."""
         alive, self.alive = self.alive, None
         if alive is None:
             return
@@ -202,7 +198,6 @@ class Process:
         self._trace.say(alive.name, "killed")
 
     def halt(self) -> None:
-        """Let the process stand still."""
         if self.alive is not None:
             self.alive.halted = True
             the_loop().halt(self.alive.name)

@@ -57,7 +57,6 @@ REPAIRING_FAULTS: Final = {**FAULTS, **EVICTING_FAULTS}
 
 
 def draw(chance: Random) -> Repairing:
-    """Draw how the extender is set up."""
     return Repairing(
         settle=chance.choice((5.0, 15.0, 30.0, 60.0)),
         rest=chance.choice((5.0, 10.0, 20.0, 40.0)),

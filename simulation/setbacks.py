@@ -18,15 +18,12 @@ EVERYWHERE: Final = ""
 
 
 class Hindered(Protocol):
-    """Where pods are made and started."""
-
     store: Store
     controllers: Controllers
     kubelets: Kubelets
 
     @property
-    def now(self) -> float:
-        """Return the simulated seconds since the start."""
+    def now(self) -> float: ...
 
 
 class Setbacks:

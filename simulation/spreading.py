@@ -20,7 +20,6 @@ INTERRUPTIONS: Final = signal.SIGINT, signal.SIGTERM
 
 
 def run_seed(seed: int) -> Outcome:
-    """Run the plan of a seed."""
     return run(make_plan(seed))
 
 

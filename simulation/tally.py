@@ -31,7 +31,6 @@ class Tally:
     broken: list[Outcome] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
-        """Count a run."""
         nodes = outcome.plan.setup.nodes
         self.seeds.append(outcome.plan.seed)
         self.simulated += outcome.simulated
@@ -52,7 +51,6 @@ class Tally:
 
     @property
     def faults(self) -> dict[str, int]:
-        """Return how often each kind of fault has happened."""
         return {name: self.kinds[name] for name in FAULTS | LEADER_FAULTS}
 
     def summary(self, seconds: float) -> str:
@@ -74,11 +72,9 @@ class Tally:
         )
 
     def faults_line(self) -> str:
-        """Say in one line how often each kind of fault has happened."""
         return "faults: " + ", ".join(f"{name} {count}" for name, count in self.faults.items())
 
     def seeds_line(self) -> str:
-        """Name all seeds that have ended in one line."""
         return "seeds: " + ", ".join(_ranges(self.seeds))
 
 

@@ -22,7 +22,7 @@ TENANT: Final = "tenant"
 VOLUME: Final = "simulated/zone-of-its-volume"
 """Stands for a volume that can be reached from one zone alone: the extender knows nothing of it."""
 LIMITED: Final = "limited"
-"""A namespace with a quota, once somebody has set it."""
+"""A namespace with a quota, once one was set."""
 NAMESPACES: Final = {"default": "blue", "other": "green", LIMITED: "green"}
 """Namespaces, each with the value of its label `team`."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -44,12 +44,10 @@ def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
 
 
 def namespace(name: str, team: str) -> Json:
-    """Build a namespace."""
     return {"metadata": {"name": name, "labels": {"team": team}}, "spec": {}, "status": {}}
 
 
 def budget(app: str, allowed: int) -> Json:
-    """Build a disruption budget for the pods of an app."""
     return {
         "metadata": {"name": app, "namespace": "default"},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}},
@@ -196,7 +194,6 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
 
 
 def any_template(chance: Random, app: str, apps: list[str]) -> Json:
-    """Build one of any sort."""
     other = chance.choice(apps or [app])
     made_of = template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
     return made_of | {"patient": chance.random() < 0.2, "grace": chance.choice((0, 1, 3, 3, 30))}

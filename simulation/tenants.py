@@ -55,7 +55,7 @@ class Tenants(Acting):
                     await self._caller.try_to(act)
 
     def _bound_to_a_zone(self, chance: Random) -> None:
-        """Create pods whose volumes are in one zone, too many for it; they evict nobody."""
+        """Create pods whose volumes are in one zone, too many for it; they evict no pod."""
         self._couples += 1
         app, zone = f"stateful{self._couples}", f"z{chance.randrange(self._setup.zones)}"
         made_of = templates.template("apart by host", app, app)
@@ -101,7 +101,6 @@ class Tenants(Acting):
         )
 
     def _taint(self, chance: Random) -> None:
-        """Taint a node, or take its taint away."""
         names = sorted(self._store.all("nodes"))
         if not names:
             return

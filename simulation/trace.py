@@ -10,8 +10,6 @@ KEPT_LINES = 20_000
 
 
 class Trace:
-    """The lines of one run."""
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self.kinds: Counter[str] = Counter()
         """How often each kind of thing has happened."""

@@ -43,15 +43,12 @@ class Exchange:
         self.on_close: Callable[[], None] = lambda: None
 
     def send(self, server: ApiServer, request: Request) -> None:
-        """Send the request on its way."""
         self._wind_up()
         self._up.send(lambda: _begin(server, request, self))
 
     # For the server
 
     def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send a whole answer."""
-
         def arrive() -> None:
             self._take_head(status, headers)
             self.content.feed_data(body)
@@ -60,12 +57,9 @@ class Exchange:
         self._down.send(arrive)
 
     def begin(self) -> None:
-        """Send the head of an answer that goes on."""
         self._down.send(lambda: self._take_head(200, {}))
 
     def piece(self, data: bytes | None) -> int:
-        """Send a piece of it, None for the end; return how many have not arrived."""
-
         def arrive() -> None:
             if data is None:
                 self._finish()
@@ -77,7 +71,6 @@ class Exchange:
         return len(self._down)
 
     def reset(self) -> None:
-        """Close without another word."""
         self._down.send(lambda: self.fail(aiohttp.ServerDisconnectedError()))
 
     # For the client
@@ -135,15 +128,12 @@ class Response:
         self.content = exchange.content
 
     async def read(self) -> bytes:
-        """Return the whole body."""
         return await self.content.read()
 
     def release(self) -> None:
-        """Give the connection back."""
         self._exchange.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._exchange.close()
 
 
@@ -202,11 +192,9 @@ class Session:
         return Response(exchange, status, headers)
 
     async def close(self) -> None:
-        """Close every connection."""
         self.cut_off()
 
     def reset(self) -> None:
-        """Break every connection that is open."""
         for exchange in [*self._open]:
             exchange.fail(aiohttp.ClientConnectionResetError("Connection reset by peer"))
         self._open.clear()

@@ -60,18 +60,15 @@ class Users(Acting):
         }
 
     def act(self, action: Action) -> None:
-        """Do one thing."""
         self.acts[action.what](Random(action.number))
 
     def add_node(self) -> None:
-        """Add a node."""
         self._nodes += 1
         zone = f"z{self._nodes % self._setup.zones}"
         node = templates.node(f"n{self._nodes:03d}", zone, self._setup.cpu, self._nodes)
         self._do(lambda: self._store.create("nodes", node, "users"))
 
     def new_workload(self, chance: Random) -> None:
-        """Create a workload of any kind."""
         app = f"app{len(self._apps)}"
         made_of = templates.any_template(chance, app, self._apps)
         self._apps.append(app)

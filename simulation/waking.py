@@ -18,8 +18,6 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Watched(Protocol):
-    """What is looked at."""
-
     store: Store
     server: ApiServer
     referee: Referee
@@ -32,12 +30,10 @@ class Watched(Protocol):
         """Return the extenders that run, the one that is asked first."""
 
     @property
-    def schedulers(self) -> Mapping[str, Scheduler]:
-        """Return the schedulers that run."""
+    def schedulers(self) -> Mapping[str, Scheduler]: ...
 
     @property
-    def now(self) -> float:
-        """Return the simulated seconds since the start."""
+    def now(self) -> float: ...
 
 
 class Waking:

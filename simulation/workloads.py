@@ -99,7 +99,6 @@ class Controllers:
         self._store.observers.append(self._look)
 
     def apply(self, workload: Workload) -> None:
-        """Create a workload."""
         self.workloads[workload.name] = workload
         self.wake(workload.name)
 

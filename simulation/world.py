@@ -49,8 +49,6 @@ MOST_TURNS_A_SECOND: Final = 1_000
 
 
 class World:
-    """Everything there is in one run."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         loop = self._loop = the_loop()
@@ -100,7 +98,6 @@ class World:
 
     @property
     def now(self) -> float:
-        """Return the simulated seconds since the start."""
         return self._loop.time()
 
     @property
@@ -115,7 +112,6 @@ class World:
     # Processes
 
     def start_extender(self, process: Process) -> None:
-        """Start an extender."""
         name = f"{process.name}-{process.lives + 1}"
         note_sent = partial(self.referee.note_sent, name)
         process.start(
@@ -126,11 +122,9 @@ class World:
         )  # fmt: skip
 
     def kill_extender(self, seconds: float) -> None:
-        """Kill the extender that is asked, and start it again after a while."""
         self.moving.kill(self.process, seconds)
 
     def move_lead(self, seconds: float) -> None:
-        """Have other schedulers take over after a while, which ask another extender if they can."""
         if self.plan.setup.replicas > 1:
             self.process, self.standby = self.standby, self.process
             self.trace.say(self.process.name, "is asked from now on")
@@ -138,7 +132,6 @@ class World:
             self.kill_scheduler(name, None if name.startswith("twin") else seconds)
 
     def start_scheduler(self, name: str, settings: Settings) -> None:
-        """Start a scheduler."""
         caller = Caller(name, self.server, self.scheduler_link)
         extender = Extender(self.process, self.callback_link)
         if self._assists:
@@ -153,7 +146,6 @@ class World:
         spawn(self._guarded(scheduler), name)
 
     def kill_scheduler(self, name: str, seconds: float | None) -> None:
-        """Kill a scheduler, and start it again after a while, or never."""
         scheduler = self.schedulers.pop(name)
         scheduler.stop()
         for uid in scheduler.queue.in_flight:
@@ -164,7 +156,6 @@ class World:
             self._loop.call_later(seconds, self.start_scheduler, name, scheduler.settings)
 
     async def run_twin(self, seconds: float) -> None:
-        """Run a second scheduler for the same pods for a while."""
         self._twins += 1
         name = f"twin-{self._twins}"
         self.start_scheduler(name, Settings(name, self.plan.setup.least_sampled))

@@ -99,11 +99,9 @@ class Answering:
         )
 
     async def filter(self, body: bytes) -> bytes:
-        """Answer /filter."""
         return await self.filters.answer(body)
 
     async def prioritize(self, body: bytes) -> bytes:
-        """Answer /prioritize."""
         return await self.priorities.answer(body)
 
     @property

@@ -58,19 +58,16 @@ class Pod(dict[str, Any]):
         return changed
 
     def labels(self, found: Mapping[str, str] | None = None, /, **more: str) -> Pod:
-        """Add labels."""
         changed, there = self._changed("metadata", "labels")
         there.update(found or {}, **more)
         return changed
 
     def annotated(self, key: str, value: str) -> Pod:
-        """Add an annotation."""
         changed, there = self._changed("metadata", "annotations")
         there[key] = value
         return changed
 
     def on(self, node_name: str) -> Pod:
-        """Bind it to a node, running."""
         changed, spec = self._changed("spec")
         spec["nodeName"] = node_name
         started = self["status"].get("startTime")
@@ -78,7 +75,6 @@ class Pod(dict[str, Any]):
         return changed
 
     def phase(self, phase: str) -> Pod:
-        """Set the phase of its status."""
         changed, status = self._changed("status")
         status["phase"] = phase
         return changed
@@ -96,7 +92,6 @@ class Pod(dict[str, Any]):
         return changed
 
     def priority_class(self, name: str) -> Pod:
-        """Name its priority class."""
         changed, spec = self._changed("spec")
         spec["priorityClassName"] = name
         return changed
@@ -122,7 +117,6 @@ class Pod(dict[str, Any]):
         return changed
 
     def nominated(self, node_name: str) -> Pod:
-        """Nominate a node for it."""
         changed, status = self._changed("status")
         status["nominatedNodeName"] = node_name
         return changed
@@ -140,7 +134,6 @@ class Pod(dict[str, Any]):
         return changed
 
     def in_group(self, name: str) -> Pod:
-        """Make it part of a pod group."""
         changed, spec = self._changed("spec")
         spec["schedulingGroup"] = {"podGroupName": name}
         return changed
@@ -152,7 +145,6 @@ class Pod(dict[str, Any]):
         return changed
 
     def restarts(self, policy: str) -> Pod:
-        """Return the pod with a restartPolicy."""
         changed, inner = self._changed("spec")
         inner["restartPolicy"] = policy
         return changed
@@ -380,12 +372,10 @@ def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
 
 
 def model_node(raw: Json) -> Node:
-    """Read a node as the extender does."""
     return NodeReader().read(json.dumps(raw).encode())
 
 
 def model_namespace(raw: Json) -> Namespace:
-    """Read a namespace as the extender does."""
     return read_namespace(json.dumps(raw).encode())
 
 

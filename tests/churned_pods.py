@@ -58,7 +58,6 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
-        """Look at it."""
         self.now += 0.001
         return self.now
 
@@ -130,7 +129,6 @@ class Churn:
         return Bound(BindOutcome.BOUND)
 
     async def record(self, pod: Pod, digest: str) -> str | None:
-        """Put rules on record."""
         del pod, digest
         return None
 
@@ -168,11 +166,9 @@ class Churn:
             self.state.remove_pod(victim.key, victim.uid)
         return True
 
-    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Take an Event."""
+    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None: ...
 
-    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
-        """Take one about a preemptor."""
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None: ...
 
     # As the scheduler and the watch
 

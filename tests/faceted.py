@@ -15,11 +15,9 @@ class SizeFacet(Facet[int]):
     annotations = frozenset((SIZE_ANNOTATION,))
 
     def read(self, annotations: Mapping[str, bytes]) -> int | None:
-        """Read it."""
         return read_number(annotations[SIZE_ANNOTATION]) or None
 
     def written(self, value: int) -> Mapping[str, str]:
-        """Write it."""
         return {SIZE_ANNOTATION: str(value)} if value else {}
 
 

@@ -11,7 +11,6 @@ Z1, Z2 = {ZONE: "z1"}, {ZONE: "z2"}
 
 
 def server(name: str, zone: str = "z1", pods: str = "10") -> dict[str, object]:
-    """Build a node."""
     return node(name, {HOST: name, ZONE: zone}, {**ROOM, "pods": pods})
 
 

@@ -20,16 +20,13 @@ class Leader:
     asked: int = 0
     meanwhile: Callable[[], None] = lambda: None
 
-    def keep(self, notes: LeaseNotes) -> None:
-        """Keep nothing."""
+    def keep(self, notes: LeaseNotes) -> None: ...
 
     async def confirm(self) -> bool:
-        """Tell whether it leads."""
         self.asked += 1
         self.meanwhile()
         return self.leads and self.confirms
 
     async def run(self) -> NoReturn:
-        """Do nothing."""
         await asyncio.Event().wait()
         raise AssertionError

@@ -137,7 +137,6 @@ def normalised(raw: Mapping[str, int]) -> dict[str, int]:
 
 
 def name_of(obj: Json) -> str:
-    """Return an object's name."""
     name: str = obj["metadata"]["name"]
     return name
 
@@ -149,7 +148,6 @@ def namespace_of(pod: Json) -> str:
 
 
 def labels(obj: Json) -> Mapping[str, str]:
-    """Return an object's labels, empty when it has none."""
     found: Mapping[str, str] = field(obj["metadata"], "labels", {})
     return found
 
@@ -167,7 +165,6 @@ def identity(pod: Json) -> str:
 
 
 def key_of(pod: Json) -> str:
-    """Return namespace/name."""
     return f"{namespace_of(pod)}/{name_of(pod)}"
 
 
@@ -264,7 +261,6 @@ class Term:
 
     @property
     def key(self) -> str:
-        """The topology key."""
         key: str = self.raw["topologyKey"]
         return key
 

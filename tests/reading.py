@@ -28,6 +28,5 @@ class Reading(PodReader):
         return self.others[-1]
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a pod."""
         self.threads.append(threading.get_ident())
         return super().read(raw, generate)

@@ -27,7 +27,6 @@ class Objects:
         return path in self.other, self.other.get(path)
 
     async def pod(self, key: Key) -> SeenPod | None:
-        """Return a pod."""
         differs, found = self._found(f"pods/{key}")
         if differs:
             assert found is None or isinstance(found, SeenPod)
@@ -37,7 +36,6 @@ class Objects:
         return None if pod is None else SeenPod(pod.with_status(judged=None), "7")
 
     async def node(self, name: str) -> Node | None:
-        """Return a node."""
         differs, found = self._found(f"nodes/{name}")
         if differs:
             assert found is None or isinstance(found, Node)
@@ -48,7 +46,6 @@ class Objects:
         return Node(name, state.nodes.labels(name), state.node_resources.allocatable(name))
 
     async def namespace(self, name: str) -> Namespace | None:
-        """Return a namespace."""
         differs, found = self._found(f"namespaces/{name}")
         if differs:
             assert found is None or isinstance(found, Namespace)
@@ -56,7 +53,6 @@ class Objects:
         return Namespace(name, self.shown.namespace_labels(name))
 
     async def pods(self, pods: PodSelector, node: str | None) -> Sequence[Pod] | None:
-        """Return the pods that a selector may mean."""
         self._found("pods")
         return self.listed(
             [

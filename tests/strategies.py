@@ -256,7 +256,6 @@ def nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def namespaces(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """Draw a namespace."""
     return builders.namespace(name, draw(labels(NAMESPACE_LABELS)))
 
 
@@ -319,7 +318,6 @@ def asked_names(draw: st.DrawFn, cluster: Cluster) -> list[str]:
 
 
 def plugin_args() -> st.SearchStrategy[Args]:
-    """Draw the plugin's arguments."""
     return st.builds(
         Args,
         hard_pod_affinity_weight=st.sampled_from([1, 0, 5, 100]),

@@ -52,12 +52,10 @@ def words(number: int) -> dict[str, str]:
 
 
 def labelled(number: int) -> Json:
-    """Return a pod with labels."""
     return {"labels": words(number)}, {}
 
 
 def ruled(number: int) -> Json:
-    """Return a pod with a rule."""
     among = {"key": "app", "operator": "NotIn", "values": [*words(number)]}
     rule = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [among]}}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
@@ -78,7 +76,6 @@ def picky(number: int) -> Json:
 
 
 def manifest(parts: Json, uid: int) -> bytes:
-    """Write a pod."""
     metadata, spec = parts
     known = {"name": "x", "uid": str(uid)}
     return msgspec.json.encode({"metadata": metadata | known, "spec": spec | {"nodeName": "n"}})

@@ -34,7 +34,6 @@ def configuration(**flags: str | list[str]) -> Any:
 
 
 async def post(url: str, body: bytes) -> Any:
-    """Send a callback."""
     async with aiohttp.ClientSession() as session, session.post(url, data=body) as response:
         return await response.json()
 

@@ -32,7 +32,6 @@ class Throttled:
 
     @property
     def lines(self) -> list[str]:
-        """Return what came through."""
         return self._caplog.messages
 
 

@@ -42,7 +42,6 @@ class Desk:
         return answer
 
     def counted(self, name: str) -> float | None:
-        """Return a counter."""
         return self.registry.get_sample_value(f"affinity_extender_{name}_total")
 
 

@@ -44,7 +44,6 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
 
 
 def _advice(error: UnreadableError) -> str:
-    """Say what an operator can do."""
     if isinstance(error.__cause__, ssl.CertificateError):
         return "the kubeconfig has to have the certificate-authority-data of this cluster"
     match error:

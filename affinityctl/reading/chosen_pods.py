@@ -43,7 +43,6 @@ def in_namespace(state: ClusterState, flags: argparse.Namespace) -> Iterator[Pod
 
 
 def where(flags: argparse.Namespace) -> str:
-    """Say where these are."""
     return "in any namespace" if flags.all_namespaces else f"in namespace {flags.namespace}"
 
 
@@ -79,7 +78,6 @@ def is_of(pod: Pod, identity: Identity) -> bool:
 
 
 def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
-    """Find a pod by its name."""
     if found := state.pods.get(f"{namespace}/{name}"):
         return found
     elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]

@@ -131,7 +131,6 @@ async def _list(
 
 
 def list_workloads(flags: argparse.Namespace, selectors: Selectors) -> Mapping[Identity, Workload]:
-    """Return the Deployments, StatefulSets and DaemonSets of an API server."""
     return _workloads(flags, selectors, ("Deployment", STATEFUL_SET, DAEMON_SET))
 
 

@@ -16,8 +16,6 @@ def _of_features() -> tuple[ReadFacet, ...]:
 
 
 class WholePodReader(PodReader):
-    """Reads pods with all that their placing hangs on."""
-
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
         super().__init__(
             gates,

@@ -56,8 +56,6 @@ class _PodPhase(msgspec.Struct):
 
 
 class OwnedPod(msgspec.Struct):
-    """Who made a pod, and whether it has ended."""
-
     metadata: OwnedMetadata
     status: _PodPhase | None = None
 
@@ -208,7 +206,6 @@ class WorkloadFiles(ClusterFiles):
         self.selectors = selectors or Selectors()
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
-        """Put an object into the state; return whether it is of a kind that is looked at."""
         selects = self.selectors.take(kind, raw)
         if kind in WORKLOADS:
             self.workloads.add(kind, raw)

@@ -190,7 +190,6 @@ def read_profile(path: str, profile: SchedulerProfile, taken: Taken) -> Schedule
 
 
 def _written(path: str, profile: SchedulerProfile, plugin: str) -> tuple[str, dict[str, object]]:
-    """Return where the arguments of a plugin are, and what they are."""
     index, written = profile.arguments(plugin)
     where = f"{path}.pluginConfig[{index}].args"
     wanted = f"{plugin}Args"

@@ -35,8 +35,6 @@ class _Lenient(msgspec.Struct, rename="camel"):
 
 
 class Named(_Lenient):
-    """A plugin in a list."""
-
     name: str = ""
 
 
@@ -47,7 +45,6 @@ class PluginSet(_Lenient):
     disabled: list[Named] | None = None
 
     def switches_on(self, plugin: str) -> bool:
-        """Return whether the plugin is named as enabled."""
         return any(each.name == plugin for each in self.enabled or ())
 
     def switches_off(self, plugin: str) -> bool:
@@ -56,8 +53,6 @@ class PluginSet(_Lenient):
 
 
 class Plugins(_Lenient):
-    """The extension points that matter here."""
-
     multi_point: PluginSet | None = None
     pre_filter: PluginSet | None = None
     filter: PluginSet | None = None
@@ -66,8 +61,6 @@ class Plugins(_Lenient):
 
 
 class PluginConfig(_Lenient):
-    """Arguments of a plugin."""
-
     name: str = ""
     args: dict[str, object] | None = None
 
@@ -114,18 +107,14 @@ class TLS(_Lenient):
 
     @property
     def has_ca(self) -> bool:
-        """Return whether there is something to check a server's certificate by."""
         return bool(self.ca_file or self.ca_data)
 
     @property
     def has_certificate(self) -> bool:
-        """Return whether the scheduler can show a certificate."""
         return bool(self.cert_file or self.cert_data)
 
 
 class Extender(_Lenient):
-    """One entry of extenders."""
-
     url_prefix: str = ""
     filter_verb: str = ""
     prioritize_verb: str = ""
@@ -159,8 +148,6 @@ class SchedulerClient(_Lenient):
 
 
 class SchedulerFile(_Lenient):
-    """The whole file."""
-
     api_version: str = ""
     percentage_of_nodes_to_score: int | None = None
     leader_election: LeaderElection | None = None
@@ -225,7 +212,6 @@ class Ours:
     entry: Extender
 
     def at(self, field: str) -> str:
-        """Return the path of one of its fields."""
         return f"extenders[{self.index}].{field}"
 
 

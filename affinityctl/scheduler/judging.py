@@ -64,7 +64,6 @@ class Judging:
     """What the extender runs in the scheduler's place; None where that is not known."""
 
     def of_scheduler(self, profiles: Mapping[str, SchedulerArguments]) -> Judging:
-        """Judge pods by the profiles of their schedulers."""
         made = {name: self._profile(each) for name, each in profiles.items()}
         profile = replace(self.profile, by_scheduler=made)
         return replace(

@@ -58,7 +58,6 @@ class Profile:
     by_scheduler: Mapping[str, Profile] = field(default_factory=dict)
 
     def of(self, pod: Pod) -> Profile:
-        """Return what a pod is judged by, as its scheduler has it."""
         return self.by_scheduler.get(pod.spec.requirements.scheduler, self)
 
     @cached_property
@@ -101,7 +100,6 @@ class Profile:
         return [each for each in every if each.name not in self.unscored]
 
     def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
-        """Return the topology spread constraints that keep a pod from nodes."""
         return () if POD_TOPOLOGY_SPREAD in self.off else self.spread.constraints(pod)
 
 

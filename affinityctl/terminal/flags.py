@@ -93,7 +93,6 @@ def config_flag(of: Parser, what: str, default: str) -> None:
 
 
 def scheduler_config_flag(of: Parser) -> None:
-    """Add the flag for a scheduler's configuration file."""
     of.add_argument(
         "--scheduler-config",
         metavar="FILE",

@@ -29,12 +29,10 @@ def printed(output: str, told: Callable[[], Any], text: Callable[[], str]) -> st
 
 
 def as_json(told: Any) -> str:
-    """Write an answer as JSON with a field a line."""
     return msgspec.json.format(msgspec.json.encode(told)).decode()
 
 
 def section(title: str, lines: Iterable[str]) -> str:
-    """Write a title with what belongs to it right below."""
     return "\n".join((wrapped(title), *lines))
 
 

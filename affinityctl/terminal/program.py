@@ -50,7 +50,6 @@ def program_parser(
 
 
 def version_line(program: str = PROGRAM) -> str:
-    """Return the version for people."""
     return f"{program} {__version__} (Python {platform.python_version()})"
 
 

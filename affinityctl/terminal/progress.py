@@ -28,7 +28,7 @@ class Progress:
         """Characters of the line that is shown."""
 
     def through(self, what: str, total: int, looks: Generator[None, None, T]) -> T:
-        """Go through all looks and return their result; `total` 0 for a number nobody knows."""
+        """Go through all looks and return their result; `total` 0 for an unknown number."""
         self.begin()
         done = 0
         while True:
@@ -42,7 +42,6 @@ class Progress:
             self.show(what, done, total)
 
     def begin(self) -> None:
-        """Take the time from now on."""
         self._last = self._clock()
 
     def show(self, what: str, done: int, total: int = 0) -> None:
@@ -53,7 +52,6 @@ class Progress:
             (self._draw if self._bar else self._say)(what, done, total)
 
     def wipe(self) -> None:
-        """Take the line away."""
         if self._drawn:
             sys.stderr.write("\r" + " " * self._drawn + "\r")
             sys.stderr.flush()

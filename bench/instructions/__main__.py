@@ -13,7 +13,6 @@ from bench.workloads import MIXED
 
 
 def main() -> None:
-    """Measure, and compare with the accepted ratios or accept the new ones."""
     parser = argparse.ArgumentParser(prog="python -m bench.instructions", description=__doc__)
     parser.add_argument("--accept", action="store_true", help="keep these ratios as the right ones")
     args = parser.parse_args()

@@ -53,7 +53,6 @@ Call: TypeAlias = tuple[str, bytes]
 
 
 def name_of(side: str, rules: Rules) -> str:
-    """Name what is counted."""
     return f"{side}-{rules.name}"
 
 

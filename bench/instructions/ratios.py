@@ -13,7 +13,7 @@ from bench.instructions.cycles import CYCLES, ECHO, OURS, name_of
 from bench.workloads import MIXED
 
 GROWTH: Final = 1.1
-"""A ratio may be so many times the accepted one. Of the same program, runs differ by 1 %."""
+"""A ratio may be this many times the accepted one. Of the same program, runs differ by 1 %."""
 ACCEPTED: Final = Path(__file__).parents[1] / "results" / "instructions.json"
 PYTHON: Final = ".".join(platform.python_version_tuple()[:2])
 
@@ -41,7 +41,6 @@ def accepted() -> tuple[Ratios, str]:
 
 
 def accept(ratios: Ratios) -> None:
-    """Keep ratios for later runs to be compared with."""
     rounded = {rules: round(ratio, 3) for rules, ratio in ratios.items()}
     text = json.dumps({"python": PYTHON, "ratios": rounded}, indent=2)
     ACCEPTED.write_text(text + "\n", encoding="utf-8")

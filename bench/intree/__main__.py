@@ -19,7 +19,6 @@ from tests.e2e.controlplane.toolchain import MissingToolError
 
 
 def main() -> None:
-    """Run the benchmark as the arguments say, and print the report."""
     args = _arguments()
     plan = scenarios.Plan(
         args.nodes,

@@ -33,7 +33,6 @@ class Side:
     """The side that has to give the same answers."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as the program reads it."""
         asked = [{"pod": question.pod, "names": question.names} for question in self.questions]
         return {
             "name": self.name,
@@ -46,8 +45,6 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one measurement."""
-
     timings: Mapping[str, Timing]
     compared: int
     """Questions to sides that have to agree."""
@@ -55,8 +52,6 @@ class Outcome:
 
 
 class Cycles:
-    """The running program."""
-
     def __init__(self, commands: IO[bytes], replies: IO[bytes]) -> None:
         self._commands = commands
         self._replies = replies
@@ -66,7 +61,6 @@ class Cycles:
         self._tell({"load": {"name": name, "file": str(file), "gate": gate}})
 
     def forget(self) -> None:
-        """Drop all clusters."""
         self._tell({"forget": True})
 
     def measure(self, sides: Sequence[Side], *, rounds: int, calls: int, pause: float) -> Outcome:
@@ -95,7 +89,6 @@ def cycles_program(report: Callable[[str], None]) -> Binaries:
 
 @contextmanager
 def running_cycles(built: Binaries) -> Iterator[Cycles]:
-    """Run the program."""
     with subprocess.Popen([built[_NAME]], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         if process.stdin is None or process.stdout is None:
             raise RuntimeError("no pipe to the program that times cycles")

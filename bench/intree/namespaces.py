@@ -50,7 +50,6 @@ class Kind(Enum):
 
     @property
     def title(self) -> str:
-        """Return what people call it."""
         return self.value[0]
 
     @property
@@ -77,7 +76,6 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Return how much more the selector costs."""
         return self.many.over(self.one)
 
 

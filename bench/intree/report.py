@@ -34,15 +34,12 @@ READY_TARGET, REST_TARGET, PEAK_TARGET = 6.0, 150.0, 300.0
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything of one run."""
-
     plan: Plan
     scenarios: Sequence[Scenario]
     namespaces: Sequence[Comparison]
 
     @property
     def cells(self) -> list[Cell]:
-        """All measurements."""
         return [cell for scenario in self.scenarios for cell in scenario.cells]
 
     @property
@@ -51,7 +48,6 @@ class Results:
         return [line for scenario in self.scenarios for line in scenario.differences]
 
     def ratios(self) -> Iterator[Ratio]:
-        """Yield what the targets are about."""
         for cell in self.cells:
             yield from _of_cell(cell)
         for scenario in self.scenarios:
@@ -88,7 +84,6 @@ def _of_cell(cell: Cell) -> Iterator[Ratio]:
 
 
 def as_json(results: Results) -> dict[str, Any]:
-    """Return the results as one JSON object."""
     return {
         "plan": asdict(results.plan) | {"rules": [rules.value for rules in results.plan.rules]},
         "cells": [asdict(cell) | {"rules": cell.rules.value} for cell in results.cells],
@@ -107,7 +102,6 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def as_markdown(results: Results) -> str:
-    """Return the results as Markdown: ratios, times, loading."""
     compared = sum(each.compared for each in results.scenarios)
     parts = [
         results.plan.conditions(),

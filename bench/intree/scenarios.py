@@ -27,8 +27,6 @@ class Plan(bench.measure.Plan):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One kind of question to one cluster, with what it cost each side."""
-
     rules: Rules
     pods: int
     names: int
@@ -54,8 +52,6 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All measurements under one kind of rules."""
-
     cells: Sequence[Cell]
     loads: Sequence[Load]
     compared: int

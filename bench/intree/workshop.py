@@ -28,8 +28,6 @@ def by_fast_path(cluster: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What all measurements of a run share."""
-
     cycles: Cycles
     echo: Server
     directory: Path

@@ -24,7 +24,6 @@ from bench.scheduler.workloads import WORKLOADS
 
 
 def main() -> None:
-    """Run one of the measurements, and print its report."""
     args = _arguments()
     outcomes: Sequence[Any] = asyncio.run(args.measure(args))
     numbers = {"outcomes": [asdict(each) for each in outcomes]}

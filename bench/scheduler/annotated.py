@@ -43,8 +43,6 @@ PACKED = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A scheduler, and the pods that it is to place."""
-
     name: str
     mode: str
     pods: Callable[[], list[JSON]]

@@ -33,8 +33,6 @@ POST_FILTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Preemptors that came one after the other, with one setting."""
-
     mode: str
     percentage: int
     nodes: int
@@ -99,7 +97,6 @@ async def _scheduled(sandbox: Sandbox, mode: str, percentage: int) -> AsyncItera
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return a line for each setting."""
     head = ("mode", "minCandidateNodesPercentage", "nodes", "bound after, s (median, worst)")
     return table(
         (*head, "looking for victims, ms each time"),

@@ -39,8 +39,6 @@ KUBELET_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a scenario."""
-
     seed: int
     mode: str
     placed: dict[str, str]

@@ -25,8 +25,6 @@ QPS = 200
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run."""
-
     mode: str
     preemptors: int
     seconds: float
@@ -92,7 +90,6 @@ async def _slow(extender: Extender, verb: str) -> int:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return a line for each run."""
     head = ("mode", "preemptors", "seconds", "broken rules", "filter calls")
     slow = ("calls over 100 ms", "binds over 100 ms")
     return table(

@@ -44,8 +44,6 @@ _STEADY = (0.1, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One workload under one scheduler."""
-
     workload: str
     mode: str
     rate: float

@@ -26,8 +26,6 @@ _TOLD_EVERY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One start."""
-
     pods: int
     seconds: float
     """From the start of the process until /readyz said yes."""
@@ -71,7 +69,6 @@ def _told(pods: Iterable[JSON]) -> Iterator[JSON]:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return a line for each start."""
     return table(
         ("pods", "ready after, s", "resident, MiB", "highest, MiB"),
         [

@@ -22,8 +22,6 @@ _QUIET_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Plain pods that came while others waited."""
-
     mode: str
     waiting: int
     a_second: int
@@ -97,7 +95,6 @@ async def _counts(sandbox: Sandbox, scheduler: Scheduler) -> tuple[float, float,
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return a line for each run."""
     head = ("mode", "waiting", "plain pods come", "bound a second", "filter calls a plain pod")
     return table(
         (*head, "extender CPU, s", "scheduler CPU, s"),

@@ -39,7 +39,6 @@ class Workload:
 
     @property
     def scored(self) -> bool:
-        """Return whether the pods that wait prefer some nodes."""
         return "preferredDuringScheduling" in json.dumps(self.make_measured(0))
 
     def all_nodes(self) -> Iterator[JSON]:
@@ -60,7 +59,6 @@ class Workload:
             yield placed
 
     def all_measured(self) -> list[JSON]:
-        """Return the pods that wait."""
         return [self.make_measured(number) for number in range(self.measured)]
 
 

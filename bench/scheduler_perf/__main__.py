@@ -24,7 +24,6 @@ from tests.e2e.controlplane.toolchain import find_go
 
 
 def main() -> None:
-    """Run each workload with each side in turn, and print the report."""
     args = _arguments()
     if args.pin:
         with TemporaryDirectory() as scratch:

@@ -38,7 +38,6 @@ class Workload:
 
 
 def workloads(upstream: Path, size: str) -> list[Workload]:
-    """Return the workload of each test case at a size."""
     found = []
     for topic, only in _ONLY.items():
         for case in _cases(upstream, topic):

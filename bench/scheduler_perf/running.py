@@ -25,8 +25,6 @@ _LIMIT_S = 45 * 60
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run came to."""
-
     workload: str
     threshold: float | None
     side: str
@@ -42,8 +40,6 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What all runs share."""
-
     program: Path
     upstream: Path
     etcd: Path

@@ -27,8 +27,6 @@ SIDES = (IN_TREE, FAST, ASSIST, REPLACE, ECHO)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one run gives to the benchmark."""
-
     gates: dict[str, bool]
     scheduler_config: Path | None
     environment: dict[str, str]

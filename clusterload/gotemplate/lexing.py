@@ -30,8 +30,6 @@ class TemplateError(ConfigError):
 
 
 class Kind(Enum):
-    """The kinds of tokens."""
-
     SPACE = auto()
     STRING = auto()
     RAW = auto()
@@ -67,8 +65,6 @@ _TOKEN = re.compile("|".join(f"(?P<{kind.name}>{form})" for kind, form in _TOKEN
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of an action."""
-
     kind: Kind
     text: str
     spaced: bool

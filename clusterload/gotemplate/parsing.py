@@ -44,8 +44,6 @@ def parse(template: str, source: str) -> tuple[Node, ...]:
 
 
 class _Parser:
-    """Parses the blocks of a template."""
-
     def __init__(self, stream: Iterator[str | Action], source: str) -> None:
         self._stream = stream
         self._source = source
@@ -109,8 +107,6 @@ def _end(line: int) -> Action:
 
 
 class _PipelineParser:
-    """Parses the tokens of one action."""
-
     def __init__(self, action: Action, parser: _Parser) -> None:
         self._tokens = action.tokens
         self._line = action.line

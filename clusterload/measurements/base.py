@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a measurement may use."""
-
     client: ApiClient
     objects: Objects
     monitoring: Monitoring
@@ -41,11 +39,9 @@ class Outcome:
 class Measurement(Protocol):
     """A measurement, one for each method and identifier, from its first call to the end."""
 
-    async def execute(self, parameters: Parameters) -> Outcome:
-        """Carry out a call with these parameters."""
+    async def execute(self, parameters: Parameters) -> Outcome: ...
 
-    async def dispose(self) -> None:
-        """Stop measuring."""
+    async def dispose(self) -> None: ...
 
 
 class Following(ABC):
@@ -75,14 +71,11 @@ class Following(ABC):
                 raise ExtenderError(f"unknown action {action}")
 
     async def dispose(self) -> None:
-        """Stop watching."""
         self._running = False
         await self._open.aclose()
 
     @abstractmethod
-    async def _start(self, parameters: Parameters) -> None:
-        """Start watching."""
+    async def _start(self, parameters: Parameters) -> None: ...
 
     @abstractmethod
-    async def _gather(self, parameters: Parameters) -> Outcome:
-        """Report what was seen since the start."""
+    async def _gather(self, parameters: Parameters) -> Outcome: ...

@@ -61,7 +61,6 @@ class GenericPrometheusQuery:
         self._request: Request | None = None
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Start or gather."""
         if parameters.text("prometheusClient", _IN_CLUSTER) != _IN_CLUSTER:
             raise ExtenderError("only prometheusClient inCluster is supported here")
         if not self._monitoring.prometheus_url:
@@ -104,7 +103,6 @@ class GenericPrometheusQuery:
 
 
 def read_request(parameters: Parameters) -> Request:
-    """Read the parameters of the call `start`."""
     document = fold_case(parameters.given, msgspec.inspect.type_info(Request))
     request, wrong = convert(document, Request)
     if request is None:

@@ -47,7 +47,6 @@ class SchedulingMetrics:
         self._begin: dict[str, Buckets] = {}
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Read the histograms, or report the difference since then."""
         action = parameters.text("action")
         pages = await self._monitoring.scheduler_metrics()
         if not pages:

@@ -46,7 +46,6 @@ class PodStartupLatency(Following):
         self._thresholds: dict[int, float] = {}
 
     def note(self, pod: Pod) -> None:
-        """Note the state of a pod."""
         now = self._clock()
         self._stateless[pod.key] = pod.stateless
         times = self._times.setdefault(pod.key, {"create": now})

@@ -29,7 +29,6 @@ class WaitForRunningPods:
         self._client = surroundings.client
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Wait, at most until the timeout."""
         wanted = parameters.whole("desiredPodCount")
         timeout = parameters.seconds("timeout", DEFAULT_TIMEOUT_S)
         critical = parameters.flag("isFatal", default=False)
@@ -48,13 +47,10 @@ class WaitForRunningPods:
 
 
 class Sleep:
-    """Pauses the test."""
-
     def __init__(self, surroundings: Surroundings) -> None:
         del surroundings
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Pause."""
         await asyncio.sleep(parameters.seconds("duration"))
         return Outcome()
 

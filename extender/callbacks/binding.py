@@ -61,7 +61,7 @@ COUNTED_AS = {
 """The result that bind_total counts."""
 
 UNKNOWN = "?"
-"""Stands for what may be on record where nobody can tell; no digest is like that."""
+"""Stands for what may be on record where that is unknown; no digest is like that."""
 PER_RECORD = 256
 """Bytes of a digest, under a uid."""
 
@@ -120,7 +120,6 @@ class Binds:
         return write_binding_result(error)
 
     def fault(self, error: Exception, seconds: float) -> bytes:
-        """Answer /bind when something broke."""
         self._metrics.plugin_runs.observe(seconds, self._leading, "Bind", "Error")
         self._metrics.binds.count("error")
         return write_binding_result(fault_text(error))
@@ -208,7 +207,6 @@ class Binds:
                 return BindVerdict(Decision.REFUSE, why)
 
     async def _one_ends(self, deadline: float) -> bool:
-        """Wait until some bind has ended; tell whether that is so before the deadline."""
         try:
             async with asyncio.timeout(deadline - self._clock()):
                 await self._one_ended.wait()

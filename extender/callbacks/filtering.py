@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class IndeterminateError(ExtenderError):
-    """The verdict hangs on where other pods are about to go, and nobody tells us."""
+    """The verdict depends on where other pods are about to go, which the extender is not told."""
 
 
 class Helper(Protocol):
@@ -144,7 +144,6 @@ class Filters:
         )
 
     def fault(self, error: Exception, seconds: float) -> bytes:
-        """Answer /filter when there is no verdict."""
         self._note_fault(error, seconds)
         return write_filter_error(fault_text(error))
 
@@ -162,7 +161,7 @@ class Filters:
     def _judge(self, args: ExtenderArgs) -> FilterResult | None:
         """Judge the nodes of a request; None if no rule is about the pod, so that all fit.
 
-        Then nobody needs their names, and looking them up would be most of the answer.
+        Then their names are not needed, and looking them up would be most of the answer.
         """
         broken = broken_rules(args.pod)
         if broken is not None:
@@ -200,7 +199,6 @@ class Filters:
         return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
     def _tell(self, pod: Pod, verdicts: FilterResult | None) -> None:
-        """Let the others know what is about to be answered."""
         listeners = self._listeners
         if verdicts is None or verdicts.fits.names:
             if listeners.in_flight is not None:

@@ -27,15 +27,13 @@ SCORE_HOLD_SECONDS = 0.2
 """How long scores wait, at most: for a bind of the scheduler's and for the watch."""
 UNSEEN_HOLD_SECONDS = 0.5
 """Likewise a filter for hard rules in annotations, where the scheduler binds: the API server may be
-slow, and nobody looks at these rules again."""
+slow, and these rules are not looked at again."""
 ROW_SECONDS = 1.0
-"""After so long without one of its pods, a class begins a new row."""
+"""A class begins a new row after this long without one of its pods."""
 
 
 @dataclass(slots=True, eq=False)
 class _InFlight:
-    """A pod that was told where it may go."""
-
     pod: Pod
     since: float
     shown: bool = False
@@ -79,7 +77,6 @@ class InFlightPods:
         self._one_left = asyncio.Event()
 
     def add(self, pod: Pod) -> None:
-        """Note that a pod has been told where it may go."""
         now = self._clock()
         if self._most_alike is not None and self._in_a_row(pod.pod_class, now) > self._most_alike:
             return
@@ -105,7 +102,6 @@ class InFlightPods:
         return count
 
     def remove(self, uid: str) -> None:
-        """Note that a pod's bind has been decided, one way or the other."""
         self.look_again(uid)
         self._pods.pop(uid, None)
 
@@ -117,7 +113,6 @@ class InFlightPods:
             self._one_left = asyncio.Event()
 
     def interacting(self, pod: Pod) -> bool:
-        """Tell whether a pod would have to wait."""
         return bool(self._met_by(pod))
 
     async def wait_for(self, pod: Pod) -> float:

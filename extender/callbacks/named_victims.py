@@ -27,7 +27,7 @@ MOST_REMEMBERED = 64
 
 
 class NamedVictims:
-    """What was answered to /preempt lately, and whom we evict ourselves."""
+    """What was answered to /preempt lately, and the pods that this program itself evicts."""
 
     def __init__(
         self,
@@ -46,14 +46,12 @@ class NamedVictims:
         )
 
     def remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
-        """Note the victims that the scheduler may evict for a pod."""
         now = self._clock()
         self._told.put(uid, (now, chosen), _size(chosen))
         while (oldest := self._told.oldest()) is not None and now - oldest[0] >= LAG_SECONDS:
             self._told.pop_oldest()
 
     def waits_on(self, pod: Pod) -> str | None:
-        """Return the node that is held for a pod, if it only waits for victims to be gone there."""
         node = self._held_for(pod)
         if node is None:
             return None
@@ -96,7 +94,6 @@ class NamedVictims:
         return None if known is None else known.status.nominated
 
     def _named(self, pod: Pod, node: str) -> Collection[str]:
-        """Return the uids of the victims that we named for a node a moment ago."""
         told, candidates = self._told.get(pod.uid) or (0.0, {})
         victims = candidates.get(node)
         if victims is None or self._clock() - told >= LAG_SECONDS:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 
 LOG_BURST: Final = 5
-"""Lines of a kind in so long: the scheduler tries a broken pod again and again."""
+"""Lines of a kind in CALL_LOG_SECONDS: the scheduler tries a broken pod again and again."""
 
 Defer: TypeAlias = Callable[[Callable[[], None]], object]
 """Runs something soon, once the answer at hand is on its way: an event loop's call_soon."""
@@ -23,12 +23,10 @@ def soon(work: Callable[[], None]) -> None:
 
 
 def fault_log(logger: logging.Logger) -> LogThrottle:
-    """Return what logs the faults of a callback."""
     return LogThrottle(logger, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
 
 def fault_text(error: Exception) -> str:
-    """Return what an answer says of a fault."""
     return str(error) or type(error).__name__
 
 

@@ -32,7 +32,6 @@ class Passing:
         self._is_told = False
 
     async def answer(self, body: bytes) -> bytes:
-        """Answer with everything that was asked about."""
         if not self._is_told:
             self._is_told = True
             _log.warning(
@@ -47,12 +46,10 @@ class Passing:
             return self.fault(error, 0.0)
 
     def fault(self, error: Exception, seconds: float) -> bytes:  # noqa: ARG002 - as all callbacks
-        """Answer when something broke."""
         return self._fault(fault_text(error))
 
 
 def passing_filter() -> Passing:
-    """Answer /filter with all nodes."""
     return Passing("filter", lambda body: write_all_fit(read_envelope(body)), write_filter_error)
 
 

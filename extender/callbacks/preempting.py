@@ -37,15 +37,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A candidate that helps."""
-
     victims: Victims
     rank: Rank | None
     """None where a victim is unknown."""
 
 
 class Preemptions:
-    """Answers /preempt. Whatever goes wrong, nobody is evicted for it.
+    """Answers /preempt. No pod is evicted because of a fault.
 
     Evictions take their time, and victims go one by one. When the room is there and a victim that
     repels the pod is not gone yet, filter refuses the node; the scheduler would then look for
@@ -180,7 +178,6 @@ class Preemptions:
     def _look(
         self, args: PreemptionArgs, candidates: Mapping[str, Victims]
     ) -> Iterator[tuple[str, _Found | None]]:
-        """Look at one candidate after the other."""
         state = self._state
         for node, victims in choose_victims(
             state, args.pod, candidates, self._plugins, may_be_empty=self._may_be_empty
@@ -235,12 +232,11 @@ class Preemptions:
         return found
 
     def _needed(self, args: PreemptionArgs, node: str, victims: Victims) -> Victims:
-        """Leave out victims for whom those that we have added make room enough.
+        """Drop victims of the scheduler that are not needed once ours are gone.
 
-        On the node that is taken anyway, nobody goes in vain for that: who was added has to go for
-        our rules. Had the scheduler named the others for a rule of its own, it finds that the pod
-        does not fit yet, and names them again: with fewer victims left there than now, that node
-        is still the best one.
+        Only on the node that will be taken. If the scheduler named them for a rule of its own, it
+        finds that the pod does not fit yet and names them again: with fewer victims left there,
+        that node is still the best one.
         """
         added = len(victims.uids) != len(args.candidates[node].uids)
         if not added or not args.pod.spec.requirements.is_plain:

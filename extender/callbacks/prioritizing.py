@@ -58,7 +58,6 @@ class Priorities:
             self._metrics.plugin_runs.begin((plugin.name,), ("Score",), ("Success", "Error"))
 
     async def answer(self, body: bytes) -> bytes:
-        """Answer /prioritize."""
         start = perf_counter()
         try:
             args = await self._requests.read(body)
@@ -123,7 +122,7 @@ class Priorities:
         self._count_attempt("feasible")
 
     def _note_asked(self, pod: Pod) -> None:
-        """Note what a pod is judged by; say so if nobody enforces required rules in its annotation.
+        """Note what a pod is judged by; warn if required rules in its annotation are not enforced.
 
         Then others, who were not asked either, do not have to keep to them later.
         """

@@ -49,7 +49,6 @@ class RefusedPods:
         self._pods: LruCache[str, RefusedPod] = LruCache(MOST_BYTES, most=MOST)
 
     def refused(self, pod: Pod, refused: Refused) -> None:
-        """Note that a pod was refused on every node it was asked about."""
         now, known = self._clock(), self._pods.get(pod.uid)
         since, times = (now, 0) if known is None else (known.since, known.times)
         counted = sorted(
@@ -59,7 +58,6 @@ class RefusedPods:
         self._pods.put(pod.uid, found, ENTRY_BYTES + 4 * (len(pod.key) + len(pod.uid)))
 
     def admitted(self, pod: Pod) -> None:
-        """Note that a pod was not refused everywhere."""
         self._pods.pop(pod.uid)
 
     def latest(self) -> Sequence[RefusedPod]:

@@ -71,7 +71,6 @@ class Requests:
         self.check_ready()
 
     def asked(self, args: ExtenderArgs) -> NodeList:
-        """Look up the nodes of a request."""
         if args.node_names is not None:
             return self.state.nodes.asked(read_names(args.node_names))
         return self.state.nodes.asked(list(args.nodes or ()))

@@ -107,7 +107,6 @@ class ClusterState(ClusterView):
             tell(uid)
 
     def _note_run(self, old: Pod, pod: Pod) -> None:
-        """Take over when a pod started, and whether it is ready."""
         if pod.started != old.started or pod.status.ready is not old.status.ready:
             pod = structs.replace(old, started=pod.started, status=pod.status)
             self._pods[pod.key] = pod
@@ -246,14 +245,12 @@ class ClusterState(ClusterView):
             self.arrivals += _booked(known) == _booked(reserved)
 
     def _settle(self, key: str, uid: str) -> None:
-        """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         self._judged.forget(uid)
         self._unreserve(key, uid)
         if not self._nominated.is_empty:
             self.version += self._nominated.forget(uid)
 
     def _note_place(self, pod: Pod) -> None:
-        """Take over which node the watch shows a pod on, or that it may get or gets none."""
         if pod.status.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
             return
@@ -289,7 +286,6 @@ class ClusterState(ClusterView):
             self._nominations_change(self._nominated.note_victim(preemptor, pod.node))
 
     def give_up_nomination(self, uid: str) -> None:
-        """Note that a nomination that was expected does not come."""
         self._nominations_change(self._nominated.give_up(uid))
 
     def _nominations_change(self, changed: bool) -> None:  # noqa: FBT001 - how often, 0 or 1
@@ -329,7 +325,6 @@ class ClusterState(ClusterView):
         self._nodes.compact()
 
     def upsert_namespace(self, namespace: Namespace) -> None:
-        """Add a namespace or change its labels."""
         name, before = namespace.name, self.namespace_labels(namespace.name)
         labels, is_known = self.annotations.marked(namespace.labels), name in self._namespaces
         if not is_known or before != labels:
@@ -356,11 +351,9 @@ class ClusterState(ClusterView):
     # Disruption budgets, and what features book
 
     def upsert_budget(self, budget: PodDisruptionBudget) -> None:
-        """Add a disruption budget or take over what changed."""
         self._budgets.upsert(budget)
 
     def remove_budget(self, key: str, uid: str) -> None:
-        """Forget a budget; one that is unknown, or known under another uid, is left alone."""
         self._budgets.remove(key, uid)
 
     def book_with(self, ledger: Ledger) -> None:

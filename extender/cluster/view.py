@@ -1,4 +1,4 @@
-"""The picture of the cluster as everybody reads it: pods, nodes, namespaces and their counters."""
+"""The picture of the cluster as all readers see it: pods, nodes, namespaces and their counters."""
 
 from __future__ import annotations
 
@@ -49,30 +49,22 @@ class ClusterView:
 
     nodes: Final[Nodes]
     node_rules: Final[NodeRules]
-    """What node affinity says of each node."""
     node_resources: Final[NodeResources]
-    """What nodes have for pods, and what of it is requested."""
     budgets: Final[Budgets]
     pods: Final[Mapping[str, Pod]]
     """The pods that are not terminal, by namespace/name."""
     waiting_pods: Final[Collection[Pod]]
-    """The pods that are bound to no node."""
     terminating_pods: Final[Collection[Pod]]
     """The bound pods that are on their way out; they count all the same."""
     namespaces: Final[Mapping[str, Labels]]
     """The labels of the known namespaces, by name."""
     annotations: Final[AnnotationScope]
-    """Where rules in annotations count, and for whom."""
     existing_terms: Final[ExistingTerms]
     matching_sets: Final[MatchingPodSets]
-    """The sets of matching pods that are kept up to date."""
     placed_classes: Final[Collection[PlacedClass]]
     broken_annotations: Final[BrokenAnnotations]
-    """The pods with rules in annotations that cannot be read."""
     reservations: Final[Reservations]
-    """The places that are promised to pods."""
     nominated: Final[NominatedPods]
-    """The waiting pods that are nominated to a node."""
 
     def __init__(
         self,
@@ -94,9 +86,9 @@ class ClusterView:
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0
-        """How often of that only because a nomination came or went, as hints do by themselves."""
+        """How often `version` grew only because a nomination came or went, as hints do."""
         self.arrivals = 0
-        """How often of that only because a pod took a place, or was seen where it was bound."""
+        """How often `version` grew only because a pod took a place, or was seen bound."""
         self.left_out: Sequence[Pod] = ()
         """The pods that are left out of the counts at this moment, as they would count."""
         self.stale: str | None = None
@@ -147,15 +139,12 @@ class ClusterView:
         return self._pods_by_node.of(node)
 
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
-        """Return the pods that are marked to go for a preemptor, by its uid."""
         return self._pods_by_node.victims_of(preemptor)
 
     def has_less_important(self, priority: int) -> bool:
-        """Return whether a pod of a lower priority is bound anywhere."""
         return self._pods_by_node.has_less_important(priority)
 
     def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
-        """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
         return self._groups.of(group)
 
     def namespace_labels(self, namespace: str) -> Labels:
@@ -167,7 +156,6 @@ class ClusterView:
         return list(self._counters.candidates(PodSet.all_of((pods,))))
 
     def classes_on(self, node: str) -> dict[PodClass, int]:
-        """Return the classes that have pods on a node, as the counters have it."""
         return self._counters.classes_on(node)
 
     def is_about(self, term: Term, pod_class: PodClass) -> bool:
@@ -176,7 +164,6 @@ class ClusterView:
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 
     def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
-        """Return what pods of a class have to be compared with."""
         return self._prefilter_states.about(pod_class)
 
     def prefilter_state_of(self, pod: Pod) -> PreFilterState:
@@ -193,7 +180,6 @@ class ClusterView:
         return pod_class if pod_class.annotated is None else self.class_in_force(pod_class)
 
     def note_asked(self, pod: Pod, *, admitted: bool = True) -> None:
-        """Remember with which rules in its annotation a waiting pod is judged."""
         pod_class = pod.pod_class
         judged = pod_class if pod_class.annotated is None else self.class_of(pod)
         self._judged.note_asked(pod.uid, judged.digest, admitted=admitted)
@@ -257,7 +243,7 @@ class ClusterView:
         return [self._counters.matching(*named) for named in sets]
 
     def counting_matching(self, sets: Sequence[KeyedSet], comparisons: int) -> Iterator[int]:
-        """Count what `matching` needs in steps of so many comparisons; yield what each took."""
+        """Count what `matching` needs, `comparisons` at a step; yield what each step took."""
         if not self._would_crowd_out(sets):
             for named in dict.fromkeys(sets):
                 yield from self._counters.counting(*named, comparisons)

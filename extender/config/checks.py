@@ -69,7 +69,6 @@ _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
 
 def check_serving(serving: Serving) -> Iterator[ConfigError]:
-    """Yield what is wrong."""
     yield from _addresses(serving)
     yield from _tls(serving)
     yield from _callers(serving)
@@ -101,7 +100,7 @@ def _tls(serving: Serving) -> Iterator[ConfigError]:
 
 
 def _callers(serving: Serving) -> Iterator[ConfigError]:
-    """Refuse callbacks that a network can reach and that know nobody."""
+    """Refuse callbacks that a network can reach and that authenticate no client."""
     address = serving.bind_address
     if _address(address) is None or is_loopback(address) or serving.insecure_serving:
         return
@@ -131,7 +130,7 @@ def _address(text: str) -> _Address | None:
 
 
 def is_loopback(text: str) -> bool:
-    """Return whether a text is an IP address that nobody but this host can reach."""
+    """Return whether a text is an IP address that only this host can reach."""
     address = _address(text)
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return address is not None and (mapped or address).is_loopback

@@ -16,7 +16,7 @@ from extender.errors import ConfigError
 T = TypeVar("T")
 
 MOST_FAULTS: Final = 50
-"""Told at once: whoever has more begins with these."""
+"""Faults that are told at once."""
 
 
 def convert(
@@ -47,7 +47,6 @@ def _faults(
 def _inside(
     value: Any, kind: Any, path: str, dec_hook: Callable[[type, Any], Any] | None
 ) -> Iterator[ConfigError]:
-    """Yield what is wrong with the fields of a block, and the members of a list or mapping."""
     match value, get_origin(kind) or kind:
         case dict(), type() as block if issubclass(block, Struct):
             fields = {each.encode_name: each for each in structs.fields(block)}
@@ -105,7 +104,7 @@ def _described(kind: Any, value: object = None) -> str:
 
 
 def describe(kind: inspect.Type, value: object = None) -> str:
-    """Say what a type takes; to somebody who gave `value`, no more than is needed."""
+    """Say what a type takes; with a `value`, no more than is needed to mend it."""
     match kind:
         case inspect.BoolType():
             expected = "true or false"

@@ -172,7 +172,6 @@ class Feature:
         return self.module(self.reads).FACETS if self.reads else ()
 
     def module(self, name: str) -> ModuleType:
-        """Import one of its modules."""
         return import_module(f"{_PACKAGE}.{self.name}.{name}")
 
 
@@ -190,7 +189,6 @@ def features() -> tuple[Feature, ...]:
 
 
 def enabled(config: Config) -> Iterator[Feature]:
-    """Yield the features that are switched on."""
     return (each for each in features() if each.enabled(config))
 
 

@@ -68,7 +68,6 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
 
 
 def _texts(option: Option, flags: argparse.Namespace) -> list[str]:
-    """Return what a flag was given, nothing if it was not."""
     flag = getattr(flags, option.dest, None)
     if flag is None:
         return []
@@ -83,7 +82,6 @@ def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
 
 
 def _overlay(document: Document, option: Option, texts: list[str]) -> None:
-    """Write an option's value into the document, over what the file says."""
     for text in texts:
         if not encodable(text):
             # The bytes of a flag are not decoded before they reach Python.
@@ -124,7 +122,6 @@ def _gates(text: str, source: str) -> dict[str, bool]:
 
 
 def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "") -> ConfigError:
-    """Add which flag or file set the field that is wrong."""
     kind = UnreadableFileError if isinstance(error, UnreadableFileError) else ConfigError
     for path, source in origins.items():
         if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):

@@ -77,7 +77,7 @@ class Option:
 
     @property
     def default(self) -> str:
-        """What counts where nobody sets it."""
+        """What counts if it is not set."""
         return self.unset or str(self.schema_default or "none")
 
     @property

@@ -36,7 +36,6 @@ class V1Object(
     """A nested v1 object; empty lists are left out when it is written."""
 
     def as_json(self) -> bytes:
-        """Return it as the API spells it."""
         return msgspec.json.encode(self)
 
 
@@ -76,7 +75,6 @@ class NodeAffinityTerms(V1Object, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to meet or to prefer."""
         return (
             self.required_during_scheduling_ignored_during_execution is None
             and not self.preferred_during_scheduling_ignored_during_execution
@@ -99,7 +97,6 @@ class NamespaceSelector(V1Object, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether it has no conditions."""
         return not (self.match_labels or self.match_expressions)
 
     def read(self, path: str) -> Selector:

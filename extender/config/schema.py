@@ -211,5 +211,5 @@ class Config(Block, frozen=True, kw_only=True):
 
     @property
     def scheduler_takes_empty_victims(self) -> bool:
-        """Whether preempt may answer a node from which nobody has to be evicted."""
+        """Whether preempt may answer a node from which no pod has to be evicted."""
         return int(self.scheduler_version.removeprefix("1.")) >= FIRST_WITH_EMPTY_VICTIMS

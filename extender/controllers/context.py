@@ -15,8 +15,6 @@ from extender.warm_up import WarmUp
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Where time and chance come from."""
-
     clock: Callable[[], float]
     """Seconds that only ever grow."""
     epoch: Callable[[], float]
@@ -27,8 +25,6 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What a controller sees and uses, beside the ports through which it acts."""
-
     state: ClusterState
     plugins: Plugins
     metrics: Metrics

@@ -24,8 +24,6 @@ EVICTION: Final = "eviction"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that was done, or that became of it."""
-
     at: float
     """In seconds since the epoch."""
     kind: str

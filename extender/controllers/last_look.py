@@ -1,10 +1,9 @@
 """The last look before a pod is ended: does the API server have what the verdict hangs on?
 
-A watch may be silent, and a picture old, without anybody knowing. So what a verdict hangs on is
-read right before the act, and compared with the picture: whoever is to go, its node, the node that
-would take it, those in its way. Where all of it is as the watch has shown it, the verdict is as
-good as if it were made of what was read. Where anything differs, nobody goes, and the watch is
-waited for.
+A watch may be silent, and a picture old, unnoticed. So what a verdict hangs on is read right before
+the act, and compared with the picture: the pod that is to go, its node, the node that would take
+it, those in its way. Where all of it is as the watch has shown it, the verdict is as good as if it
+were made of what was read. Where anything differs, no pod goes, and the watch is waited for.
 """
 
 from __future__ import annotations
@@ -24,12 +23,10 @@ LOOK_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look has found."""
-
     version: str = ""
     """The resourceVersion of the pod that is to go."""
     why: str | None = None
-    """Why it must not go, in words that name nobody else; None when all is as it was judged."""
+    """Why it must not go, in words that name no other pod; None when all is as it was judged."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ class PodEvents:
 
     @property
     def waiting(self) -> int:
-        """Return how many pods somebody waits for."""
         return len(self._waiting)
 
     def _tell(self, uid: str) -> None:
@@ -28,7 +27,7 @@ class PodEvents:
             each.set()
 
     async def until(self, holds: Callable[[], bool], uids: Collection[str], within: float) -> bool:
-        """Return whether something holds, at the latest after so many seconds.
+        """Wait until `holds()` is true, at most `within` seconds; return whether it is.
 
         It is asked at first, and again after each event about one of these pods.
         """

@@ -10,7 +10,7 @@ WINDOW_SECONDS: Final = 60.0
 
 
 class RateLimiter:
-    """So many in any minute, and not one more."""
+    """Bounds how often something happens in any minute."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
         self._most = most
@@ -32,7 +32,6 @@ class RateLimiter:
         return self._times[-self._most] + WINDOW_SECONDS - self._clock()
 
     def take(self) -> None:
-        """Note one."""
         self._times.append(self._clock())
 
     def done(self) -> None:

@@ -55,7 +55,6 @@ class Reconciler(ABC):
         return False
 
     async def _work(self) -> NoReturn:
-        """Look after pods for as long as the program runs."""
         while True:
             await self._process(await self._queue.get())
 

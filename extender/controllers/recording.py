@@ -39,7 +39,6 @@ class Recorder:
         state.placement_observers.append(self._placed)
 
     async def run(self) -> NoReturn:
-        """Work until cancelled."""
         while True:
             identity = await self._queue.get()
             try:

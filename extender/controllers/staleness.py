@@ -40,7 +40,6 @@ class Freshness:
         self._stale: frozenset[str] = frozenset()
 
     def check(self, resource: str) -> Check:
-        """Return the readiness check of a resource."""
         return lambda: self._why(self._silent_for().get(resource))
 
     def look(self) -> None:
@@ -61,7 +60,6 @@ class Freshness:
         )
 
     async def run(self) -> NoReturn:
-        """Look for as long as the program runs."""
         while True:
             self.look()
             await asyncio.sleep(LOOK_SECONDS)

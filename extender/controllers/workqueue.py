@@ -64,7 +64,6 @@ class WorkQueue(Generic[K]):
         self._turn = asyncio.Lock()
 
     def __len__(self) -> int:
-        """Return how many keys are to be taken, now or later."""
         return len(self._wanted)
 
     def add(self, key: K, priority: int = 0) -> bool:
@@ -72,7 +71,7 @@ class WorkQueue(Generic[K]):
         return self.add_after(key, 0.0, priority)
 
     def add_after(self, key: K, seconds: float, priority: int = 0) -> bool:
-        """Have a key processed after so many seconds; False when there are too many."""
+        """Have a key processed after `seconds`; False when there are too many."""
         due = self._clock() + seconds
         known = self._wanted.get(key)
         if known is None:
@@ -135,7 +134,6 @@ class WorkQueue(Generic[K]):
         self._changed.set()
 
     def _ripen(self) -> None:
-        """Move what is due by now to where priorities count."""
         now = self._clock()
         while self._later and (self._later[0][0] <= now or not self._is_live(self._later[0][-1])):
             due, priority, number, entry = heappop(self._later)

@@ -34,14 +34,14 @@ _CONFLICT: Final = 409
 
 
 class Binder:
-    """Asks the API server to bind pods, as many at a time as are asked for."""
+    """Asks the API server to bind pods; does not limit how many binds run at a time."""
 
     def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
         self._objects = ObjectReader(client, pods)
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Bind a pod within so many seconds; never raises for what the API server says or not."""
+        """Bind a pod in at most `within` seconds; neither an answer nor its lack raises."""
         path, body = f"{pod_path(pod.key)}/binding", _binding(pod, node)
         try:
             await self._client.post(path, body, within=max(within - WITHIN.look, 0.0))
@@ -63,8 +63,8 @@ class Binder:
     async def record(self, pod: Pod, digest: str) -> str | None:
         """Put on record by which rules in annotations a pod is placed; return why that failed.
 
-        As a condition of the pod's status, which nobody may write who may only edit pods, and which
-        kubelet and scheduler leave as it is.
+        As a condition of the pod's status: the right to edit pods does not include it, and kubelet
+        and scheduler leave it as it is.
         """
         condition = {
             "type": RULES_AT_PLACEMENT,

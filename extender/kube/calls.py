@@ -24,8 +24,6 @@ STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request carries, and of which media type."""
-
     body: bytes
     kind: str = JSON
 
@@ -50,7 +48,7 @@ class ApiCall:
         return None if self.deadline is None else self.deadline - now - WITHIN.answer
 
     def can_wait(self, seconds: float | None, now: float) -> bool:
-        """Return whether there is time to try again after so many seconds."""
+        """Return whether there is time to try again after `seconds`."""
         patience = self.patience(now)
         return seconds is not None and patience is not None and seconds <= patience
 
@@ -70,13 +68,12 @@ _NOT_SEGMENTS = frozenset(("", ".", ".."))
 def pod_path(key: str) -> str:
     """Return where the API server has a pod, by namespace/name.
 
-    ObjectError for names that would lead elsewhere: whoever may call /bind chooses them.
+    ObjectError for names that would lead elsewhere: the caller of /bind chooses them.
     """
     return f"{namespace_path(namespace_of(key))}/pods/{_segment(name_of(key))}"
 
 
 def node_path(name: str) -> str:
-    """Return where the API server has a node."""
     return f"/api/v1/nodes/{_segment(name)}"
 
 

@@ -79,7 +79,6 @@ class ApiClient:
 
     @property
     def host(self) -> str:
-        """The API server's address."""
         return self._credentials.host
 
     async def __aenter__(self) -> Self:
@@ -88,7 +87,6 @@ class ApiClient:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        """Close every connection."""
         if self._session is not None:
             await self._session.close()
 
@@ -120,7 +118,6 @@ class ApiClient:
         return await self._call(call, within)
 
     async def put(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
-        """Replace something; return the body of a successful answer."""
         return await self._call(ApiCall("PUT", path, Flow.PATCHES, content=Body(body)), within)
 
     async def patch(
@@ -132,7 +129,6 @@ class ApiClient:
         within: float | None = None,
         flow: Flow = Flow.PATCHES,
     ) -> bytes:
-        """Change something; return the body of a successful answer."""
         return await self._call(ApiCall("PATCH", path, flow, content=Body(body, kind)), within)
 
     async def delete(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
@@ -257,7 +253,6 @@ class ApiClient:
 
 
 def open_session() -> aiohttp.ClientSession:
-    """Open a session with the network."""
     headers = {
         "User-Agent": USER_AGENT,
         "Accept": JSON,

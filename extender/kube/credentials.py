@@ -58,8 +58,7 @@ _READ_FAILURES = (
 class Loader(Protocol):
     """Fills the configuration from its files; `forced` gives up what a plugin said to keep."""
 
-    async def __call__(self, *, forced: bool) -> None:
-        """Read everything again."""
+    async def __call__(self, *, forced: bool) -> None: ...
 
 
 class Credentials:
@@ -110,7 +109,6 @@ class Credentials:
 
     @property
     def proxy(self) -> str | None:
-        """The proxy named in the kubeconfig file."""
         return self._configuration.proxy or None
 
     @property
@@ -218,7 +216,7 @@ def namespace_of_context(
 ) -> str | None:
     """Return the namespace of a context, or of the service account; None where none is named.
 
-    Files that cannot be read are left to whoever loads credentials from them.
+    Files that cannot be read are left to the loading of credentials.
     """
     with contextlib.suppress(*_READ_FAILURES):
         if _in_cluster(kubeconfig, context, environ):

@@ -44,11 +44,11 @@ class StalledListError(BrokenAnswerError):
 
 
 class BrokenLineError(BrokenAnswerError):
-    """A line of a watch that is no event. What it was about, nobody knows."""
+    """A line of a watch that is no event; which object it was about is unknown."""
 
 
 class SilenceError(UnreadableError):
-    """Nothing was heard of a resource for so long that only a list can tell whether all is well."""
+    """A resource was silent for so long that only a list can tell whether all is well."""
 
 
 class HistoryError(UnreadableError):
@@ -87,7 +87,6 @@ class StatusError(ApiError):
 
     @property
     def throttled(self) -> bool:
-        """Whether the server asks for patience."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
@@ -140,7 +139,6 @@ def _seconds(header: str | None) -> float | None:
 
 
 def words(failure: BaseException) -> str:
-    """Put an exception of a library into words."""
     match failure:
         case aiohttp.ClientConnectorDNSError():
             return f"the name {failure.host} cannot be resolved"

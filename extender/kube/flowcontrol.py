@@ -1,8 +1,8 @@
 """Client-side throttling: what is sent to the API server next, and what is refused instead.
 
 `clientConnection.qps` and `burst` are for all requests together. Each flow has a guaranteed share
-of both, so that no flow starves another; what a flow leaves of its share goes to whoever has more
-to send. So binds alone reach the whole of qps, and a relist does not hold up a single one.
+of both, so that no flow starves another; what a flow leaves of its share goes to flows that have
+more to send. So binds alone reach the whole of qps, and a relist does not hold up a single one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from extender.kube.pacing import USUAL_TIMING, Timing
 
 
 class Flow(Enum):
-    """What requests are for."""
-
     BINDS = "binds"
     READS = "reads"
     """Lists, and pods that are read one by one."""
@@ -56,8 +54,8 @@ class _Queue:
 class FlowControl:
     """Token buckets, one a flow, whose overflow is for all.
 
-    A token is taken in the moment in which a request may go, never before: whoever gives up while
-    waiting has taken nothing, and only makes the queue behind shorter.
+    A token is taken in the moment in which a request may go, never before: a caller that gives up
+    while waiting has taken none, and only makes the queue behind shorter.
     """
 
     def __init__(self, qps: float, burst: int, timing: Timing = USUAL_TIMING) -> None:
@@ -75,7 +73,7 @@ class FlowControl:
         """Wait for a turn; ThrottledError, at once, when it would not come within `patience`.
 
         The wait is judged by the flow's own share. It is shorter when others leave some of theirs,
-        so whoever is let in gets its turn in time.
+        so a caller that is let in gets its turn in time.
         """
         queue = self._queues[flow]
         self._refill()

@@ -1,4 +1,4 @@
-"""What lists and watch streams are made of; objects stay raw JSON until somebody reads them."""
+"""What lists and watch streams are made of; objects stay raw JSON until they are read."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ class Resource(Generic[T]):
 
 
 class EventType(StrEnum):
-    """What a watch event says about its object."""
-
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
@@ -100,8 +98,6 @@ class Event:
 
 
 class ListMetadata(msgspec.Struct, rename="camel"):
-    """Where a list stands, and how to get its next page."""
-
     resource_version: str
     continue_: str = msgspec.field(name="continue", default="")
 
@@ -238,11 +234,9 @@ class Lines:
         self._content.set_exception(failure)
 
     def __aiter__(self) -> Self:
-        """Iterate over what is left."""
         return self
 
     async def __anext__(self) -> bytes:
-        """Wait for the next line."""
         try:
             line = await self._content.readline(max_line_length=MOST.line)
         except TimeoutError as failure:

@@ -19,8 +19,6 @@ FIELD: Final = "clientConnection.kubeconfig"
 
 
 class Cluster(msgspec.Struct, rename="kebab"):
-    """Where an API server is, and what to trust there."""
-
     server: str | None = None
     tls_server_name: str | None = None
     insecure_skip_tls_verify: bool | None = None
@@ -51,8 +49,6 @@ class Exec(msgspec.Struct, rename="camel"):
 
 
 class User(msgspec.Struct, rename="kebab"):
-    """Who we are."""
-
     client_certificate: str | None = None
     client_certificate_data: str | None = None
     client_key: str | None = None
@@ -69,7 +65,6 @@ class User(msgspec.Struct, rename="kebab"):
     exec: Exec | None = None
 
     def impersonation(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers of impersonation."""
         if not self.act_as:
             return ()
         headers = [("Impersonate-User", self.act_as)]
@@ -93,29 +88,21 @@ class KubeContext(msgspec.Struct):
 
 
 class NamedCluster(msgspec.Struct):
-    """An entry of `clusters`."""
-
     name: str = ""
     cluster: Cluster | None = None
 
 
 class NamedUser(msgspec.Struct):
-    """An entry of `users`."""
-
     name: str = ""
     user: User | None = None
 
 
 class NamedContext(msgspec.Struct):
-    """An entry of `contexts`."""
-
     name: str = ""
     context: KubeContext | None = None
 
 
 class File(msgspec.Struct, rename="kebab"):
-    """A kubeconfig file, as it is written."""
-
     kind: str | None = None
     api_version: str | None = msgspec.field(default=None, name="apiVersion")
     current_context: str | None = None

@@ -1,9 +1,9 @@
 """Which of several replicas acts, by a Lease, after client-go's tools/leaderelection.
 
-A Lease says who leads, and each renewal changes its spec. Whoever sees that unchanged for its whole
-duration, on its own clock, may take it. All writes name the version that they are
-based on, so that a holder that was cut off meanwhile finds out by its next one that it leads no
-more: `confirm` is such a write, and no eviction is sent without one right before.
+A Lease says who leads, and each renewal changes its spec. A replica that sees it unchanged for its
+whole duration, on its own clock, may take it. All writes name the version that they are based on,
+so that a holder that was cut off meanwhile finds out by its next one that it leads no more:
+`confirm` is such a write, and no eviction is sent without one right before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from extender.timing import LogThrottle
 from extender.wire.decoding import decode, whole_number
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
-"""The annotation by which somebody says how many affected pods are fine."""
+"""The annotation by which an operator says how many affected pods are acceptable."""
 FLOW: Final = Flow.PATCHES
 _OVERTAKEN: Final = frozenset((HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 """Another writer was first (an operator's annotation, another replica), or it was deleted."""
@@ -94,11 +94,10 @@ class Lease:
 
     @property
     def acknowledged(self) -> int:
-        """Return how many affected pods somebody has called fine."""
+        """Return how many affected pods an annotation says are acceptable."""
         return _count(self._annotations().get(ACKNOWLEDGED, ""))
 
     def keep(self, notes: LeaseNotes) -> None:
-        """Have notes written with each renewal, and learned from what others write."""
         self._notes = notes
 
     async def confirm(self) -> bool:
@@ -109,7 +108,6 @@ class Lease:
             return await self._attempt()
 
     async def run(self) -> NoReturn:
-        """Take the lead when it is free, and keep it."""
         while True:
             async with self._writing:
                 if not await self._attempt():
@@ -185,11 +183,10 @@ class Lease:
             _log.info("the Lease %s could not be annotated: %s", self._key, error)
 
     def _is_ours(self) -> bool:
-        """Return whether it was ours when it was seen last."""
         return self._seen is not None and self._seen.spec.holderIdentity == self.identity
 
     def _is_free(self) -> bool:
-        """Return whether it is ours, nobody's, or was not renewed for as long as we have seen."""
+        """Return whether it is ours, has no holder, or was unchanged for its whole duration."""
         if self._seen is None or self._is_ours():
             return True
         spec = self._seen.spec
@@ -221,7 +218,7 @@ class Lease:
         return dict(self._seen.metadata.annotations or {}) if self._seen is not None else {}
 
     async def _write(self, holder: str) -> None:
-        """Name a holder, nobody if empty; whoever is not the holder yet takes the Lease."""
+        """Name a holder, none if empty; a replica that is not the holder yet takes the Lease."""
         taking = bool(holder) and not self._is_ours()
         spec, annotations = (
             _LeaseSpec() if self._seen is None else self._seen.spec,
@@ -268,5 +265,5 @@ class Lease:
 
 
 def _count(text: str) -> int:
-    """Read a number from an annotation, 0 when it is none, or longer than anybody would count."""
+    """Read a number from an annotation; 0 when it is none, or has more than six digits."""
     return whole_number(text, digits=6) or 0

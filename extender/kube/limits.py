@@ -18,7 +18,7 @@ class RequestSeconds:
     record: float = 1.0
     """The record of a pod's rules, which comes before the bind, out of the same time."""
     read: float = 1.0
-    """One object; whoever acts on it has little time as well."""
+    """One object; the act for which it is read has little time as well."""
     nomination: float = 2.5
     eviction: float = 5.0
     """Well within the time for which the lead was just confirmed."""
@@ -71,7 +71,7 @@ class Most:
     error_body: int = 64 << 10
     """Bytes of a failure's body; a Status is far smaller."""
     read_ahead: int = 1 << 20
-    """Bytes of an answer that nobody has read yet."""
+    """Bytes of an answer that have come and are not read yet."""
     line: int = 64 << 20
     """Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that.
     """
@@ -106,13 +106,11 @@ MOST: Final = Most()
 
 @dataclass(frozen=True, slots=True)
 class LeaseSeconds:
-    """How long a lead lasts."""
-
     duration: int = 15
     """After which an unchanged Lease may be taken, as kube-scheduler has it."""
     valid: float = 10.0
     """After the start of a successful write, for which this replica takes itself to lead. An
-    eviction that is sent within it ends before anybody else can lead."""
+    eviction that is sent within it ends before another replica can lead."""
     retry: float = 2.0
 
 

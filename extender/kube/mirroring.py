@@ -60,7 +60,6 @@ class Mirror(Generic[T]):
 
     @property
     def unreadable(self) -> Mapping[str, str]:
-        """Return the keys of the objects that exist and cannot be read, and why each cannot."""
         return self._unreadable
 
     async def take(self, event: Event) -> bool:
@@ -142,8 +141,7 @@ class Sink(Protocol[T_contra]):
     unchanged and unknown objects calmly.
     """
 
-    def keys(self) -> AbstractSet[str]:
-        """Return the keys of all objects it holds."""
+    def keys(self) -> AbstractSet[str]: ...
 
     def uid(self, key: str) -> str:
         """Return the uid of the object under `key`, or "" without one."""
@@ -151,8 +149,7 @@ class Sink(Protocol[T_contra]):
     def put(self, obj: T_contra) -> None:
         """Hold an object as a list shows it, which is not older than anything that is held."""
 
-    def upsert(self, obj: T_contra) -> None:
-        """Add an object, or replace the one of the same key."""
+    def upsert(self, obj: T_contra) -> None: ...
 
     def delete(self, key: str, uid: str) -> None:
         """Forget an object, unless another one has taken its key."""

@@ -69,7 +69,7 @@ class RepeatingLog:
         self._throttle = LogThrottle(logger, seconds=seconds, clock=clock)
 
     def warning(self, what: str) -> None:
-        """Log `what`, unless it was logged less than so many seconds ago."""
+        """Log `what`, unless the same was logged a short time ago."""
         self._throttle.log(logging.WARNING, what, "%s: %s", self._subject, what)
 
     def left_out(self, reason: str, detail: str) -> None:
@@ -80,11 +80,9 @@ class RepeatingLog:
         )
 
     def recovered(self, what: str) -> None:
-        """Log the end of a series of failures, if there was one."""
         if self._throttle.clear():
             self._logger.info("%s: %s", self._subject, what)
 
 
 def shortened(detail: str) -> str:
-    """Return a text of bounded length."""
     return detail if len(detail) <= MOST.detail else f"{detail[: MOST.detail]}..."

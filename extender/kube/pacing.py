@@ -96,12 +96,11 @@ class Patience:
         self._timer: asyncio.TimerHandle | None = None
 
     def renew(self) -> None:
-        """Begin the time anew."""
         self._wound_up = asyncio.get_running_loop().time()
 
     @contextmanager
     def with_stream(self, lines: Lines) -> Iterator[None]:
-        """Make whoever waits for a line get the failure, once the time is over."""
+        """Make the wait for a line end with the failure, once the time is over."""
         self.renew()
         self._wound_up -= self.seconds - self._first
         self._look(lines)
@@ -123,8 +122,6 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where the reflectors get their time from."""
-
     clock: Callable[[], float] = time.monotonic
     """Seconds that never go back, for durations."""
     wall: Callable[[], float] = time.time
@@ -168,8 +165,8 @@ class BackoffPolicy:
     """How long to wait after failures.
 
     It begins as client-go's reflector does, which goes on to 60 s. Here it ends at 5 s at most, so
-    that nobody is judged by an old picture for longer once the server is well; one that has too
-    much to do says when to come again.
+    that no pod is judged by an old picture for longer once the server is well; a server that has
+    too much to do says when to come again.
     """
 
     initial: float = 0.8

@@ -44,11 +44,9 @@ class ObjectReader:
         return SeenPod(pod, read_version(body))
 
     async def node(self, name: str) -> Node | None:
-        """Return a node."""
         return await self._read(node_path(name), self._nodes.read)
 
     async def namespace(self, name: str) -> Namespace | None:
-        """Return a namespace."""
         return await self._read(namespace_path(name), read_namespace)
 
     async def pods(self, pods: PodSelector, node: str | None) -> Sequence[Pod] | None:

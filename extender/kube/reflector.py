@@ -104,7 +104,6 @@ class Reflector(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The resource's name."""
         return self.resource.name
 
     async def keep_running(self) -> NoReturn:

@@ -28,7 +28,6 @@ class StateSink(Generic[T]):
         self._resource = watched
 
     def keys(self) -> AbstractSet[str]:
-        """Return the keys of all objects."""
         return self._resource.keys(self._state)
 
     def uid(self, key: str) -> str:
@@ -36,16 +35,13 @@ class StateSink(Generic[T]):
         return self._resource.uid(self._state, key)
 
     def put(self, obj: T) -> None:
-        """Take an object as a list shows it."""
         self._resource.unlearn(self._state, obj)
         self.upsert(obj)
 
     def upsert(self, obj: T) -> None:
-        """Add or change an object, or take its successor of the same name."""
         self._resource.upsert(self._state, obj)
 
     def delete(self, key: str, uid: str) -> None:
-        """Forget an object."""
         self._resource.remove(self._state, key, uid)
 
 
@@ -90,31 +86,25 @@ class Watchers:
 
     @property
     def synced(self) -> Mapping[str, bool]:
-        """Return whether each resource has been taken over once, by name."""
         return {each.name: each.synced.is_set() for each in self._reflectors}
 
     @property
     def last_heard(self) -> Mapping[str, float | None]:
-        """Return when the server last said something about each resource."""
         return {each.name: each.mirror.last_heard for each in self._reflectors}
 
     @property
     def silent_for(self) -> Mapping[str, float | None]:
-        """Return for how many seconds nothing was heard about each resource."""
         return {each.name: each.mirror.silent_for for each in self._reflectors}
 
     @property
     def unreadable(self) -> Mapping[str, Mapping[str, str]]:
-        """Return for each resource the keys of objects that cannot be read, and why."""
         return {each.name: each.mirror.unreadable for each in self._reflectors}
 
     async def wait_synced(self) -> None:
-        """Wait until every resource has been taken over once."""
         for reflector in self._reflectors:
             await reflector.synced.wait()
 
     async def __aenter__(self) -> Self:
-        """Start mirroring."""
         self._tasks = [
             asyncio.create_task(each.keep_running(), name=f"reflector/{each.name}")
             for each in self._reflectors

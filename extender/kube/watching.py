@@ -213,8 +213,6 @@ class Lister(Generic[T]):
 
 @dataclass(slots=True)
 class Snapshot(Generic[T]):
-    """What a list said."""
-
     version: str = ""
     objects: dict[str, T] = field(default_factory=dict)
     unreadable: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -237,7 +235,6 @@ class Snapshot(Generic[T]):
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
 
     def drop(self, key: str) -> None:
-        """Forget an object."""
         self.objects.pop(key, None)
         self.unreadable.pop(key, None)
 

@@ -14,8 +14,6 @@ TO: Final = "le"
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Observations by bucket."""
-
     upper: tuple[float, ...]
     """Bounds of the buckets in seconds; the last is infinite."""
     counts: tuple[float, ...]
@@ -23,7 +21,6 @@ class Latencies:
 
     @property
     def count(self) -> int:
-        """Return how many observations there are."""
         return int(self.counts[-1]) if self.counts else 0
 
     def since(self, earlier: Latencies) -> Latencies:
@@ -53,7 +50,6 @@ NONE: Final = Latencies((), ())
 
 
 def total(each: Iterable[Latencies]) -> Latencies:
-    """Add up readings of histograms with the same buckets."""
     found = [one for one in each if one.counts]
     if not found:
         return NONE
@@ -63,8 +59,6 @@ def total(each: Iterable[Latencies]) -> Latencies:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What came of callbacks until now."""
-
     requests: Mapping[tuple[str, str], Latencies]
     """By verb and status code."""
     attempts: Mapping[str, float]
@@ -80,7 +74,6 @@ class Calls:
         return total(wanted)
 
     def since(self, earlier: Calls) -> Calls:
-        """Return what came after an earlier reading."""
         return Calls(
             {
                 labels: each.since(earlier.requests.get(labels, NONE))
@@ -108,5 +101,4 @@ def read_histogram(series: Histogram) -> Latencies:
 
 
 def read_counter(series: Counter) -> float:
-    """Read one series of a counter."""
     return next(sample.value for metric in series.collect() for sample in metric.samples)

@@ -108,15 +108,12 @@ class ObserverMetrics:
         self._relists.begin((resource,), relists)
 
     def synced(self, resource: str, synced: bool) -> None:  # noqa: FBT001 - a metric's value
-        """Note whether the first list has been taken over completely."""
         self.cache_synced.set(synced, resource)
 
     def event(self, resource: str, kind: str) -> None:
-        """Note one watch event."""
         self._events[resource, kind].inc()
 
     def last_event(self, resource: str, at: float) -> None:
-        """Note when the server was last heard of, in seconds since the epoch."""
         self._last_events[resource,].set(at)
 
     # The observer of requests to the API server, and that of connections
@@ -127,7 +124,6 @@ class ObserverMetrics:
         self._client_seconds.observe(seconds, method, host)
 
     def connections(self, port: str, number: int) -> None:
-        """Note how many connections a port has."""
         self._connections.set(number, port)
 
 
@@ -156,6 +152,5 @@ class HealthMetrics:
         self._results.begin(names, (kind,), (SUCCESS, ERROR))
 
     def observe(self, name: str, kind: str, passed: bool) -> None:  # noqa: FBT001 - a metric's value
-        """Note a check that was made."""
         self._last.set(passed, name, kind)
         self._results.count(name, kind, SUCCESS if passed else ERROR)

@@ -52,7 +52,6 @@ class CounterRow(Series[Counter]):
     """How often something happened."""
 
     def count(self, *values: str, by: int = 1) -> None:
-        """Count one event, or as many as there were."""
         self[values].inc(by)
 
 
@@ -60,7 +59,6 @@ class GaugeRow(Series[Gauge]):
     """How things are."""
 
     def set(self, number: float, *values: str) -> None:
-        """Note how it is now."""
         self[values].set(number)
 
     def ask(self, number: Callable[[], float], *values: str) -> None:
@@ -72,7 +70,6 @@ class HistogramRow(Series[Histogram]):
     """How long something took."""
 
     def observe(self, seconds: float, *values: str) -> None:
-        """Note one duration."""
         self[values].observe(seconds)
 
 
@@ -101,13 +98,11 @@ class Collectors:
         return Collectors(self.registry, prefix, self.families)
 
     def counters(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> CounterRow:
-        """Make a counter."""
         name = self._add(name, "counter", text, (*labels, *known))
         metric = Counter(name, text, (*labels, *known), registry=self.registry)
         return CounterRow(metric, None if labels else known.values())
 
     def gauges(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> GaugeRow:
-        """Make a gauge."""
         name = self._add(name, "gauge", text, (*labels, *known))
         metric = Gauge(name, text, (*labels, *known), registry=self.registry)
         return GaugeRow(metric, None if labels else known.values())
@@ -115,7 +110,6 @@ class Collectors:
     def histograms(
         self, name: str, text: str, buckets: tuple[float, ...], *labels: str
     ) -> HistogramRow:
-        """Make a histogram."""
         name = self._add(name, "histogram", text, labels, buckets)
         metric = Histogram(name, text, labels, registry=self.registry, buckets=buckets)
         return HistogramRow(metric, None if labels else ())

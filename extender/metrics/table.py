@@ -150,7 +150,6 @@ class Metrics(ObserverMetrics):
         )
 
     def exposition(self, accept: str) -> tuple[str, bytes]:
-        """Return content type and body, as `Collectors.exposition`."""
         return self.make.exposition(accept)
 
     def describe_config(

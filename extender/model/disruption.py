@@ -28,8 +28,6 @@ def preemptor_in(message: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods to be evicted from one node."""
-
     uids: Sequence[str]
     """The most important one first: the scheduler takes its priority for the highest."""
     violations: int
@@ -75,7 +73,6 @@ class PodDisruptionBudget:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace whose pods it is about."""
         return namespace_of(self.key)
 
     def is_charged_for(self, pod: Pod) -> bool:

@@ -32,7 +32,6 @@ class Facet(Generic[T]):
 
 
 Facets: TypeAlias = tuple[tuple[Facet[Any], Any], ...]
-"""What was read of one pod."""
 NO_FACETS: Facets = ()
 
 

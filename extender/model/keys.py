@@ -16,15 +16,12 @@ class Identity(NamedTuple):
 
 
 def key_of(namespace: str, name: str) -> Key:
-    """Return the key of an object in a namespace."""
     return Key(f"{namespace}/{name}")
 
 
 def namespace_of(key: str) -> str:
-    """Return the namespace that a key names."""
     return key.partition("/")[0]
 
 
 def name_of(key: str) -> str:
-    """Return the name of an object in its namespace."""
     return key.partition("/")[2]

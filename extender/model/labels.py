@@ -24,8 +24,6 @@ TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 class Operator(Enum):
-    """How a requirement compares a label with its values."""
-
     IN = "In"
     NOT_IN = "NotIn"
     EXISTS = "Exists"
@@ -90,7 +88,6 @@ class Selector(Struct, frozen=True, gc=False):
         return cls(tuple(sorted(set(requirements), key=_canonical)))
 
     def matches(self, labels: Labels) -> bool:
-        """Return whether labels satisfy every requirement."""
         if self.matches_nothing:
             return False
         # A generator would take as long again.
@@ -100,7 +97,6 @@ class Selector(Struct, frozen=True, gc=False):
         return True
 
     def requires(self, key: str, operator: Operator) -> bool:
-        """Return whether some requirement has this key and operator, whatever its values."""
         return any(r.key == key and r.operator is operator for r in self.requirements)
 
     @property
@@ -109,7 +105,6 @@ class Selector(Struct, frozen=True, gc=False):
         return any(r.operator is Operator.IN for r in self.requirements)
 
     def also(self, extra: Iterable[Requirement]) -> Selector:
-        """Return the selector narrowed by more requirements."""
         if self.matches_nothing:
             return self
         return Selector.of((*self.requirements, *extra))

@@ -17,9 +17,9 @@ ENTRY_BYTES: Final = 256
 it. So a budget bounds the number of entries too."""
 
 LARGEST_SHARE: Final = 8
-"""An entry that would take more than one part in so many of the budget is not kept at all: a single
-huge object must not drive out what thousands of others need. It also bounds the work of one `put`,
-which may have to make room for it."""
+"""An entry that would take more than the budget divided by this is not kept at all: a single huge
+object must not drive out what thousands of others need. It also bounds the work of one `put`, which
+may have to make room for it."""
 
 
 class LruCache(Generic[K, V]):
@@ -64,11 +64,9 @@ class LruCache(Generic[K, V]):
         return iter(self._sizes)
 
     def values(self) -> Iterator[V]:
-        """Yield what is kept, in no order that means anything."""
         return iter(self._values.values())
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, None when it is not kept (any more)."""
         value = self._values.get(key)
         if value is not None:
             self._sizes.move_to_end(key)
@@ -93,7 +91,6 @@ class LruCache(Generic[K, V]):
         return True
 
     def pop(self, key: K) -> V | None:
-        """Give an entry up, and return its value if there was one."""
         value = self._values.pop(key, None)
         if value is not None:
             self.size -= self._sizes.pop(key)

@@ -45,7 +45,7 @@ NODE_RULES: Final = 32 * MIB
 """What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred. The
 longest rules take some megabytes."""
 VICTIMS: Final = 4 * MIB
-"""Whom preempt has just named."""
+"""The victims that preempt has just named."""
 EXPECTED: Final = 8 * MIB
 """Pods that were just nominated, until a watch shows it."""
 ASKED: Final = 8 * MIB
@@ -59,7 +59,7 @@ FRUITLESS: Final = 4 * MIB
 PREEMPTORS: Final = 8 * MIB
 """Refused pods, as preemption needs them, with the nodes that they were refused on."""
 WITHOUT_VICTIMS: Final = 4 * MIB
-"""Refused pods for which nobody's eviction would help."""
+"""Refused pods for which no eviction would help."""
 SPENT_SETS: Final = MIB
 """Preemptors whose victims have gone for nothing, and how often."""
 RANKINGS: Final = 4 * MIB

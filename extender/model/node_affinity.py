@@ -61,7 +61,6 @@ class NodeTerm:
     """Nodes that it does not match."""
 
     def matches(self, name: str, labels: Labels) -> bool:
-        """Return whether a node meets all conditions."""
         return (
             (self.names is None or name in self.names)
             and name not in self.other_than
@@ -177,13 +176,11 @@ class AnnotatedNodeRules:
 
     @property
     def preferred_rules(self) -> Iterator[NodeRule]:
-        """Yield the preferences, if there are any."""
         if self.preferred is not None:
             yield self.preferred
 
     @property
     def rules(self) -> Iterator[NodeRule]:
-        """Yield what there is to be known about each node."""
         yield from self.required_rules
         yield from self.preferred_rules
 
@@ -217,7 +214,6 @@ class NodeAffinity:
 
     @property
     def required_rules(self) -> Iterator[NodeRule]:
-        """Yield what a node has to meet, all of it: from the spec and from the annotation."""
         if self.required is not None:
             yield self.required
         yield from self.annotated.required_rules
@@ -231,7 +227,6 @@ class NodeAffinity:
 
     @property
     def rules(self) -> Iterator[NodeRule]:
-        """Yield what there is to be known about each node."""
         yield from self.required_rules
         yield from self.preferred_rules
 

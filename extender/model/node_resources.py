@@ -52,7 +52,6 @@ class Toleration:
     effect: str
 
     def covers(self, taint: Taint) -> bool:
-        """Return whether a taint is tolerated."""
         return (
             self.effect in {"", taint.effect}
             and self.key in {"", taint.key}
@@ -76,7 +75,7 @@ NOTHING_ALLOCATABLE = Allocatable({})
 
 
 class PodVolumes:
-    """What somebody who asks for it reads of the volumes of a pod; a value that can be hashed."""
+    """What is read of the volumes of a pod where they are wanted; a value that can be hashed."""
 
     __slots__ = ()
 
@@ -91,7 +90,7 @@ class Requirements:
     unmodelled: tuple[str, ...] = ()
     """Fields of its spec that only the scheduler looks at."""
     volumes: PodVolumes | None = None
-    """What the scheduler may refuse nodes for of its volumes; None where nobody reads that."""
+    """What the scheduler may refuse nodes for of its volumes; None where that is not read."""
     keep: str | None = None
     """The annotation by which it asks to be left where it is."""
     gates: tuple[str, ...] = ()
@@ -114,13 +113,11 @@ class Requirements:
         return not self.spread and not any(each in HARD for each in self.unmodelled)
 
     def tolerates(self, allocatable: Allocatable) -> bool:
-        """Return whether a node's taints do not keep the pod away."""
         if allocatable.unschedulable and not self.covers(CORDONED):
             return False
         return all(map(self.covers, allocatable.taints))
 
     def covers(self, taint: Taint) -> bool:
-        """Return whether the pod tolerates a taint."""
         return any(map(methodcaller("covers", taint), self.tolerations))
 
 
@@ -160,7 +157,7 @@ class UsedPorts:
                 del self._addresses[port.protocol, port.number]
 
     def allow(self, ports: Iterable[HostPort]) -> bool:
-        """Return whether nobody has any of these ports; O(ports)."""
+        """Return whether none of these ports is taken; O(ports)."""
         return not any(self._conflict(port) for port in ports)
 
     def _conflict(self, port: HostPort) -> bool:
@@ -172,5 +169,4 @@ class UsedPorts:
         )
 
     def copy(self) -> UsedPorts:
-        """Return a copy, to be counted on."""
         return UsedPorts({port: dict(found) for port, found in self._addresses.items()})

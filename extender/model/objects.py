@@ -154,7 +154,6 @@ class PodClass:
 
     @property
     def of_spec(self) -> PodClass:
-        """Return the class as if there were no annotations."""
         return self if self._of_spec is None else self._of_spec
 
     def placed(self, *, later: bool) -> PodClass:
@@ -238,16 +237,16 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     priority: int = 0
     """A pod may be evicted for one of higher priority."""
     may_preempt: bool = True
-    """False when its preemptionPolicy is Never: nobody is evicted for it."""
+    """False when its preemptionPolicy is Never: no pod is evicted for it."""
     requests: Requests = JUST_A_POD
     ports: HostPorts = ()
     """Ports of its node that it takes."""
     group: Key | None = None
     """The pod group that it is placed with, as a whole."""
     owner: Owner | None = None
-    """Who would replace it, should it be evicted; None when nobody asks for that."""
+    """Who would replace it, should it be evicted; None where that is not read."""
     requirements: Requirements = NO_REQUIREMENTS
-    """Of a pod that has its node, they are known only where somebody asks for that."""
+    """Of a pod that has its node, they are known only where they are wanted."""
     broken_rules: tuple[str, str] | None = None
     """The field with rules that cannot be read, or that are too many, and what is wrong with it.
     Such a pod is not placed. One that is there already counts with the rules of its spec alone, or
@@ -286,7 +285,7 @@ class SharedStatus(Struct, frozen=True, weakref=True):
     """The digest of its annotation when it got its place, by the record or as we have seen it. The
     state alone knows that."""
     created: int | None = None
-    """When a pod that waits was created, likewise, where somebody asks for that."""
+    """When a pod that waits was created, in seconds since 1970, where that is read."""
 
 
 class Pod(Struct, frozen=True, gc=False):
@@ -303,7 +302,7 @@ class Pod(Struct, frozen=True, gc=False):
     spec: SharedSpec = SharedSpec()
     status: SharedStatus = SharedStatus()
     node_affinity: NodeAffinity | None = None
-    """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. Not
+    """Which nodes it asks for and prefers; None when any will do, or where that is not read. Not
     shared: each pod of a DaemonSet asks for another node."""
     started: int | None = None
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
@@ -316,7 +315,6 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def without_annotations(self) -> Pod:
-        """Return the pod as if there were no rules in annotations."""
         plain = self.spec.unannotated
         if plain is None:
             return self
@@ -327,11 +325,9 @@ class Pod(Struct, frozen=True, gc=False):
         )
 
     def with_spec(self, **fields: object) -> Pod:
-        """Return the pod with other values in its spec."""
         return structs.replace(self, spec=structs.replace(self.spec, **fields))
 
     def with_status(self, **fields: object) -> Pod:
-        """Return the pod with other values in its status."""
         return structs.replace(self, status=structs.replace(self.status, **fields))
 
     def facet(self, kind: Facet[T]) -> T | None:
@@ -376,13 +372,13 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def controller(self) -> Controller | None:
-        """Return who made it and would replace it; None when nobody would, or nobody asks."""
+        """Return who made it and would replace it; None if none would, or if that is not read."""
         owner = self.spec.owner
         return None if owner is None else Controller(self.pod_class.namespace, owner.uid)
 
     @property
     def workload(self) -> Identity | None:
-        """Return what it is a replica of, as names tell; None where nobody would replace it."""
+        """Return what it is a replica of, as names tell; None where none would replace it."""
         owner = self.spec.owner
         if owner is None:
             return None
@@ -393,9 +389,9 @@ class Pod(Struct, frozen=True, gc=False):
     def after(self, old: Pod) -> Pod:
         """Return the pod as an update of an older one, with what no update changes left as it was.
 
-        A bound pod stays bound: an object that says otherwise comes from an older list. One that is
-        on its way out goes for whom it was marked then: whoever marks it later, the scheduler for a
-        pod of its own or a request that was long under way, it goes for nobody else.
+        A bound pod stays bound: an object that says otherwise comes from an older list. Once a pod
+        is being deleted, `victim_of` is final: a later mark, by the scheduler for a pod of its own
+        or by a request that was long under way, changes nothing.
         """
         pod_class = old.pod_class.relabelled(self.pod_class)
         node = self.node if self.node is not None else old.node
@@ -421,8 +417,6 @@ class SeenPod:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node."""
-
     name: str
     labels: Labels
     allocatable: Allocatable = NOTHING_ALLOCATABLE
@@ -430,7 +424,5 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """One namespace."""
-
     name: str
     labels: Labels

@@ -42,14 +42,12 @@ class PodSelector(Struct, frozen=True, gc=False, cache_hash=True):
         return 1 + len(self.selector.requirements) + further
 
     def covers(self, namespace: str, namespace_labels: Labels) -> bool:
-        """Return whether pods of the namespace are spoken of at all."""
         if namespace in self.namespaces:
             return True
         chosen = self.namespace_selector
         return chosen is not None and chosen.matches(namespace_labels)
 
     def matches(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
-        """Return whether a pod with these labels in this namespace is spoken of."""
         if not (self.selector.matches(labels) and self.covers(namespace, namespace_labels)):
             return False
         return self.spared is None or not self.spared.has(namespace_labels, labels)
@@ -89,8 +87,6 @@ SomeTerm = TypeVar("SomeTerm", bound=Term)
 
 
 class WeightedTerm(Struct, frozen=True, gc=False):
-    """A preferred term."""
-
     term: Term
     weight: int
     """Positive for affinity, negative for anti-affinity."""
@@ -115,11 +111,9 @@ class Affinity:
 
     @property
     def constrains(self) -> bool:
-        """Return whether some term is required."""
         return bool(self.required or self.required_anti or self.limits)
 
     def plus(self, other: Affinity) -> Affinity:
-        """Return these rules followed by some more, which all count."""
         return Affinity(
             self.required + other.required,
             self.required_anti + other.required_anti,
@@ -128,7 +122,6 @@ class Affinity:
         )
 
     def __len__(self) -> int:
-        """Return the number of terms."""
         terms = len(self.required) + len(self.required_anti)
         return terms + len(self.preferred) + len(self.limits)
 
@@ -220,7 +213,6 @@ class WrittenAffinity:
             yield from term.mismatch_label_keys
 
     def plus(self, other: WrittenAffinity) -> WrittenAffinity:
-        """Return these rules followed by some more."""
         return WrittenAffinity(
             self.required + other.required,
             self.required_anti + other.required_anti,

@@ -49,11 +49,9 @@ class SelectorIndex(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing is filed that any pod could match."""
         return not self._filed
 
     def add(self, pods: PodSelector, item: T) -> None:
-        """File an item."""
         choices = _choices(pods)
         if not choices:
             return
@@ -66,7 +64,6 @@ class SelectorIndex(Generic[T]):
             keys.setdefault(key, {}).setdefault(value, {})[id(item)] = (pods, item)
 
     def remove(self, pods: PodSelector, item: T) -> None:
-        """Take an item out again."""
         for where, key, value in self._buckets(pods, item):
             keys = self._filed[where]
             values = keys[key]
@@ -81,7 +78,6 @@ class SelectorIndex(Generic[T]):
                 self._by_space -= isinstance(where, tuple)
 
     def _held(self, buckets: Sequence[Bucket]) -> int:
-        """Return how much there is in some buckets."""
         return sum(len(self._bucket(each)) for each in buckets)
 
     def _bucket(self, bucket: Bucket) -> _Filed[T]:
@@ -89,7 +85,6 @@ class SelectorIndex(Generic[T]):
         return self._filed.get(where, {}).get(key, {}).get(value, {})
 
     def _buckets(self, pods: PodSelector, item: T) -> Sequence[Bucket]:
-        """Return where an item is filed."""
         number = id(item)
         filed = (e for e in _choices(pods) if any(number in self._bucket(one) for one in e[:1]))
         return next(filed, ())

@@ -1,6 +1,6 @@
 """Work that is cut into steps, each of which yields what it took; and who takes the steps.
 
-Whoever answers calls beside it takes them in turns of the event loop (`extender.warm_up`).
+A program that answers calls beside it takes them in turns of the event loop (`extender.warm_up`).
 """
 
 from __future__ import annotations

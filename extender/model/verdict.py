@@ -110,7 +110,6 @@ class Reason(AnyReason):
 
     @cached_property
     def plugin(self) -> str:
-        """Return the name of the plugin that refuses for it."""
         return _PLUGINS.get(self, INTER_POD_AFFINITY)
 
 
@@ -184,8 +183,6 @@ class Verdict(StrEnum):
 
 
 class BindOutcome(Enum):
-    """What became of a bind at the API server."""
-
     BOUND = "bound"
     REFUSED = "refused"
     """This bind has not put the pod on that node, and will not. It says nothing of earlier ones."""

@@ -17,7 +17,6 @@ MOST_NAMED: Final = 3
 
 
 def pods_of(pods: PodSelector) -> str:
-    """Say which pods a term is about."""
     if pods.selector.matches_nothing:
         return "no pods, without a labelSelector"
     spaces = []
@@ -30,7 +29,6 @@ def pods_of(pods: PodSelector) -> str:
 
 
 def labels_of(selector: Selector) -> str:
-    """Say which labels a selector asks for."""
     if selector.matches_nothing:
         return "nothing"
     return ",".join(map(_requirement, selector.requirements)) or "any labels"
@@ -94,7 +92,6 @@ def _more(things: Collection[object], what: str) -> Sequence[str]:
 
 
 def amount_of(resource: str, amount: int) -> str:
-    """Return an amount as in Requests as people write it."""
     if resource == "cpu":
         return f"{amount}m" if amount % 1000 else str(amount // 1000)
     for unit, suffix in ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")):
@@ -109,17 +106,15 @@ def short(key: str | None) -> str:
 
 
 def plural(count: int, what: str) -> str:
-    """Say how many there are of something."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def plural_of(what: str, things: Sized) -> str:
-    """Return a word for one thing, or for several."""
     return what + "s" * (len(things) > 1)
 
 
 def some(names: Sequence[str], count: int, most: int = MOST_NAMED) -> str:
-    """Name the first of so many things."""
+    """Name the first `most` of `count` things."""
     shown = names[:most]
     more = count - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

@@ -35,13 +35,10 @@ REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def revision_labels(kind: str, revision: str) -> dict[str, str]:
-    """Return the labels that tell the pods of one revision from those of another."""
     return dict.fromkeys(REVISION_LABELS.get(kind, ()), revision)
 
 
 class Identity(NamedTuple):
-    """One workload."""
-
     namespace: str
     kind: str
     name: str
@@ -91,7 +88,7 @@ class OtherRevisions(Struct, frozen=True, gc=False):
     revision: str
     own: bool
     """The owner of the rule has the annotation. Otherwise the other pod or the namespace need it:
-    both pods of a pair are told apart alike, whoever of them came first."""
+    both pods of a pair are told apart alike, whichever of them came first."""
     of_spec: bool
     """The rule is in a spec, so that it only matters where that is ours to enforce."""
 

@@ -15,8 +15,6 @@ from extender.verbs.plugins import Plugins
 
 
 class Decision(Enum):
-    """What is to be done about a bind."""
-
     BIND = "bind"
     DONE = "the pod is on that node already"
     REFUSE = "refuse"
@@ -24,12 +22,9 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BindVerdict:
-    """A decision, and in words why a bind is refused."""
-
     decision: Decision
     why: str = ""
     reason: AnyReason | None = None
-    """The rule that refuses."""
 
 
 def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
@@ -53,7 +48,6 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
 
 
 def _judged(pod: Pod, plugins: Plugins) -> PodClass:
-    """Return the class of a pod with those rules about other pods that are ours to judge."""
     of_specs = any(each.compares_pods and not each.of_annotations for each in plugins)
     return pod.pod_class if of_specs else pod.pod_class.by_annotation
 

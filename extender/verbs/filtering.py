@@ -43,7 +43,6 @@ class CountingPlugin(FilterPlugin):
         return True
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
-        """Yield the rules as things are."""
         return self.rules_beside(state, pod, ())
 
     def filter_beside(
@@ -202,7 +201,6 @@ def _groups(
 
 
 def _classes(state: ClusterState, asked: NodeList) -> Iterator[tuple[PodClass, Iterable[Pod]]]:
-    """Yield the pods that may be nominated to nodes of a question, by class."""
     nominated = state.nominated
     if len(asked.names) == 1:
         there = nominated.on(asked.names[0])

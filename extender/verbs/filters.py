@@ -36,7 +36,7 @@ cannot be read."""
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 MOST_BYTES: Final = 1000
-"""Of names that whoever makes a pod chooses."""
+"""Bytes of names that the author of a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()
 """The constraints that pods have themselves."""
 ROOM: Final = NodeResourcesFit()
@@ -121,7 +121,6 @@ class NotModelled(FilterPlugin):
         return ()
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Yield the fields of the pod that are not looked at."""
         for field in NOT_MODELLED:
             if field in pod.spec.requirements.unmodelled:
                 yield Unknown(field, f"its {field} are not looked at")
@@ -136,7 +135,6 @@ class NotModelledVolumes(NotModelled):
     name: ClassVar[str] = "NotModelledVolumes"
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say who looks at them."""
         if VOLUMES in pod.spec.requirements.unmodelled:
             text = (
                 "its volumes are not looked at by a running extender; "
@@ -160,5 +158,4 @@ def holding(pod: Pod) -> list[Unknown]:
 
 
 def unknown(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Unknown]:
-    """Return all that may decide about a pod and is not looked at."""
     return [each for plugin in plugins for each in plugin.unknown(state, pod)]

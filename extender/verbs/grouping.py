@@ -1,6 +1,6 @@
 """Whether the pods of a pod group can be judged one by one.
 
-kube-scheduler asks about all waiting pods of a group before it binds the first, and tells nobody
+kube-scheduler asks about all waiting pods of a group before it binds the first, and does not tell
 which nodes it has in mind for those that it asked about before (schedule_one_podgroup.go). That is
 no harm unless one of them has to do with where another one goes.
 """
@@ -24,7 +24,6 @@ View: TypeAlias = Callable[[PodClass], PodClass]
 
 
 def whole(pod_class: PodClass) -> PodClass:
-    """Return a class with all of its rules."""
     return pod_class
 
 
@@ -58,7 +57,6 @@ def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
 
 
 def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    """Return whether required anti-affinity of one waiting pod speaks of another."""
     return any(
         _speaks_of_another(state, owners, (term,), waiting)
         for rule, owners in _owners(waiting, anti=True).items()

@@ -68,14 +68,12 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
-        """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
         prefilter = self._prefilter(state, pod)
         if not prefilter.has_rules:
             return FilterResult(asked, ())
         return refuse(united_rules(prefilter, asked, state.nodes), asked)
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterable[Rule]:
-        """Return the required terms about the pod, its own and those of placed pods."""
         prefilter = self._prefilter(state, pod)
         return rules_by_term(state, prefilter) if prefilter.has_rules else ()
 
@@ -90,7 +88,6 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def filter_beside(
         self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
     ) -> FilterResult:
-        """Judge each node as if pods with such interactions were on it as well."""
         prefilter = self._prefilter(state, pod)
         return refuse(united_rules(prefilter, asked, state.nodes, together(others)), asked)
 
@@ -163,7 +160,6 @@ class Scores:
 
 
 def scores(weighted: Iterable[tuple[CountTable, int]]) -> Scores | None:
-    """Return what sums up weighted tables, None when no domain has any entry."""
     weights: dict[Topology, dict[CountTable, int]] = {}
     for table, weight in weighted:
         if table.counts:

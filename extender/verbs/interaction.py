@@ -108,7 +108,7 @@ def exclusive_keys(interactions: Iterable[Interaction | None]) -> frozenset[str]
 
 
 def together(interactions: Collection[Interaction]) -> Interaction:
-    """Return what the companies of several pods come to."""
+    """Return the interaction with all of several pods at once."""
     return Interaction(
         any(each.attracts for each in interactions),
         frozenset().union(*(each.repelled for each in interactions)),

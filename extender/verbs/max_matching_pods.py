@@ -27,7 +27,6 @@ class LimitRule(TermRule):
     most: int
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say whose limit it is, over which key, and which pods are there."""
         most = plural(self.most, "pod")
         if self.reason is Reason.LIMIT:
             whose = f"your annotation's limit of {most} on {short(self.key)}"
@@ -44,17 +43,14 @@ class MaxMatchingPods(CountingPlugin):
     compares_pods: ClassVar[bool] = True
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Return whether there is a limit that a pod may have to keep."""
         return bool(self._limits(state, pod)) or any(
             each.affinity.limits for each in state.nominated.classes
         )
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say that the picture is stale, where a limit is about the pod."""
         return state.stale if state.stale is not None and self._limits(state, pod) else None
 
     def counts(self, state: ClusterState, pod: Pod, other: PodClass) -> bool:
-        """Return whether a limit about a pod counts those of another class, or is theirs."""
         theirs = other.affinity.limits
         return any(
             each.term in theirs or state.is_about(each.term, other)
@@ -62,14 +58,12 @@ class MaxMatchingPods(CountingPlugin):
         )
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
-        """Judge known nodes by the limits."""
         limits = self._limits(state, pod)
         return refuse(_united(limits, asked), asked) if limits else FilterResult(asked, ())
 
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
     ) -> Iterator[LimitRule]:
-        """Yield the limits as if some pods were on their nodes already."""
         limits = [*self._limits(state, pod)]
         if not others:
             yield from (_rule(each, each.full()) for each in limits)
@@ -140,7 +134,6 @@ def _rule(limit: DomainLimit, full: Collection[int]) -> LimitRule:
 def _is_full(
     state: ClusterState, limit: DomainLimit, domain: int, classes: Sequence[PodClass]
 ) -> bool:
-    """Return whether a domain is full once pods of some classes are there."""
     term = limit.term
     brought = domain != NO_DOMAIN and any(term in each.affinity.limits for each in classes)
     if not (brought or limit.holds(domain)):

@@ -34,7 +34,6 @@ class NodeAffinityRule(Rule):
     """The only nodes that it is asked about, since `NamedNodes` refuses the others; None: all."""
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that match, and the names of those that do not."""
         if self.among is not None:
             of = self.state.node_rules.judge(self.asks_for).of
             hit = [name for name in asked.names if name in self.among and not of(name)]
@@ -52,13 +51,11 @@ class NodeAffinityRule(Rule):
         return asked.where(hits), list(compress(asked.names, hits.translate(_NOT)))
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say whose node affinity it is."""
         if self.reason is Reason.ENFORCED_NODE_AFFINITY:
             return "node affinity that the scheduler adds"
         return "your annotation's node affinity" if self.annotated else "node affinity"
 
     def statement(self, refusal: Refusal) -> str:
-        """Say how many nodes do not match, and what is asked for."""
         whose = "Your node selector or node affinity"
         if self.reason is Reason.ENFORCED_NODE_AFFINITY:
             whose = "Node affinity that the scheduler adds"
@@ -68,7 +65,6 @@ class NodeAffinityRule(Rule):
         return f"{whose} does not match {nodes}; it asks for {nodes_of(self.asks_for)}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say that labels are missing."""
         had = f" if {'they' if nodes > 1 else 'it'} had the labels"
         return f"{had} that the node affinity asks for"
 
@@ -78,13 +74,11 @@ class NamedNodesRule(NodeAffinityRule):
     """That required node affinity names other nodes, by whatever else the terms are about."""
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that it names, and the names of all others."""
         named = self.among or frozenset()
         hit = [name for name in asked.names if name not in named]
         return asked.without(hit), hit
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say what would have to be named."""
         return f" if the node affinity named {'them' if nodes > 1 else 'it'}"
 
 
@@ -102,7 +96,6 @@ class NamedNodes(FilterPlugin):
     name: ClassVar[str] = NAMED_NODES
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
-        """Yield the one rule, where nodes are named."""
         own = state.in_force(pod).node_affinity
         if own is not None and own.required is not None and own.named is not None:
             reason = Reason.NOT_NAMED if own.named else Reason.NO_NAME
@@ -122,11 +115,9 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
     name: ClassVar[str] = NODE_AFFINITY
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say that the labels of nodes may be old ones, of a pod that is particular about them."""
         return state.stale if state.stale is not None and self.concerns(state, pod) else None
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
-        """Yield what is added to every pod's node affinity, and the pod's own."""
         own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
         rules = own.annotated.required_rules
         if not self.of_annotations:
@@ -162,7 +153,6 @@ class NodeScores:
     judged: Sequence[Judged]
 
     def raw(self, asked: NodeList) -> Sequence[int]:
-        """Return the summed weights of each node."""
         return add_up(each.values(asked) for each in self.judged)
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:

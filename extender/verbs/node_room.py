@@ -46,7 +46,7 @@ from extender.verbs.rules import Refusal, RefusalGroup, Rule
 FIRST: Final = (PODS, "cpu", "memory", "ephemeral-storage")
 """The resources that NodeResourcesFit names before all others, in its order."""
 MOST_ASKED: Final = 50
-"""Resources, host ports or tolerations of a pod: whoever writes it makes none wait longer."""
+"""Resources, host ports or tolerations of a pod that are looked at: no pod makes others wait."""
 Lacks: TypeAlias = Callable[[str], str | None]
 """In what way a node, by its name, lacks something for the pod, as below; None if it does not."""
 Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffinity | None]
@@ -57,7 +57,6 @@ HELD: Final = " beside the pods nominated there"
 
 
 def shape_of(pod: Pod) -> Shape:
-    """Return what room a pod asks for."""
     spec = pod.spec
     return spec.requests, spec.ports, spec.requirements.tolerations, pod.node_affinity
 
@@ -82,18 +81,15 @@ class RoomRule(Rule):
     looks = 9
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that have it, and the names of those that lack it."""
         lacks = self.lacks
         hit = [name for name in asked.names if lacks(name) is not None]
         return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
-        """Return the nodes that lack it, each with the way in which it does."""
         found = [(name, self.lacks(name)) for name in asked.names]
         return {name: way for name, way in found if way is not None}
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say what is lacking, and how, where that is the same for all."""
         (way, *others) = group.pods
         return self.what if others else f"{self.what}{way}{self._how_much(way)}"
 
@@ -104,14 +100,12 @@ class RoomRule(Rule):
         return f" (asks for {asked}, the largest of them has {has})"
 
     def statement(self, refusal: Refusal) -> str | None:
-        """Say what it refuses, unless the summary has."""
         if not _says_more(refusal):
             return None
         nodes, way = plural(refusal.hits, "node"), refusal.domain
         return f"Refused on {nodes}: {self.what}{way}{self._how_much(way)}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say what would have to be so."""
         if domain == HELD:
             return " if it was not for pods that are nominated there"
         if not self.cure:
@@ -121,18 +115,17 @@ class RoomRule(Rule):
 
 @dataclass(slots=True, eq=False)
 class PortRule(RoomRule):
-    """A host port that others have; each node where somebody has it is a domain, by its name."""
+    """A host port that is taken. Each node where it is taken is a domain, named like the node."""
 
     port: HostPort | None = None
 
     def cause(self, group: RefusalGroup) -> str:
-        """Name who has the port, where that was looked up."""
         if any(group.pods.values()):
             return f"{self.what} by {group.in_the_way}"
         return self.what if set(group.pods) != {HELD} else f"{self.what}{HELD}"
 
     def statement(self, refusal: Refusal) -> str | None:
-        """Say nothing more of a node that somebody has the port of, and that shows another reason.
+        """Say nothing more of a node where the port is taken and that shows another reason.
 
         There may be as many as nodes.
         """
@@ -155,7 +148,6 @@ def holders(state: ClusterState, pod: Pod, refusal: Refusal) -> list[Pod]:
 
 
 def _says_more(refusal: Refusal) -> bool:
-    """Return whether more nodes are refused than show the reason."""
     return refusal.hits > len(refusal.nodes)
 
 
@@ -169,7 +161,6 @@ class NodeName(FilterPlugin):
     name: ClassVar[str] = NODE_NAME
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
-        """Yield the node that a manifest names."""
         wanted = named_node(state, pod)
         if wanted is not None:
             what = f"spec.nodeName names {wanted}"
@@ -219,12 +210,10 @@ class TaintRule(Rule):
     _known: dict[tuple[Taint, ...], str | None] = field(default_factory=dict)
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes whose taints are tolerated, and the names of the others; O(nodes)."""
         hit = [*self.hits(asked)]
         return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
-        """Return the nodes that it refuses, each with the taints that are not tolerated."""
         found = ((name, self._untolerated(name)) for name in asked.names)
         return {name: taints for name, taints in found if taints is not None}
 
@@ -241,18 +230,15 @@ class TaintRule(Rule):
         return self._known[taints]
 
     def cause(self, group: RefusalGroup) -> str:
-        """Name the taints."""
         taints = sorted(filter(None, group.pods))
         return f"untolerated taint {some(taints, len(taints))}"
 
     def statement(self, refusal: Refusal) -> str | None:
-        """Name the taints of some nodes, unless the summary has."""
         if not _says_more(refusal):
             return None
         return f"Refused on {plural(refusal.hits, 'node')}: untolerated taint {refusal.domain}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say what would have to be tolerated."""
         return f" if the pod tolerated the taint {domain}"
 
 
@@ -265,13 +251,11 @@ class TaintToleration(FilterPlugin):
     name: ClassVar[str] = TAINT_TOLERATION
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[TaintRule]:
-        """Yield the one rule."""
         if _knows_tolerations(pod) and len(pod.spec.requirements.tolerations) <= MOST_ASKED:
             looks = 4 + len(pod.spec.requirements.tolerations)
             yield TaintRule(state, pod.spec.requirements, looks, self.after_cordoned)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say that it is not known what a placed pod tolerates, or that it is too much."""
         yield from too_many("tolerations", pod.spec.requirements.tolerations, MOST_ASKED)
         if not _knows_tolerations(pod):
             yield Unknown(
@@ -288,7 +272,6 @@ class NodePorts(FilterPlugin):
     name: ClassVar[str] = NODE_PORTS
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
-        """Yield the pod's host ports."""
         if pod.spec.ports:
             room = _Room(state, pod)
             named = len(pod.spec.ports) <= MOST_NAMED
@@ -296,7 +279,6 @@ class NodePorts(FilterPlugin):
                 yield room.port(port, named=named)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say that there are more than are looked at."""
         yield from too_many("host ports", pod.spec.ports, MOST_ASKED)
 
 
@@ -312,7 +294,6 @@ class NodeResourcesFit(FilterPlugin):
     name: ClassVar[str] = NODE_RESOURCES_FIT
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
-        """Yield the resources that the pod requests."""
         room, amounts = _Room(state, pod), dict(pod.spec.requests)
         first = [each for each in FIRST if each in amounts]
         for resource in islice(dict.fromkeys((*first, *amounts)), MOST_ASKED):
@@ -326,7 +307,6 @@ class NodeResourcesFit(FilterPlugin):
         return not is_native and (resource in self.ignored or group in self.ignored_groups)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say that there are more than are looked at."""
         yield from too_many("resources", pod.spec.requests, MOST_ASKED)
 
 
@@ -406,7 +386,7 @@ def _places(state: ClusterState, pod: Pod) -> Iterator[Pod]:
 
 
 def _knows_tolerations(pod: Pod) -> bool:
-    """Return whether somebody has read what a pod tolerates; of a placed one, not all do."""
+    """Return whether the tolerations of a pod were read; those of a placed pod may not be."""
     return pod.node is None or pod.spec.requirements is not NO_REQUIREMENTS
 
 
@@ -439,7 +419,6 @@ class NodeFit:
         self._ports.use(pod.spec.ports, 1)
 
     def free(self, pod: Pod) -> None:
-        """Take a pod away."""
         self._used.subtract(dict(pod.spec.requests))
         self._ports.use(pod.spec.ports, -1)
 
@@ -453,7 +432,6 @@ class NodeFit:
 
     @property
     def fits(self) -> bool:
-        """Return whether the pod has what it requests, and its ports."""
         return self._ports.allow(self._wanted) and all(
             self._used[resource] + amount <= self._allocatable.get(resource, 0)
             for resource, amount in self._requests
@@ -461,11 +439,9 @@ class NodeFit:
         )
 
     def used(self, resource: str) -> int:
-        """Return how much of a resource is taken."""
         return self._used[resource]
 
     def allows(self, port: HostPort) -> bool:
-        """Return whether nobody has a port."""
         return self._ports.allow((port,))
 
     @property

@@ -41,7 +41,6 @@ class Observed:
 
 
 def observe(state: ClusterState, pod: Pod) -> Observed:
-    """Return what became of a pod that somebody remembers."""
     known = state.pod(pod.key, pod.uid)
     if known is not None and known.node is not None:
         return Observed(known=True, node=known.node, nominated=known.status.nominated)
@@ -93,13 +92,11 @@ def from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
 
 
 def most_nodes(pod: Pod, conditions: int) -> int:
-    """Return with how many nodes a pod is compared in so many conditions."""
+    """Return how many nodes a pod can be compared with for `conditions` comparisons."""
     return conditions // (pod.spec.requirements.conditions + len(pod.spec.ports))
 
 
 class Chooser:
-    """Chooses among all nodes of the cluster."""
-
     def __init__(self, state: ClusterState, plugins: Plugins) -> None:
         self._state = state
         self._plugins = plugins
@@ -145,7 +142,6 @@ class Chooser:
                 yield name
 
     def looks_everywhere(self, pod: Pod) -> bool:
-        """Return whether no node is left out of a search for a pod."""
         return len(self._state.nodes) <= most_nodes(pod, MOST_CONDITIONS)
 
     def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:

@@ -37,12 +37,11 @@ Refused: TypeAlias = Sequence[tuple[AnyReason, Sequence[str]]]
 """The nodes that do not fit, by why."""
 
 FEW_SHARE: Final = 4
-"""Numbers other than 0 are few if they are less than one in so many."""
+"""Numbers other than 0 are few if fewer than one in this many."""
 
 MAX_NODE_SCORE = 100
 USUAL_WEIGHT = 2
 """What InterPodAffinity and NodeAffinity have in the scheduler's default profile."""
-"""The upper end of a plugin's normalised score (framework.MaxNodeScore)."""
 
 
 @dataclass(slots=True)
@@ -76,7 +75,7 @@ class Plugin:
     """What every plugin says about itself."""
 
     of_annotations: bool = field(default=False, kw_only=True)
-    """Only looks at what pods have in annotations: somebody else does the rest."""
+    """Only looks at what pods have in annotations; the scheduler does the rest."""
 
     name: ClassVar[str]
     """The name that the configuration and metrics have for it."""
@@ -145,8 +144,6 @@ class FilterPlugin(Plugin, ABC):
 
 
 class Scorer(Protocol):
-    """A plugin's scores for one pod."""
-
     def raw(self, asked: NodeList) -> Sequence[int]:
         """Return the score of each known node of a request, by position."""
 
@@ -176,8 +173,6 @@ def _plus(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class ScorePlugin(Plugin, ABC):
-    """One set of preferences."""
-
     weight: int = field(default=USUAL_WEIGHT, kw_only=True)
     """As `weight` of the plugin in the scheduler's profile."""
 
@@ -197,7 +192,6 @@ ScorePlugins: TypeAlias = Sequence[ScorePlugin]
 
 
 def compare_pods(plugins: Iterable[Plugin]) -> bool:
-    """Return whether any of some plugins compares pods with placed ones."""
     return any(plugin.compares_pods for plugin in plugins)
 
 

@@ -43,11 +43,9 @@ class PodRule(Rule):
 
     @property
     def key(self) -> str:
-        """Return the topology key."""
         return self.topology.key
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that it leaves, and the names of those that it refuses."""
         names = asked.names
         if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
             # The short way for hostnames: the domains are the names, so no node is looked up.
@@ -65,7 +63,6 @@ class PodRule(Rule):
         return asked.only(list(compress(names, map(not_, hits)))), list(compress(names, hits))
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
-        """Return the nodes that it refuses, each with its domain; O(nodes)."""
         domains, forbidden, values = self.domains, self.forbidden, self.topology.values
         places = zip(asked.names, asked.domains(self.topology), strict=True)
         return {
@@ -75,7 +72,6 @@ class PodRule(Rule):
         }
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say whose rule refuses the nodes, over which key, and which pods are behind it."""
         your, theirs = ("your annotation's", " (by annotation)") if self.annotated else ("your", "")
         key, where = short(self.key), group.places
         if self.reason is Reason.AFFINITY:
@@ -88,13 +84,11 @@ class PodRule(Rule):
         return f"the anti-affinity{theirs} of {group.in_the_way} on {key}{where}"
 
     def behind(self, refusal: Refusal) -> str:
-        """Say who is behind a refusal in a domain, or who is missing there."""
         if self.forbidden:
             return Rule.behind(self, refusal)
         return "refused whatever pods there are" if refusal.domain is None else self.what
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say which pod or label is missing; of anti-affinity the pods in the way were named."""
         if self.forbidden:
             return GONE
         if domain is None:
@@ -121,14 +115,12 @@ class Nominated(Rule):
     nominated = True
 
     def cause(self, group: RefusalGroup) -> str:
-        """Name the pods."""
         whose = "your" if self.reason is Reason.ANTI_AFFINITY else "the others'"
         beyond = all(_is_beyond(each) for each in group.refusals)
         where = "nominated to nodes of the same domain" if beyond else "nominated there"
         return f"{whose} anti-affinity: {group.in_the_way}, {where}"
 
     def statement(self, refusal: Refusal) -> str:
-        """Say for whom the node is held, and why if they are nominated to another one."""
         held = f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
         if not _is_beyond(refusal):
             return held
@@ -137,7 +129,6 @@ class Nominated(Rule):
         )
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say that no such pod is there any more."""
         return GONE
 
 
@@ -156,7 +147,6 @@ class HeldDomains(Rule):
     nodes: Nodes
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that it leaves, and the names of those that it refuses."""
         labels, key, values = self.nodes.labels, self.label, self.values
         hit = [each for each in asked.names if labels(each).get(key) in values]
         return (asked.without(hit), hit) if hit else (asked, ())
@@ -166,7 +156,7 @@ class HeldDomains(Rule):
 class Neighbours(Rule):
     """Nodes that have one of some topology keys are refused.
 
-    Whoever is on the same node is in the same domain of each key that the node has.
+    Two pods on one node share the domain of each key that the node has.
     """
 
     reason: Reason
@@ -174,7 +164,6 @@ class Neighbours(Rule):
     nodes: Nodes
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that it leaves, and the names of those that it refuses."""
         labels, keys = self.nodes.labels, self.keys
         hit = [each for each in asked.names if not keys.isdisjoint(labels(each))]
         return asked.without(hit), hit
@@ -292,7 +281,6 @@ def _own_anti_affinity(
 
 
 def is_annotated(pod_class: PodClass, term: Term) -> bool:
-    """Return whether a required term of a class is only in the annotation of its pods."""
     if pod_class.of_annotations:
         return True
     annotated = pod_class.annotated

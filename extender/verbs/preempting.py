@@ -155,7 +155,6 @@ class _Call:
 def fits_without(
     state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins
 ) -> bool:
-    """Return whether our rules let a pod onto a node once some pods are gone."""
     return bool(judge(state, pod, state.nodes.asked([node]), plugins, gone=gone).fits.names)
 
 

@@ -94,7 +94,6 @@ def _sums(
     nodes: int,
     told: Told,
 ) -> Sequence[int]:
-    """Return each node's sum of weight * normalised score over the plugins."""
     sums: Sequence[int] = [0] * nodes
     for (plugin, scorer), raw in zip(scorers, raws, strict=True):
         shares = {score: plugin.weight * each for score, each in scorer.normalised(raw).items()}

@@ -120,7 +120,6 @@ class UnknownNode(Rule):
     what = "unknown"
 
     def statement(self, refusal: Refusal) -> str:
-        """Name the nodes."""
         return f"Unknown: {some(refusal.nodes, len(refusal.nodes))}"
 
 
@@ -128,7 +127,7 @@ UNKNOWN: Final = UnknownNode()
 
 
 def named_pods(pods: Sequence[Pod], count: int, unnamed: int) -> str:
-    """Name the first of so many pods, or say that they are not to be named."""
+    """Name the first of `count` pods, or say that they are not to be named."""
     if unnamed and not pods:
         return f"{plural(count, 'pod')} of other namespaces"
     return some([pod.key for pod in pods], count)
@@ -142,7 +141,6 @@ class Refusal:
     domain: str | None
     """Value of the topology label; None for nodes without it, and where there is no topology."""
     first: str
-    """The first of the nodes that it refuses."""
     nodes: list[str] = field(default_factory=list)
     """Those that show its reason."""
     hits: int = 0
@@ -158,12 +156,10 @@ class Refusal:
 
     @property
     def reason(self) -> AnyReason:
-        """Return what is said of its nodes."""
         return self.rule.reason
 
     @property
     def in_the_way(self) -> str:
-        """Name the first of the pods that are the cause."""
         return named_pods(self.pods, self.count, self.unnamed)
 
     @property
@@ -189,7 +185,6 @@ def events_of(refusals: Sequence[Refusal]) -> Iterable[str]:
 
 
 def event_of(refusals: Sequence[Refusal]) -> str:
-    """Return the same in one line."""
     return ", ".join(events_of(refusals))
 
 
@@ -208,14 +203,12 @@ class RefusalGroup:
 
     @classmethod
     def of(cls, refusals: Iterable[Refusal]) -> RefusalGroup:
-        """Build a group at once."""
         group = cls()
         for each in refusals:
             group.add(each)
         return group
 
     def add(self, refusal: Refusal) -> None:
-        """Take in one more; O(1)."""
         domain, count, nodes = refusal.domain, refusal.count, len(refusal.nodes)
         self.refusals.append(refusal)
         self.nodes += nodes
@@ -226,7 +219,6 @@ class RefusalGroup:
 
     @property
     def cause(self) -> str:
-        """Say what refuses the nodes; O(domains)."""
         return self.refusals[0].rule.cause(self)
 
     @property

@@ -25,7 +25,7 @@ LOOKS: Final = 150
 """At a node for a constraint, at a class of pods or at a pod in one step of counting."""
 NO_DOMAIN: Final = (1 << 31) - 1
 MOST_CONSTRAINTS: Final = 16
-"""Of a pod: whoever writes it makes none wait longer."""
+"""Constraints of a pod that are looked at: no pod makes others wait."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,26 +79,21 @@ class LabelRule(Rule):
 
     @property
     def key(self) -> str:
-        """Return the topology key."""
         return self.constraint.topology_key
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that have the label, and the names of those that have not."""
         labels, key = self.state.nodes.labels, self.key
         hit = [name for name in asked.names if key not in labels(name)]
         return asked.without(hit), hit
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say which label is missing."""
         return f"{_whose(self.constraint)} {self.what}"
 
     def statement(self, refusal: Refusal) -> str:
-        """Say on how many nodes it is missing."""
         nodes = plural(refusal.hits, "node")
         return f"{_stated(self.constraint)} refuses {nodes} without that label"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say that it is missing."""
         return f" if {'they' if nodes > 1 else 'it'} had the label {self.key}"
 
 
@@ -117,7 +112,6 @@ class SkewRule(Rule):
 
     @property
     def key(self) -> str:
-        """Return the topology key."""
         return self.count.constraint.topology_key
 
     @property
@@ -127,12 +121,10 @@ class SkewRule(Rule):
         return count.constraint.max_skew - count.own + count.least(self.by)
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes in domains that may have one more, and the names of the others."""
         hit = [*self.hits(asked)]
         return asked.without(hit), hit
 
     def hits(self, asked: NodeList) -> Mapping[str, str | None]:
-        """Return the nodes that it refuses, each with its domain; O(nodes)."""
         labels, key, most = self.state.nodes.labels, self.key, self.most
         places = ((name, labels(name).get(key)) for name in asked.names)
         return {
@@ -145,7 +137,6 @@ class SkewRule(Rule):
         return self.count.pods[domain] + self.by[domain]
 
     def cause(self, group: RefusalGroup) -> str:
-        """Say how many pods some domains have, and how many they may have."""
         full = sorted(domain for domain in group.pods if domain is not None)[:MOST_NAMED]
         more = len(group.pods) - len(full)
         said = [self._said(domain) for domain in full]
@@ -172,13 +163,11 @@ class SkewRule(Rule):
         return f"{fewest}, and at most {more} allowed"
 
     def statement(self, refusal: Refusal) -> str:
-        """Say where there are too many."""
         nodes = plural(refusal.hits, "node")
         said = self._said(refusal.domain or "")
         return f"{_stated(self.count.constraint)} refuses {nodes}: {said}, {self._limit}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say how many pods are too many there."""
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
 
 
@@ -205,19 +194,15 @@ class PodTopologySpread(CountingPlugin):
     compares_pods: ClassVar[bool] = True
 
     def constraints(self, pod: Pod) -> Sequence[SpreadConstraint]:
-        """Return the constraints that may refuse nodes for a pod."""
         return pod.spec.requirements.spread
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Return whether the pod has such constraints that are looked at."""
         return 0 < len(self.constraints(pod)) <= MOST_CONSTRAINTS
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say that there are more than are looked at."""
         return too_many(SPREAD, self.constraints(pod), MOST_CONSTRAINTS)
 
     def counting(self, state: ClusterState, pod: Pod) -> Generator[None, None, PodTopologySpread]:
-        """Return the plugin with what a pod's constraints count, in steps of LOOKS."""
         if not self.concerns(state, pod):
             return self
         return replace(self, counted=(yield from counting(state, pod, self.constraints(pod))))
@@ -342,7 +327,6 @@ def _count_terminating(
     eligible: Mapping[str, str],
     pods: Counter[str],
 ) -> Iterator[None]:
-    """Take back the pods that are on their way out, in steps."""
     namespace = pod.pod_class.namespace
     for number, each in enumerate(list(state.terminating_pods), 1):
         if number % LOOKS == 0:

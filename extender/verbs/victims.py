@@ -30,8 +30,6 @@ NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node, and the pods to be evicted from it."""
-
     node: str
     victims: Sequence[Pod]
     """The most important one first. None of them: the node takes the pod as it is."""
@@ -47,7 +45,7 @@ class Candidate:
 
 
 def ineligible(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
-    """Say why nobody is evicted for a pod whatever the nodes are like, None when some may be.
+    """Say why no pod is evicted for a pod whatever the nodes are like; None when some may be.
 
     Not while victims of a preemption are on their way out of the node that it is nominated to,
     unless evicting pods there cannot help any more (PodEligibleToPreemptOthers).
@@ -162,8 +160,6 @@ def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
 
 
 class _DryRun:
-    """Chooses victims node by node."""
-
     def __init__(self, state: ClusterState, preemptor: Pod, plugins: Plugins) -> None:
         self._state = state
         self._preemptor = preemptor
@@ -212,7 +208,6 @@ class _DryRun:
         return self._reprieve(node, sorted(there, key=importance), fit) if fit.fits else None
 
     def repels(self, node: str) -> bool:
-        """Return whether a rule is about any less important pod of a node and ours."""
         lesser = self._lesser(node)
         if self._counting:
             return bool(lesser)

@@ -65,8 +65,6 @@ def callbacks_app(
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the verbs have in common."""
-
     metrics: Metrics
     callers: Callers
     arrivals: Arrivals
@@ -76,7 +74,7 @@ class _Shared:
 
 @web.middleware
 async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamResponse:
-    """Close a connection on which a body may still come that nobody reads."""
+    """Close a connection on which a body may still come that will not be read."""
     try:
         return await handler(request)
     except web.HTTPException as error:
@@ -180,7 +178,7 @@ class Arrivals:
                 self._none.set()
 
     async def over(self, seconds: float) -> None:
-        """Return once nothing is arriving, or after so long."""
+        """Return once nothing is arriving, or after `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._none.wait()

@@ -17,7 +17,7 @@ from aiohttp import hdrs, web
 from extender.web.limits import MOST
 
 SERVICE_DOMAINS: Final = (".svc", ".svc.cluster.local")
-"""Of Services, for which nobody outside the cluster can have DNS names of this kind."""
+"""Of Services: no host outside the cluster can have DNS names of this kind."""
 TYPES: Final = frozenset(("application/json", "application/octet-stream"))
 """Of bodies; the second is what a body without a type has. A page of another site can send neither
 without asking first, which is answered no; it can send forms and plain text."""
@@ -64,7 +64,7 @@ class Callers:
 
 
 def _check_page(request: web.Request, host: str) -> None:
-    """Refuse what a browser asks on behalf of somebody else's page, except that it follows a link.
+    """Refuse what a browser asks on behalf of another site's page, except that it follows a link.
 
     A page that is opened by a link is shown to the person, not to where the link was.
     """

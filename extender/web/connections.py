@@ -62,7 +62,6 @@ class Connections:
         self._heard: dict[Connection, None] = {}
 
     def __len__(self) -> int:
-        """Return how many are open."""
         return len(self._silent) + len(self._heard)
 
     def admit(self, connection: Connection) -> bool:
@@ -88,7 +87,6 @@ class Connections:
         self.observer.connections(self._port, len(self))
 
     def closed(self, reason: str) -> None:
-        """Count a connection that was closed for its client's fault."""
         self.observer.connection_closed(self._port, reason)
 
     def _evict(self) -> bool:
@@ -145,7 +143,6 @@ class Connection(web.RequestHandler):
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a socket."""
         return self._raw is not None
 
     @property
@@ -186,13 +183,11 @@ class Connection(web.RequestHandler):
             self._raw.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to serve."""
         # uvloop's transports have another base.
         if self._raw is not None or self.accepted(cast("asyncio.Transport", transport)):
             super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Give everything back."""
         self._raw = self._body = None
         self._connections.gone(self)
         self._read_by(None, 0)
@@ -200,7 +195,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse; whoever begins a request has to finish it in time, however it is cut."""
+        """Parse; a client that begins a request has to finish it in time, however it is cut."""
         if self._refused:
             return
         self._connections.heard(self)
@@ -236,12 +231,11 @@ class Connection(web.RequestHandler):
         self._write_by(self._connections.limits.body_timeout_seconds)
 
     def resume_writing(self) -> None:
-        """Go on."""
         self._write_by(None)
         super().resume_writing()
 
     def _read_by(self, reason: str | None, seconds: float) -> None:
-        """Close with this reason after so long; a deadline of the same reason stays as it is."""
+        """Close with this reason after `seconds`; a running deadline of the same reason stays."""
         if self._reading is not None:
             if self._reading[0] == reason:
                 return
@@ -279,11 +273,9 @@ class ServerLog(logging.Logger):
         self._throttle = LogThrottle(self.parent, seconds=CALL_LOG_SECONDS)
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the base class's name
-        """Return whether a level is shown; the levels are those of the logger in the tree."""
         return logging.getLogger(_NAME).isEnabledFor(level)
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **_: Any) -> None:
-        """Log what went wrong with a connection, at the level that it deserves."""
         kind = type(exc_info).__name__
         if isinstance(exc_info, _NOT_HTTP):
             self._count(exc_info)
@@ -293,7 +285,6 @@ class ServerLog(logging.Logger):
             self._throttle.log(logging.ERROR, kind, str(msg), *args, exc_info=exc_info)
 
     def debug(self, msg: object, *args: object, exc_info: Any = None, **_: Any) -> None:
-        """Log what matters to nobody but those who debug."""
         # A first line that is no request at all is not even worth a line to aiohttp.
         if isinstance(exc_info, BadHttpMethod):
             self._count(exc_info)

@@ -42,11 +42,9 @@ class Handshakes:
         self._log = LogThrottle(_log)
 
     def wrap(self, connection: Connection) -> asyncio.BaseProtocol:
-        """Return what to give the socket to."""
         return _Socket(self, connection)
 
     def close(self) -> None:
-        """Give up those that are under way."""
         for task in self._running:
             task.cancel()
 
@@ -130,7 +128,6 @@ class _Socket(asyncio.Protocol):
         self._came += data
 
     def hand_over(self, successor: asyncio.BaseProtocol) -> None:
-        """Give what came to TLS."""
         if not isinstance(successor, _Socket):
             protocol = cast("asyncio.BufferedProtocol", successor)
             while self._came:

@@ -11,7 +11,7 @@ from extender.web.limits import WITHIN
 
 
 def ping() -> str | None:
-    """Pass: whoever hears the answer knows that there was one."""
+    """Pass: that there is an answer at all is what it shows."""
     return None
 
 
@@ -20,7 +20,6 @@ def _nobody(name: str, passed: bool) -> None:  # noqa: FBT001 - an observer
 
 
 def has_passed(reason: str | None) -> bool:
-    """Return whether what a check said is no failure."""
     return reason is None or isinstance(reason, Remark)
 
 
@@ -61,7 +60,6 @@ def report(
 
 
 def failing(checks: Mapping[str, Check]) -> dict[str, str]:
-    """Run checks and return the reasons of those that fail."""
     reasons = {name: run(check) for name, check in checks.items()}
     return {name: why for name, why in reasons.items() if why and not has_passed(why)}
 
@@ -80,8 +78,8 @@ def run(check: Check) -> str | None:
 class LoopLag:
     """Measures how late the event loop is, by a timer that should fire every `interval` seconds.
 
-    While the loop stands still nobody gets an answer at all, so the last measurement is kept for
-    the check; every measurement goes to `observe`.
+    While the loop stands still no request is answered, so the last measurement is kept for the
+    check; every measurement goes to `observe`.
     """
 
     def __init__(
@@ -105,14 +103,12 @@ class LoopLag:
         return f"the event loop is {late:.1f} s late"
 
     def tick(self) -> None:
-        """Note that the timer has fired."""
         now = self._clock()
         self._late = max(0.0, now - self._due)
         self._due = now + self._interval
         self._observe(self._late)
 
     async def run(self) -> None:
-        """Measure until cancelled."""
         self._due = self._clock() + self._interval
         while True:
             await asyncio.sleep(self._interval)

@@ -52,9 +52,9 @@ class Allowed:
     header: int = 64 << 10
     """Bytes of a request's headers; aiohttp's own limits, for each line, add up to a megabyte."""
     read_ahead: int = 64 << 10
-    """Bytes of a body that are taken before it is known whether anybody reads it, or twice as many,
-    and a sixteenth as many chunks: 4,096 of a byte took 1.4 ms, and 51,000 took 44 ms. With fewer,
-    calls about 5,000 nodes take longer."""
+    """Bytes of a body that are taken before it is known whether it is read, or twice as many, and a
+    sixteenth as many chunks: 4,096 of a byte took 1.4 ms, and 51,000 took 44 ms. With fewer, calls
+    about 5,000 nodes take longer."""
     looked_at: int = 16
     """Connections looked at for an idle one when there are too many; each new one may cost no more.
     """

@@ -24,8 +24,6 @@ from extender.web.connections import Connection, Connections, ServerLog
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """An open port."""
-
     url: str
     checks: Mapping[str, Check] = field(default_factory=dict)
     """What it has to say about readiness."""
@@ -34,7 +32,6 @@ class Listening:
 async def listen_callbacks(
     app: web.Application, serving: Serving, metrics: Metrics, parts: AsyncExitStack
 ) -> Listening:
-    """Serve the scheduler's callbacks until the stack unwinds."""
     where = serving.bind_address, serving.port
     number = callback_connections(raise_file_limit(), serving.max_connections)
     connections = Connections("callbacks", number, serving, metrics)
@@ -86,7 +83,6 @@ async def _runner(app: web.Application, serving: Serving, parts: AsyncExitStack)
 
 
 async def _start(site: GuardedSite, where: tuple[str, int], scheme: str) -> str:
-    """Listen, and return the URL."""
     address, port = where
     try:
         await site.start()
@@ -116,12 +112,10 @@ class GuardedSite(web.BaseSite):
 
     @property
     def name(self) -> str:
-        """Where it listens."""
         return f"{self._where[0]}:{self._where[1]}"
 
     @property
     def port(self) -> int:
-        """The port it listens on, once it does."""
         server: Any = self._server
         return int(server.sockets[0].getsockname()[1])
 
@@ -149,13 +143,12 @@ class OpenFiles:
     operations: int = 64
     """For probes, Prometheus and people; each asks seldom."""
     callbacks: int = 1000
-    """A scheduler has two or three; all beyond some dozens is somebody else's mistake."""
+    """A scheduler has two or three; more than some dozens are a client's mistake."""
     least: int = 16
     """For callbacks, without which it is of no use to begin."""
 
     @property
     def wanted(self) -> int:
-        """Return how many there should be."""
         return self.reserved + self.operations + self.callbacks
 
 

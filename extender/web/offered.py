@@ -65,8 +65,7 @@ class TableRows(Protocol[T_co]):
 class Asked(Protocol):
     """What the address of a page asks for; methods raise QueryError where that makes no sense."""
 
-    def get(self, name: str) -> str:
-        """Return a parameter; nothing if it is not there."""
+    def get(self, name: str) -> str: ...
 
     def choose(
         self,

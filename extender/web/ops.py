@@ -73,8 +73,6 @@ def ops_app(
 
 
 class _Handlers:
-    """What the routes need, bound once."""
-
     def __init__(
         self,
         configuration: Mapping[str, Any],
@@ -141,7 +139,7 @@ class _Handlers:
 
 
 def _guarding(callers: Callers) -> Middleware:
-    """Answer whom it concerns, and have nothing cached, framed or loaded from elsewhere."""
+    """Answer permitted callers, and have nothing cached, framed or loaded from elsewhere."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -81,7 +81,6 @@ class ServerTLS:
             self._on_reload(True)  # noqa: FBT003 - the outcome is all there is to tell
 
     async def follow(self, interval: float = WITHIN.tls_poll) -> None:
-        """Refresh every `interval` seconds until cancelled."""
         while True:
             self.warn_of_expiry()
             await asyncio.sleep(interval)
@@ -125,7 +124,6 @@ class ServerTLS:
         )
 
     def _take_over(self) -> ssl.SSLContext:
-        """Load the files and note when their certificate ends."""
         context = self._load()
         try:
             self._ends = not_after(self._files[_CERT].read_bytes())

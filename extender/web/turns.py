@@ -36,7 +36,7 @@ def check_known(unready: Check) -> None:
 
 
 class Turns:
-    """Lets so many answers be worked on at a time, and so many more wait."""
+    """Bounds how many long answers are made at a time, and how many may queue."""
 
     def __init__(self) -> None:
         self.working: Final = asyncio.Semaphore(MOST.answers)
@@ -86,18 +86,15 @@ class Pieces(Payload):
         self._size = sum(map(len, pieces))
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Return the whole as text."""
         return b"".join(self._value).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Send each piece in a turn of its own."""
         for piece in self._value:
             await writer.write(piece)
             await asyncio.sleep(0)
 
 
 async def answer_in_turn(turns: Turns, fields: Callable[[], Fields]) -> web.Response:
-    """Answer a question with a JSON document that is put together in slices, in its turn."""
     try:
         async with turns.waiting(), turns.working:
             pieces = await in_slices(write_document(fields()))

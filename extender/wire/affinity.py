@@ -144,7 +144,6 @@ def write_selector(selector: Selector) -> dict[str, Any] | None:
 
 
 def write_requirement(requirement: Requirement) -> dict[str, Any]:
-    """Write a condition on a label; those of pods and of nodes look alike."""
     written: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator.value}
     return written | ({"values": sorted(requirement.values)} if requirement.values else {})
 
@@ -159,7 +158,7 @@ class Gates(msgspec.Struct, frozen=True):
     that has nothing else speaks of its owner's namespace."""
 
     def drop_disabled(self, affinity: AffinityManifest) -> None:
-        """Forget the fields whose gate is off, as if nobody had written them."""
+        """Drop the fields whose gate is off, as if they had not been written."""
         for term in affinity.terms():
             if not self.match_label_keys:
                 term.matchLabelKeys = term.mismatchLabelKeys = None

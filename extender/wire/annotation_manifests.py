@@ -36,13 +36,10 @@ _STRENGTHS = {
 }
 
 
-class StrictRequirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True):
-    """metav1.LabelSelectorRequirement."""
+class StrictRequirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True): ...
 
 
 class StrictLabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
-    """metav1.LabelSelector."""
-
     matchExpressions: tuple[StrictRequirement, ...] | None = None
 
 
@@ -56,13 +53,10 @@ class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
 
     @property
     def most(self) -> int | None:
-        """Return its `maxMatchingPods`."""
         return None if isinstance(self.maxMatchingPods, str) else self.maxMatchingPods
 
 
 class StrictWeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
-    """v1.WeightedPodAffinityTerm."""
-
     podAffinityTerm: StrictPodTerm
 
 
@@ -109,7 +103,6 @@ class StrictNodeAffinity(
     during_execution: StrictNodeSelector | None = None
 
     def terms(self) -> Iterator[node_terms.TermManifest]:
-        """Yield all terms, required or preferred."""
         yield from super().terms()
         if self.during_execution is not None:
             yield from self.during_execution.node_selector_terms or ()
@@ -123,7 +116,6 @@ class StrictAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
     nodeAffinity: StrictNodeAffinity | None = None
 
     def terms(self) -> Iterator[manifests.PodAffinityTerm]:
-        """Yield all terms about pods, for or against, required or not."""
         yield from super().terms()
         for side in (self.podAffinity, self.podAntiAffinity):
             if side is not None:
@@ -151,7 +143,6 @@ class StrictAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
 
 
 def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
-    """Yield what is wrong with an Affinity, in the order of its fields."""
     if affinity.nodeAffinity is not None:
         yield from _below("nodeAffinity", _node_affinity(affinity.nodeAffinity))
     if affinity.podAffinity is not None:
@@ -234,7 +225,6 @@ def _limit(term: StrictPodTerm, path: str) -> Iterator[str]:
 
 
 def _located(found: StrictPodAffinity) -> Iterator[tuple[str, StrictPodTerm]]:
-    """Yield all terms, each with its path."""
     for name, terms in ((REQUIRED, found.required), (DURING_EXECUTION, found.during_execution)):
         yield from ((f"{name}[{index}]", term) for index, term in enumerate(terms or ()))
     for index, each in enumerate(found.preferred or ()):

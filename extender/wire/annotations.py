@@ -94,7 +94,7 @@ class AnnotationReader:
     """Reads annotations once for all pods of a namespace that have the same, by their bytes."""
 
     def __init__(self, gates: Gates, *, anywhere: bool = True) -> None:
-        """Without `anywhere` none counts, so whoever edits them costs nothing."""
+        """Without `anywhere` no annotation counts, so that editing them costs nothing."""
         self._gates = gates
         self._anywhere = anywhere
         self._known: LruCache[tuple[str, tuple[bytes, ...]], Annotation] = LruCache(

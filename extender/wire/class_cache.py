@@ -15,15 +15,15 @@ from extender.wire.limits import PER
 T = TypeVar("T")
 
 MadeBy: TypeAlias = "tuple[str, str, bool] | None"
-"""Kind and name of a pod's controller, and whether it has the annotation about revisions. None
-where nobody looks at revisions."""
+"""Kind and name of a pod's controller, and whether it has the annotation about revisions. None if
+revisions do not matter."""
 ClassKey: TypeAlias = tuple[str, bytes, bytes, bool, MadeBy, bytes]
 """Namespace, the JSON of labels and affinity, whether an API server has merged label keys, who made
 the pod, and the JSON of rules in annotations."""
 
 
 class Alive(Generic[T]):
-    """Large objects, shared by all who have an equal one, for as long as somebody has it."""
+    """Large objects, shared by all holders of an equal one for as long as one of them lives."""
 
     def __init__(self) -> None:
         self._live: WeakKeyDictionary[T, ref[T]] = WeakKeyDictionary()
@@ -32,7 +32,6 @@ class Alive(Generic[T]):
         return len(self._live)
 
     def shared(self, made: T) -> T:
-        """Return the object to use for one that was just made."""
         known = self._live.get(made)
         shared = (None if known is None else known()) or made
         if shared is made:

@@ -28,7 +28,7 @@ BROKEN_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 MOST_STORED: Final = 10_000
-"""So deep the API server takes and stores JSON, and whoever may write a pod can put that into its
+"""The API server takes and stores JSON of this depth, and a tenant can put it into a pod's
 managedFields. It must not hide the pod, let alone the list that it is in."""
 MOST_NESTED: Final = MOST_STORED + 1_000
 
@@ -83,7 +83,7 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
 
 
 def whole_number(text: str, digits: int = 19) -> int | None:
-    """Return what at most so many decimal digits say, usually those of 64 bits; None for others.
+    """Return what at most `digits` decimal digits say, usually those of 64 bits; None for others.
 
     Digits of other scripts are none, and Python itself refuses to read thousands of them.
     """

@@ -34,7 +34,6 @@ from extender.wire.objects import PodReader
 from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
-"""Kinds that can be explained."""
 
 NODES: Final = 40
 """Written in one step."""
@@ -109,12 +108,10 @@ def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
 
 
 def _by_rule(rule: Rule) -> Mapping[str, Any]:
-    """Write what nodes have in common that one rule refuses."""
     return {"plugin": rule.reason.plugin, "term": _write_rule(rule)}
 
 
 def _in_domain(refusal: Refusal) -> Mapping[str, Any]:
-    """Write what nodes of one domain have in common beside that."""
     rule, key = refusal.rule, refusal.rule.key
     told: dict[str, Any] = {
         "domain": None if key is None else {"key": key, "value": refusal.domain},

@@ -33,7 +33,6 @@ class Envelope(msgspec.Struct):
 
     @property
     def objects_bytes(self) -> int:
-        """Return how long the JSON of the pod and of whole nodes is."""
         return len(memoryview(self.Pod)) + len(memoryview(self.Nodes))
 
 
@@ -109,7 +108,7 @@ def _items(nodes: msgspec.Raw) -> list[msgspec.Raw]:
 
 
 def _check_text(nodes: msgspec.Raw) -> None:
-    """Check what is answered as it came, though nobody reads it; ObjectError."""
+    """Check what is passed on unread; ObjectError."""
     try:
         str(nodes, "utf-8")
     except UnicodeDecodeError as error:
@@ -131,8 +130,6 @@ def read_envelope(body: bytes) -> Envelope:
 
 @dataclass(frozen=True, slots=True)
 class BindingArgs:
-    """Which pod the scheduler wants bound, and where."""
-
     key: Key
     uid: str
     node: str
@@ -148,7 +145,6 @@ def read_binding_args(body: bytes) -> BindingArgs:
 
 
 def is_null(raw: msgspec.Raw) -> bool:
-    """Return whether some JSON is null."""
     return len(memoryview(raw)) == len(NULL) and bytes(raw) == NULL
 
 

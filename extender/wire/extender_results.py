@@ -60,7 +60,6 @@ def write_filter_result(
 
 
 def write_all_fit(args: Envelope) -> bytes:
-    """Write an ExtenderFilterResult that refuses nothing, with the nodes as they came."""
     parts = (
         b'{"Nodes":', args.Nodes,
         b',"NodeNames":', args.NodeNames,
@@ -104,7 +103,6 @@ def _names(verdicts: FilterResult | None, args: ExtenderArgs) -> bytes:
 
 
 def write_filter_error(message: str) -> bytes:
-    """Write an ExtenderFilterResult that reports a fault."""
     return orjson.dumps(
         {
             "Nodes": None,

@@ -26,23 +26,17 @@ ALWAYS = "Always"
 
 
 class LabelSelectorRequirement(msgspec.Struct, gc=False):
-    """metav1.LabelSelectorRequirement."""
-
     key: str
     operator: Operator
     values: tuple[str, ...] | None = None
 
 
 class LabelSelector(msgspec.Struct, gc=False):
-    """metav1.LabelSelector."""
-
     matchLabels: dict[str, str] | None = None
     matchExpressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, gc=False):
-    """v1.PodAffinityTerm."""
-
     topologyKey: str
     labelSelector: LabelSelector | None = None
     namespaces: tuple[str, ...] | None = None
@@ -57,8 +51,6 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, gc=False):
-    """v1.WeightedPodAffinityTerm."""
-
     weight: Int32
     podAffinityTerm: PodAffinityTerm
 
@@ -83,7 +75,6 @@ class AffinityManifest(msgspec.Struct, gc=False):
     podAntiAffinity: PodAffinity | None = None
 
     def terms(self) -> Iterator[PodAffinityTerm]:
-        """Yield all terms, for or against, required or not."""
         for side in (self.podAffinity, self.podAntiAffinity):
             if side is not None:
                 yield from side.required or ()
@@ -162,12 +153,10 @@ class PodAnnotations(
 
     @property
     def rules(self) -> tuple[bytes, bytes, bytes]:
-        """Return those that say something of its rules."""
         return bytes(self.affinity), bytes(self.policy), bytes(self.revisions)
 
     @property
     def keep(self) -> str | None:
-        """Return the annotation that asks not to evict the pod."""
         if self.safe_to_evict is self.do_not_disrupt is self.prefer_no_eviction is NULL:
             return None
         if bytes(self.safe_to_evict) == b'"false"':
@@ -180,8 +169,6 @@ class PodAnnotations(
 
 
 class PodMetadata(msgspec.Struct):
-    """Identity and labels of a pod."""
-
     name: str = ""
     generateName: str | None = None
     namespace: str | None = None
@@ -215,8 +202,6 @@ class SchedulingGate(msgspec.Struct):
 
 
 class PodSpec(msgspec.Struct):
-    """The scheduling part of a pod's spec."""
-
     nodeName: str | None = None
     affinity: msgspec.Raw = NULL
     nodeSelector: msgspec.Raw = NULL
@@ -240,8 +225,6 @@ class PodSpec(msgspec.Struct):
 
 
 class PodStatus(msgspec.Struct):
-    """What became of a pod, and where the scheduler wants it."""
-
     phase: str | None = None
     nominatedNodeName: str | None = None
     qosClass: str | None = None
@@ -276,8 +259,6 @@ def keeping(annotations: Iterable[str]) -> tuple[type[PodManifest], Mapping[str,
 
 
 class LabelledMetadata(msgspec.Struct):
-    """Identity and labels of a node or namespace."""
-
     name: str
     labels: dict[str, str] | None = None
 
@@ -289,14 +270,10 @@ class NamespaceAnnotations(msgspec.Struct, rename={"revisions": REVISIONS_ANNOTA
 
 
 class NamespaceMetadata(LabelledMetadata):
-    """Identity, labels and annotations of a namespace."""
-
     annotations: NamespaceAnnotations | None = None
 
 
 class NamespaceManifest(msgspec.Struct):
-    """v1.Namespace."""
-
     metadata: NamespaceMetadata
 
 
@@ -309,21 +286,15 @@ class TaintManifest(msgspec.Struct):
 
 
 class NodeSpec(msgspec.Struct):
-    """Who may not come to a node."""
-
     taints: list[TaintManifest] | None = None
     unschedulable: bool | None = None
 
 
 class NodeStatus(msgspec.Struct):
-    """What a node has for pods."""
-
     allocatable: msgspec.Raw = NULL
 
 
 class NodeManifest(msgspec.Struct):
-    """v1.Node."""
-
     metadata: LabelledMetadata
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
@@ -338,14 +309,10 @@ class NamespacedMetadata(msgspec.Struct):
 
 
 class BudgetMetadata(NamespacedMetadata):
-    """Identity of a budget, and how often its spec has changed."""
-
     generation: int = 0
 
 
 class BudgetSpec(msgspec.Struct):
-    """Which pods a budget is about, and how many of them may be away."""
-
     selector: LabelSelector | None = None
     minAvailable: Int32 | str | None = None
     maxUnavailable: Int32 | str | None = None
@@ -360,8 +327,6 @@ class BudgetCondition(msgspec.Struct):
 
 
 class BudgetStatus(msgspec.Struct):
-    """What the disruption controller found."""
-
     disruptionsAllowed: Int32 = 0
     disruptedPods: dict[str, msgspec.Raw] | None = None
     currentHealthy: Int32 = 0

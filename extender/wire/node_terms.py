@@ -110,14 +110,12 @@ class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "prefer
     preferred: tuple[PreferredManifest, ...] | None = None
 
     def terms(self) -> Iterator[TermManifest]:
-        """Yield all terms, required or preferred."""
         if self.required is not None:
             yield from self.required.terms
         yield from (each.term for each in self.preferred or ())
 
 
 def read_required(selector: NodeSelectorManifest, faults: list[Fault]) -> Iterator[NodeTerm]:
-    """Yield the terms that can match."""
     for index, term in enumerate(selector.terms):
         if not term.is_empty:
             found = read_term(term, f"{REQUIRED}.nodeSelectorTerms[{index}].", faults)
@@ -196,7 +194,6 @@ def _requirement(key: str, name: str, values: frozenset[str]) -> Requirement | s
 
 
 def _field_fault(found: RequirementManifest) -> str | None:
-    """Return what is wrong with a condition on a field of a node."""
     if found.operator not in {Operator.IN.value, Operator.NOT_IN.value}:
         return f"{found.operator!r} is not an operator for fields"
     return None if len(found.values or ()) == 1 else f"operator {found.operator} takes one value"

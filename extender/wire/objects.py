@@ -60,7 +60,7 @@ TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 NEVER = "Never"
-"""The preemptionPolicy of a pod that nobody is evicted for."""
+"""The preemptionPolicy of a pod that evicts no other."""
 
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
 """The unhealthyPodEvictionPolicy by which no budget keeps a pod that is not ready."""
@@ -103,8 +103,8 @@ class PodReader:
     """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
     in any case."""
     waiting: bool = False
-    """Say of pods that have no node yet which ones they ask for, who made them and when, though of
-    others nobody asks for that."""
+    """Say of pods that have no node yet which ones they ask for, who made them and when, even where
+    that is not read of others."""
     owners: bool = False
     """Say who would replace a pod, and whether it is ready."""
     facets: tuple[ReadFacet, ...] = ()
@@ -118,7 +118,6 @@ class PodReader:
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
     annotations: bool = True
-    """Rules in annotations are read."""
 
     def __post_init__(self) -> None:
         annotated = [each for each in self.facets if isinstance(each, Facet)]
@@ -265,7 +264,7 @@ class PodReader:
     def _nodes(
         self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool
     ) -> NodeAffinity | None:
-        """Return which nodes a pod asks for; in its `spec`, only where somebody asks for that."""
+        """Return which nodes a pod asks for; from its `spec` only where that is wanted."""
         asks = (affinity, node_selector) if spec else ANY_NODE
         return self._node_affinity.read(*asks, annotation.nodes)
 
@@ -397,7 +396,6 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
 
 
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
-    """Return the taints that keep pods away."""
     found = (
         Taint(taint.key, taint.value or "", taint.effect)
         for taint in spec.taints or ()

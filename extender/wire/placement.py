@@ -43,7 +43,7 @@ DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
 """The type of our own condition: its message is the digest of the rules in annotations that the pod
-was placed by. Whoever may edit a pod may not edit its status."""
+was placed by. The right to edit a pod does not include its status."""
 CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
 """Those that are read."""
 _NAME = DISRUPTION_TARGET.encode()
@@ -168,8 +168,6 @@ def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:
 
 
 class OwnerReference(msgspec.Struct, gc=False):
-    """metav1.OwnerReference."""
-
     apiVersion: str = ""
     kind: str = ""
     name: str = ""
@@ -209,8 +207,6 @@ def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner
 
 
 class ContainerPort(msgspec.Struct, gc=False):
-    """v1.ContainerPort."""
-
     containerPort: Int32 | None = None
     hostPort: Int32 | None = None
     hostIP: str | None = None
@@ -278,7 +274,6 @@ def recorded_rules(conditions: bytes) -> str:
 
 
 def is_ready(conditions: bytes) -> bool:
-    """Return whether the condition Ready is true."""
     if _READY not in conditions:
         return False
     found = decode(_CONDITIONS, conditions, "status.conditions") or ()
@@ -288,8 +283,8 @@ def is_ready(conditions: bytes) -> bool:
 def preemption_message(conditions: bytes) -> str | None:
     """Return what marks a pod that is to go for a more important one's sake; None without that.
 
-    Whoever preempts. As in kube-scheduler's PodTerminatingByPreemption: the first condition of the
-    type counts.
+    The mark of any preemptor counts. As in kube-scheduler's PodTerminatingByPreemption: the first
+    condition of the type counts.
     """
     if _NAME not in conditions:
         return None

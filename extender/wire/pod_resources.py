@@ -54,8 +54,6 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """All that a pod's spec says about resources."""
-
     containers: tuple[Resources, ...]
     init_containers: tuple[Resources, ...]
     whole: Resources | None
@@ -99,7 +97,6 @@ class PodResources:
 
 
 def resources_key(spec: PodSpec) -> ResourcesKey:
-    """Return what pods with the same bytes about resources have in common."""
     key: list[bytes | bool] = [bytes(each.resources) for each in spec.containers or ()]
     for each in spec.initContainers or ():
         # The order of regular and init containers matters, so a flag stands between them.
@@ -187,7 +184,6 @@ class RequestsReader:
         self._known: LruCache[ResourcesKey, Requests] = LruCache(memory.REQUESTS)
 
     def read(self, spec: PodSpec) -> Requests:
-        """Return what a pod with this spec requests."""
         key = resources_key(spec)
         known = self._known.peek(key)
         if known is None:

@@ -47,7 +47,6 @@ def is_label_key(key: str) -> bool:
 
 
 def label_fault(key: str, values: Collection[str]) -> str | None:
-    """Return what is wrong with a key, or with the first of its values that is broken."""
     if not is_label_key(key):
         return f"{key!r} is not a label key"
     broken = next((value for value in values if not is_label_value(value)), None)
@@ -55,7 +54,6 @@ def label_fault(key: str, values: Collection[str]) -> str | None:
 
 
 def values_fault(operator: Operator, values: Collection[str]) -> str | None:
-    """Return what is wrong with the number of values of a requirement."""
     needs_values = operator in (Operator.IN, Operator.NOT_IN)
     if needs_values == bool(values):
         return None

@@ -38,8 +38,6 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 class OwnedMetadata(msgspec.Struct):
-    """What a pod or workload is called, and what made it."""
-
     name: str = ""
     generateName: str | None = None
     namespace: str | None = None
@@ -49,7 +47,6 @@ class OwnedMetadata(msgspec.Struct):
 
     @property
     def space(self) -> str:
-        """Return its namespace."""
         return self.namespace or "default"
 
     @property
@@ -102,8 +99,6 @@ class WorkloadSpec(msgspec.Struct):
 
 
 class WorkloadStatus(msgspec.Struct):
-    """How far it has come."""
-
     desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
     completionTime: str | None = None
@@ -125,8 +120,6 @@ _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload as its manifest says it is."""
-
     identity: Identity
     metadata: OwnedMetadata
     spec: WorkloadSpec
@@ -144,7 +137,6 @@ class Workload:
 
     @property
     def template_labels(self) -> Mapping[str, str]:
-        """Return the labels of its template."""
         return decode(_LABELS, self._template.metadata.labels, "metadata.labels") or {}
 
     @property

@@ -8,7 +8,6 @@ from simulation.trace import Trace
 
 
 def write_down(trace: Trace, change: Change) -> None:
-    """Write what became of a pod."""
     if change.resource != "pods":
         return
     new, old = change.new, change.old

@@ -14,12 +14,10 @@ _GROUP = PATHS["leases"].removesuffix("leases")
 
 
 def is_about_lease(path: str) -> bool:
-    """Tell whether a request is about one."""
     return path.startswith(_GROUP)
 
 
 def lease_act(store: Store, request: Request) -> Callable[[], Json]:
-    """Return what carries a request out, and returns the Lease as it is then."""
     *_, namespace, _, name = request.path.rstrip("/").split("/")
     key = f"{namespace}/{name}"
     if request.method == "GET":

@@ -45,7 +45,6 @@ class Pages:
         self._number = 0
 
     def first(self, objects: list[Json], version: int, limit: int) -> Json:
-        """Return the first page of some objects."""
         page, rest = objects[:limit], objects[limit:]
         metadata: Json = {"resourceVersion": str(version)}
         if rest:

@@ -15,8 +15,6 @@ from simulation.apiserver.verbs import Meant, bind, check, delete, evict, mark, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it arrives."""
-
     method: str
     path: str
     params: Mapping[str, str]
@@ -27,7 +25,6 @@ class Request:
 
     @property
     def kind(self) -> Kind:
-        """Return what it is for."""
         last = self.path.rpartition("/")[2]
         if last == "binding":
             return Kind.BIND
@@ -37,7 +34,6 @@ class Request:
 
     @property
     def key(self) -> str:
-        """Return namespace/name of the pod that it is about."""
         return pod_key(self.path)
 
     @property
@@ -54,7 +50,6 @@ class Request:
 
 
 def pod_key(path: str) -> str:
-    """Return namespace/name of the pod that a path is about."""
     return "/".join(path.split("/")[4:7:2])
 
 
@@ -71,8 +66,6 @@ EVICTS: Final = "/evicts since "
 
 
 class Kind(Enum):
-    """What requests are for, as far as they have faults of their own."""
-
     BIND = "bind"
     EVICTION = "eviction"
     """A deletion, or what is written about it."""
@@ -100,7 +93,6 @@ class Troubles:
     """Evictions that the extender has no right to (any more)."""
 
     def any(self, now: float) -> bool:
-        """Return whether anything is wrong."""
         chances = self.throttled, self.lost, self.unsure, self.failing
         about = self.unsure_evictions, self.failing_evictions, self.forbidden
         return self.down or self.stalled_until > now or any((*chances, *about))
@@ -113,7 +105,6 @@ class Troubles:
         return None
 
     def chances(self, kind: Kind) -> tuple[float, float]:
-        """Return how likely it is that a request fails, and that its end is unclear."""
         match kind:
             case Kind.BIND:
                 return self.failing, self.unsure

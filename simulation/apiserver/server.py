@@ -34,17 +34,14 @@ DONE_ALL_THE_SAME: Final = 0.3
 class Connection(Protocol):
     """Where the answer goes."""
 
-    def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send a whole answer."""
+    def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None: ...
 
-    def begin(self) -> None:
-        """Send the head of an answer that goes on."""
+    def begin(self) -> None: ...
 
     def piece(self, data: bytes | None) -> int:
         """Send a piece of it, None for the end; return how many have not arrived."""
 
-    def reset(self) -> None:
-        """Close without another word."""
+    def reset(self) -> None: ...
 
     on_close: Callable[[], None]
 
@@ -71,7 +68,6 @@ class ApiServer:
         self.pages = Pages(self.store)
 
     async def serve(self, request: Request, connection: Connection) -> None:
-        """Answer one request."""
         troubles = self.troubles
         if troubles.down:
             connection.reset()
@@ -111,7 +107,6 @@ class ApiServer:
         return max(each.behind for each in self.caches)
 
     def close_watches(self) -> None:
-        """End all watches."""
         for cache in self.caches:
             cache.close_all()
 
@@ -139,7 +134,6 @@ class ApiServer:
         asyncio.get_running_loop().call_at(until, back)
 
     def _cache(self) -> WatchCache:
-        """Return that of the server which a request happens to reach."""
         return self.caches[0] if len(self.caches) == 1 else self.chance.choice(self.caches)
 
     def _is_lost(self) -> bool:

@@ -40,8 +40,6 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One write: what there was, and what there is."""
-
     version: int
     resource: str
     key: str
@@ -64,12 +62,10 @@ class Store:
         self._label_keys = LabelKeys()
 
     def all(self, resource: str) -> Mapping[str, Json]:
-        """Return the objects of a resource by key."""
         return self._objects[resource]
 
     @property
     def count(self) -> int:
-        """Return how many objects there are."""
         return sum(map(len, self._objects.values()))
 
     def get(self, resource: str, key: str) -> Json:
@@ -109,7 +105,6 @@ class Store:
         return found if changed == found else self._write(resource, key, changed, by)
 
     def remove(self, resource: str, key: str, by: str, *, uid: str = "") -> None:
-        """Remove an object for good."""
         self.check_uid(resource, key, uid)
         found = self.get(resource, key)
         self.version += 1
@@ -155,12 +150,10 @@ def key_of(obj: Json) -> str:
 
 
 def is_live(pod: Json) -> bool:
-    """Tell whether a pod has not ended."""
     return pod["status"].get("phase") not in {"Succeeded", "Failed"}
 
 
 def encode(obj: object) -> bytes:
-    """Write JSON."""
     return msgspec.json.encode(obj)
 
 

@@ -165,7 +165,6 @@ def evict(
 
 
 def budgets_allow(store: Store, pod: Json) -> bool:
-    """Tell whether all disruption budgets about a pod allow that it goes."""
     return all(each["status"]["disruptionsAllowed"] > 0 for each in _protecting(store, pod))
 
 

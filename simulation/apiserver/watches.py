@@ -34,8 +34,6 @@ Say = Callable[[bytes | None], int]
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """One open watch."""
-
     resource: str
     live_only: bool
     """The field selector that leaves out pods that have ended."""
@@ -43,7 +41,6 @@ class Watch:
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
     def close(self) -> None:
-        """End it."""
         for timer in self.timers:
             timer.cancel()
         self.timers.clear()
@@ -98,7 +95,6 @@ class WatchCache:
         return self._oldest
 
     def all(self, resource: str) -> list[Json]:
-        """Return the objects of a resource as the cache has them."""
         return [self._objects[resource][key] for key in sorted(self._objects[resource])]
 
     def forget_history(self) -> None:
@@ -153,7 +149,6 @@ class WatchCache:
             watch.close()
 
     def close_all(self) -> None:
-        """End all watches."""
         for watch in [*self.watches]:
             self.close(watch)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 
 class BrokenError(Exception):
-    """An invariant does not hold."""
-
     def __init__(self, invariant: str, about: str, words: tuple[str, ...]) -> None:
         super().__init__(f"{invariant}: {about}")
         self.invariant = invariant

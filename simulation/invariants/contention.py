@@ -32,13 +32,11 @@ class Contention:
         """Of each kind the last two pods that were in flight, and until when."""
 
     def begin(self, uid: str, kind: Kind) -> None:
-        """Note that a pod's scheduling cycle starts."""
         if uid not in self._flights:
             self._flights[uid] = kind, self._clock()
             self._flying[kind] += 1
 
     def end(self, uid: str) -> None:
-        """Note that a pod is in flight no more."""
         if uid not in self._flights:
             return
         kind, _ = self._flights.pop(uid)

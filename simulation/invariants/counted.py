@@ -58,7 +58,7 @@ class Stored:
 
 
 def agrees(state: ClusterState, store: Store) -> bool:
-    """Tell whether somebody knows the pods, nodes and namespaces that there are at this moment."""
+    """Tell whether a state has the pods, nodes and namespaces that there are at this moment."""
     stored = Stored(store)
     known = {key: (pod.uid, pod.node) for key, pod in state.pods.items()}
     there = {

@@ -30,7 +30,6 @@ class Curing:
         self._next_look = 0.0
 
     def look(self) -> None:
-        """Look who could be moved now."""
         now = self._clock()
         if now < self._next_look:
             return
@@ -84,7 +83,6 @@ class Curing:
 
 
 def namespace_of(uid: str, picture: Picture) -> str:
-    """Return the namespace of a pod."""
     return str(picture.pods[uid].pod["metadata"]["namespace"])
 
 

@@ -44,8 +44,6 @@ Sent: TypeAlias = tuple[Replica, bool, Picture, Standing | None]
 
 
 class EvictionJudge:
-    """Follows all pods, and what evictions have in common, whatever they are for."""
-
     def __init__(
         self,
         store: Store,
@@ -172,7 +170,6 @@ class Evictions(EvictionJudge):
     # What is sent
 
     def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
-        """Judge an eviction that a replica sends."""
         sent, now = self._sent(by, method, path, body), self._clock()
         if sent is None:
             return

@@ -36,8 +36,6 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A pod on a node."""
-
     pod: Json
     node: str
     going: bool
@@ -46,7 +44,6 @@ class Standing:
 
     @property
     def uid(self) -> str:
-        """Return its uid."""
         return str(self.pod["metadata"]["uid"])
 
 

@@ -35,7 +35,6 @@ class Kinds:
         self._joins: dict[tuple[int, int, int], bool] = {}
 
     def of(self, pod: Json) -> Kind:
-        """Return the kind of a pod."""
         metadata, affinity = pod["metadata"], pod["spec"].get("affinity")
         annotations = tuple(sorted((metadata.get("annotations") or {}).items()))
         labels = tuple(sorted((metadata.get("labels") or {}).items()))

@@ -15,8 +15,6 @@ Holds: TypeAlias = Callable[[Mapping[str, int], int, str], bool]
 
 
 class Replica(Protocol):
-    """One life of the extender."""
-
     name: str
     state: ClusterState
 
@@ -41,7 +39,6 @@ def mirror(state: ClusterState, raws: Mapping[str, Json]) -> Picture:
 
 
 def truth(store: Store) -> Picture:
-    """Return the cluster as it is."""
     live = [each for each in store.all("pods").values() if is_live(each)]
     pods = {
         each["metadata"]["uid"]: Standing(

@@ -98,7 +98,6 @@ class Missing:
                 yield "the only replica", f"alone for {alone:.0f} s"
 
     def begin(self, pod: Json, old: Json) -> None:
-        """Note that a pod was evicted."""
         owner, metadata = owner_of(pod), pod["metadata"]
         if owner is None:
             return
@@ -114,7 +113,6 @@ class Missing:
         self._gone.pop(owner_of(pod) or "", None)
 
     def look(self) -> None:
-        """Note which pods are missing for long."""
         now = self._clock()
         for owner, gone in self._gone.items():
             if now - gone.at > REPLACED_SECONDS and not self._is_made_good(gone):
@@ -148,7 +146,6 @@ class Missing:
 
 
 def is_ready(pod: Json) -> bool:
-    """Tell whether a pod's condition Ready is true."""
     conditions = pod["status"].get("conditions", ())
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 

@@ -82,7 +82,6 @@ class Owners:
 
 
 def owner_of(pod: Json) -> str | None:
-    """Return the controller of a pod."""
     for each in pod["metadata"].get("ownerReferences", ()):
         if each.get("controller"):
             return f"{pod['metadata']['namespace']}/{each['name']}"

@@ -38,8 +38,7 @@ class Judge(Protocol):
     broken: list[BrokenError]
 
     @property
-    def placed(self) -> Mapping[str, object]:
-        """Return the pods that are on nodes, by uid."""
+    def placed(self) -> Mapping[str, object]: ...
 
     def known_since(self) -> float:
         """Return since when changes may be unknown to an extender."""
@@ -50,8 +49,6 @@ class Judge(Protocol):
 
 @dataclass(slots=True, eq=False)
 class VictimSet:
-    """The victims of a preemptor on one node."""
-
     node: str
     begun: float
     by: str
@@ -73,8 +70,6 @@ class VictimSet:
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """A pod, and what became of it."""
-
     pod: Json
     bound: float | None = None
     gone: float | None = None
@@ -88,7 +83,6 @@ class Known:
 
     @property
     def key(self) -> str:
-        """Return its namespace/name."""
         return key_of(self.pod)
 
     def note_mark(self, pod: Json, now: float) -> None:
@@ -135,7 +129,6 @@ class Preemptions:
         store.observers.append(self._take)
 
     def key_of(self, uid: str) -> str:
-        """Return the namespace/name of a pod that there was a moment ago."""
         return self._pods[uid].key
 
     def waits_for_bind(self, uid: str, node: str) -> bool:

@@ -24,7 +24,6 @@ Tables: TypeAlias = dict[TableName, dict[str, int]]
 
 
 def live(state: ClusterState) -> Tables:
-    """Return the counters as they stand."""
     tables: Tables = {each.named: each.owners.by_value() for each in state.existing_terms}
     for counted in state.matching_sets:
         if counted.pending is None:

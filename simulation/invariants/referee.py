@@ -35,8 +35,6 @@ UNCLEAR_SECONDS: Final = 200.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """A pod on its node."""
-
     key: str
     kind: Kind
     node: str
@@ -97,11 +95,9 @@ class Referee:
             self.asked[asked["PodUID"], asked["Node"]] = self._clock()
 
     def note_cycle(self, pod: Json) -> None:
-        """Note that a pod's scheduling cycle starts."""
         self.contention.begin(pod["metadata"]["uid"], self.kinds.of(pod))
 
     def take(self, change: Change) -> None:
-        """See a write."""
         labels = None if change.new is None else change.new["metadata"].get("labels", {})
         match change.resource:
             case "nodes":

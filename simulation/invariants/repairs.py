@@ -33,8 +33,6 @@ SPARES: Final = {name for each in STAYS for name in each.get("annotations", {})}
 
 @dataclass(slots=True, eq=False)
 class Moved:
-    """The last move of an owner."""
-
     at: float
     by: str
     pod: Json
@@ -79,7 +77,6 @@ class Repairs(EvictionJudge):
         store.observers.append(self._take)
 
     def look(self) -> None:
-        """Take down what each replica knows, and who could be moved."""
         if self.broken:
             raise self.broken[0]
         now = self._clock()
@@ -92,7 +89,6 @@ class Repairs(EvictionJudge):
     # What is sent
 
     def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
-        """Judge an eviction that a replica sends."""
         sent, now = self._sent(by, method, path, body), self._clock()
         if sent is None:
             return

@@ -13,8 +13,6 @@ SLACK_SECONDS: Final = 2.0
 
 
 class Rooms:
-    """The nodes, what they have room for, and when pods could last come to each."""
-
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
@@ -52,7 +50,6 @@ class Rooms:
 
 
 def is_open(node: Json) -> bool:
-    """Tell whether pods may come to a node."""
     return not node["spec"].get("unschedulable") and not node["spec"].get("taints")
 
 

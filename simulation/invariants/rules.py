@@ -16,12 +16,10 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def anti_terms(pod: Json) -> list[Json]:
-    """Return a pod's required anti-affinity terms."""
     return _terms(pod, "podAntiAffinity", _REQUIRED)
 
 
 def affinity_terms(pod: Json) -> list[Json]:
-    """Return a pod's required affinity terms."""
     return _terms(pod, "podAffinity", _REQUIRED)
 
 
@@ -35,12 +33,10 @@ def weighted_terms(pod: Json) -> list[tuple[Json, int]]:
 
 
 def has_rules(pod: Json) -> bool:
-    """Tell whether a pod has required rules."""
     return bool(anti_terms(pod) or affinity_terms(pod))
 
 
 def speaks_of(term: Json, owner: Json, pod: Json, spaces: Mapping[str, Labels]) -> bool:
-    """Tell whether a term of one pod is about another one."""
     space = pod["metadata"]["namespace"]
     listed, chosen = term.get("namespaces") or (), term.get("namespaceSelector")
     if not listed and chosen is None:

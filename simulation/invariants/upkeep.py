@@ -28,7 +28,6 @@ MOST_RESERVATIONS: Final = 2_000
 
 
 def check_counters(state: ClusterState) -> None:
-    """Raise when counters differ from a recount."""
     wrong = [*map(str, mismatches(state)), *room_mismatches(state), *quota_mismatches(state)]
     wrong += nominated_mismatches(state)
     if wrong:
@@ -48,7 +47,6 @@ def check_reservations(state: ClusterState, now: float) -> None:
 
 
 def check_answers(slowest: Mapping[str, float]) -> None:
-    """Raise when a callback was answered too late."""
     for verb, seconds in slowest.items():
         if seconds > DEADLINES[verb]:
             raise BrokenError("callback after its deadline", f"{verb} took {seconds:.3f} s", ())

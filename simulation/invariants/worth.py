@@ -104,7 +104,6 @@ class Worth:
 
 
 def prefers(pod: Json) -> bool:
-    """Tell whether a pod has preferences."""
     affinity = pod["spec"].get("affinity") or {}
     return any(PREFERRED in each for each in affinity.values())
 

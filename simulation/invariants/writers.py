@@ -4,7 +4,6 @@ from __future__ import annotations
 
 
 def is_extender(by: str) -> bool:
-    """Tell whether a write was asked for by an extender."""
     return process_of(by).endswith("extender")
 
 

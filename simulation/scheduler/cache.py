@@ -9,8 +9,6 @@ from simulation.scheduler.objects import NodeInfo, PodInfo
 
 
 class Cache:
-    """Nodes with the pods on them."""
-
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
         self.budgets: dict[str, Json] = {}
@@ -30,7 +28,6 @@ class Cache:
         return self._names
 
     def set_node(self, raw: Json) -> None:
-        """Add or change a node."""
         name = raw["metadata"]["name"]
         known = self.nodes.get(name)
         if known is not None:
@@ -42,14 +39,12 @@ class Cache:
             node.add(self._homeless.pop(pod.uid))
 
     def drop_node(self, name: str) -> None:
-        """Forget a node."""
         node = self.nodes.pop(name, None)
         if node is not None:
             self._names = None
             self._homeless.update(node.pods)
 
     def place(self, pod: PodInfo, node: str) -> None:
-        """Count a pod on a node."""
         self.unplace(pod.uid)
         self._places[pod.uid] = node
         if node in self.nodes:
@@ -58,14 +53,12 @@ class Cache:
             self._homeless[pod.uid] = pod
 
     def unplace(self, uid: str) -> None:
-        """Count a pod no more."""
         node = self._places.pop(uid, None)
         if node in self.nodes:
             self.nodes[node].remove(uid)
         self._homeless.pop(uid, None)
 
     def has(self, uid: str) -> bool:
-        """Tell whether a pod counts anywhere."""
         return uid in self._places
 
     def assume(self, pod: PodInfo, node: str) -> None:
@@ -74,7 +67,6 @@ class Cache:
         self.place(pod, node)
 
     def forget(self, uid: str) -> None:
-        """Give up an assumption."""
         if self.assumed.pop(uid, None) is not None:
             self.unplace(uid)
 

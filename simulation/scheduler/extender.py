@@ -64,7 +64,6 @@ class Extender:
             raise CallError(answer["Error"])
 
     async def preempt(self, pod: PodInfo, found: Sequence[Candidate]) -> Mapping[str, object]:
-        """Return what the extender leaves of some candidates."""
         meta = {
             each.node: {
                 "Pods": [{"UID": victim.uid} for victim in each.victims],
@@ -129,7 +128,6 @@ class Assistant(Extender):
             return list(names), []
 
     async def bind(self, pod: PodInfo, node: str) -> None:
-        """Have the API server bind a pod."""
         caller = self._caller
         act = partial(bind, caller.server.store, pod.key, pod.uid, node, caller.name)
         if not await caller.try_to(act):

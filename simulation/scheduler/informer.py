@@ -21,14 +21,12 @@ class Informer:
         self.stopped = False
 
     def start(self) -> None:
-        """Take over everything, and follow."""
         for resource in ("nodes", "poddisruptionbudgets", "pods"):
             for key, obj in sorted(self._store.all(resource).items()):
                 self._take(Change(self._store.version, resource, key, None, obj, ""))
         self._store.observers.append(self._follow)
 
     def stop(self) -> None:
-        """Hear nothing any more."""
         self.stopped = True
         self._store.observers.remove(self._follow)
         for pipe in self._pipes.values():

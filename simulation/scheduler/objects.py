@@ -15,8 +15,6 @@ MOST_PODS = 110
 
 @dataclass(slots=True, eq=False)
 class PodInfo:
-    """One version of a pod."""
-
     key: str
     uid: str
     raw: Json
@@ -46,12 +44,10 @@ class PodInfo:
 
     @property
     def never_preempts(self) -> bool:
-        """Tell whether it evicts nobody."""
         return bool(self.raw["spec"].get("preemptionPolicy") == "Never")
 
 
 def pod_info(raw: Json) -> PodInfo:
-    """Read a pod."""
     metadata, spec, status = raw["metadata"], raw["spec"], raw["status"]
     return PodInfo(
         key=f"{metadata['namespace']}/{metadata['name']}",
@@ -99,17 +95,14 @@ class NodeInfo:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Return its labels."""
         found: Mapping[str, str] = self.raw["metadata"].get("labels", {})
         return found
 
     def add(self, pod: PodInfo) -> None:
-        """Count a pod."""
         self.pods[pod.uid] = pod
         self.used += pod.cpu
 
     def remove(self, uid: str) -> None:
-        """Count a pod no more."""
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self.used -= pod.cpu

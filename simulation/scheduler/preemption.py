@@ -16,8 +16,6 @@ Snapshot: TypeAlias = Mapping[str, Mapping[str, PodInfo]]
 
 @dataclass(slots=True)
 class Candidate:
-    """A node, and who would have to go."""
-
     node: str
     victims: list[PodInfo]
     violations: int

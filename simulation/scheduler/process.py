@@ -26,8 +26,6 @@ HIGHEST_SCORE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a scheduler is set up."""
-
     name: str
     least_sampled: int = 100
     """Nodes to find before it stops to look (minFeasibleNodesToFind)."""
@@ -35,7 +33,6 @@ class Settings:
     """Whether it leaves alone the pods of other schedulers, as it should."""
 
     def responsible(self, pod: PodInfo) -> bool:
-        """Return whether it is to schedule a pod."""
         return not self.own_only or pod.scheduler == self.name
 
 
@@ -49,8 +46,6 @@ class NoNode(Exception):  # noqa: N818 - what happens every day
 
 
 class Scheduler:
-    """The process."""
-
     def __init__(
         self, settings: Settings, caller: Caller, extender: Extender, chance: Random, trace: Trace
     ) -> None:
@@ -67,7 +62,6 @@ class Scheduler:
         self._informer = Informer(caller.server.store, caller.link, self._take)
 
     async def run(self) -> None:
-        """Schedule for ever."""
         self._informer.start()
         while True:
             queued = await self.queue.pop()
@@ -75,7 +69,6 @@ class Scheduler:
             await self._schedule(queued)
 
     def stop(self) -> None:
-        """Hear nothing any more."""
         self._informer.stop()
 
     # Scheduling

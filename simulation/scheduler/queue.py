@@ -14,7 +14,7 @@ from simulation.scheduler.objects import PodInfo
 FIRST_BACKOFF: Final = 1.0
 LONGEST_BACKOFF: Final = 10.0
 FLUSH_SECONDS: Final = 300.0
-"""After so long an unschedulable pod is tried again though nothing has happened."""
+"""An unschedulable pod is tried again after this long though nothing has happened."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,6 @@ class Queued:
     """When its back-off is over."""
 
     def fail(self, *, error: bool, by_extender: bool) -> None:
-        """Note that an attempt has failed, now."""
         self.attempts += 1
         self.failed_at, self.after_error, self.by_extender = now(), error, by_extender
         doubled: float = FIRST_BACKOFF * 2.0 ** min(self.attempts - 1, 10)
@@ -62,7 +61,6 @@ class Queue:
         """Hears the uid when a pod is in flight no more."""
 
     def find(self, uid: str) -> Queued | None:
-        """Return a pod, wherever it waits."""
         for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
             if uid in part:
                 return part[uid]
@@ -82,7 +80,6 @@ class Queue:
         self._changed.set()
 
     def remove(self, uid: str) -> None:
-        """Forget a pod."""
         for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
             part.pop(uid, None)
         self._seen.pop(uid, None)
@@ -120,7 +117,6 @@ class Queue:
                 alarm.cancel()
 
     def done(self, queued: Queued) -> None:
-        """Take a pod out of flight that has a place."""
         self.in_flight.pop(queued.pod.uid, None)
         self._seen.pop(queued.pod.uid, None)
         self.on_end(queued.pod.uid)

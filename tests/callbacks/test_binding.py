@@ -95,7 +95,6 @@ class ApiServer:
         return self.no_record
 
     async def read(self, key: str) -> SeenPod | None:
-        """Show a pod."""
         self.take(self.read_seconds)
         if self.broken:
             raise ExtenderError("no connection")
@@ -140,12 +139,10 @@ class BindRig:
         self.now += seconds
 
     def count(self, result: str) -> float | None:
-        """Return how many binds ended so."""
         return self.registry.get_sample_value("affinity_extender_bind_total", {"result": result})
 
 
 def binding(raw: Pod, node_name: str) -> dict[str, str]:
-    """Build the request to bind a pod."""
     metadata = raw["metadata"]
     return {
         "PodName": metadata["name"],
@@ -164,7 +161,6 @@ async def bind(client: Client, raw: Pod, node_name: str) -> str:
 
 
 async def filtered(client: Client, raw: Pod) -> list[str]:
-    """Ask which nodes fit."""
     response = await client.post("/filter", json={"Pod": raw, "NodeNames": ["a", "b"]})
     names: list[str] = (await response.json())["NodeNames"]
     return names

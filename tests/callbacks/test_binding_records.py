@@ -140,7 +140,6 @@ class Patched:
         self.sent: list[tuple[str, Any, str]] = []
 
     async def patch(self, path: str, body: bytes, kind: str, **_: Any) -> bytes:
-        """Take a patch."""
         self.sent.append((path, json.loads(body), kind))
         if self.error is not None:
             raise self.error

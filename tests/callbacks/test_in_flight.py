@@ -123,11 +123,9 @@ class Shown:
         self.pods: dict[str, Pod] = {}
 
     def known(self, pod: Pod) -> Pod | None:
-        """Return a pod as it is shown."""
         return self.pods.get(pod.uid)
 
     def bind(self, name: str) -> None:
-        """Show a pod on a node."""
         self.pods[name] = structs.replace(a_pod(name), node="n")
 
 

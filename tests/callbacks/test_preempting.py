@@ -251,7 +251,6 @@ MANY = [f"n{number:02}" for number in range(40)]
 
 
 def many() -> ClusterState:
-    """Build them."""
     nodes = [node(name, {HOST: name}) for name in MANY]
     # The first is the worst, so that none is left out for being as good as another.
     pods = [pod(f"on-{name}").priority(-number).on(name) for number, name in enumerate(MANY)]
@@ -451,7 +450,6 @@ class Defective(ClusterState):
         self.upsert_node(model_node(NODES[0]))
 
     def prefilter_state(self, pod_class: Any) -> Any:
-        """Fail."""
         del pod_class
         raise ZeroDivisionError("100% broken")
 

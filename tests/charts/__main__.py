@@ -18,7 +18,6 @@ from tests.charts.records import Record, Rule, recorded, records
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the mix, or a record."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.charts",
         description=__doc__,

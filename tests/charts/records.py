@@ -68,7 +68,6 @@ class Workload:
         return selects(rule.pods, self.labels)
 
     def template(self) -> Pod:
-        """Build one of its pods."""
         made = pod("of-template", NAMESPACE).labels(self.labels).uid(None)
         for rule in self.rules:
             if rule.weight is None:
@@ -78,14 +77,12 @@ class Workload:
         return made
 
     def replica(self, number: int) -> Pod:
-        """Build the pod with a number."""
         made = Pod(self.template())
         name = f"{self.name}-{number}"
         made["metadata"] |= {"name": name, "uid": f"uid-{name}"}
         return made.owned_by(f"{self.kind}/{self.name}")
 
     def manifest(self, replicas: int | None = None) -> dict[str, Any]:
-        """Build the workload."""
         spec: dict[str, Any] = {"replicas": replicas or self.replicas}
         spec["selector"] = {"matchLabels": dict(self.labels)}
         if self.kind == "StatefulSet":
@@ -113,7 +110,6 @@ class Record:
 
 
 def records() -> list[Record]:
-    """Read all records."""
     return [_record(raw) for raw in yaml.safe_load(RECORDS.read_text())]
 
 

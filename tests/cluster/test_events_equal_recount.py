@@ -120,7 +120,6 @@ class EventStream(RuleBasedStateMachine):
 
     @rule(namespace=st.sampled_from(strategies.NAMESPACE_NAMES).flatmap(strategies.namespaces))
     def put_namespace(self, namespace: Json) -> None:
-        """Add a namespace, or change its labels."""
         self.namespaces[namespace["metadata"]["name"]] = namespace
         self.state.upsert_namespace(model_namespace(namespace))
 
@@ -169,7 +168,6 @@ class EventStream(RuleBasedStateMachine):
     @precondition(lambda self: self.written)
     @rule(data=st.data(), labels=strategies.labels(strategies.POD_LABELS))
     def relabel_pod(self, data: st.DataObject, labels: dict[str, str]) -> None:
-        """Change a pod's labels and nothing else."""
         pod = data.draw(st.sampled_from(sorted(self.written.values(), key=key_of)))
         metadata: dict[str, Any] = {**pod["metadata"], "labels": labels}
         self._put(Pod({**pod, "metadata": metadata}))
@@ -254,7 +252,6 @@ class EventStream(RuleBasedStateMachine):
         return False
 
     def is_annotated(self, pod: Pod) -> bool:
-        """Return whether a pod has its rules in an annotation."""
         del pod
         return False
 
@@ -369,7 +366,6 @@ class AnnotatedEventStream(EventStream):
         return model_pod(sound(pod, moved(pod)))
 
     def is_annotated(self, pod: Pod) -> bool:
-        """Return whether a pod has its rules in an annotation."""
         return self.read(pod).pod_class.annotated is not None
 
 
@@ -405,7 +401,6 @@ class EditedEventStream(EventStream):
         return covered and pod["metadata"]["uid"] not in self.edited
 
     def is_annotated(self, pod: Pod) -> bool:
-        """Return whether a pod has its rules in an annotation."""
         return pod["metadata"]["uid"] not in self.plain
 
     @precondition(lambda self: self.written)

@@ -30,15 +30,12 @@ class Hearing(Ledger):
         self.others: list[str] = []
 
     def placed(self, pod: ModelPod, node: str, sign: int) -> None:
-        """Count it."""
         self.places[pod.key, node] += sign
 
     def shifted(self, pod: ModelPod, node: str, sign: int) -> None:
-        """Count it."""
         self.shifts[pod.key, node] += sign
 
     def relabelled(self, node: str, before: Labels) -> None:
-        """Note it."""
         self.others.append(f"{node} was {dict(before)}")
 
     def shown(self, pod: ModelPod | None, before: ModelPod | None) -> None:
@@ -47,7 +44,6 @@ class Hearing(Ledger):
         self.pods.append(" became ".join(keys))
 
     def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
-        """Note it."""
         assert not annotations
         team = None if before is None else before.get("team", "unknown")
         self.others.append(f"{namespace} was of team {team}")

@@ -180,7 +180,6 @@ NODES = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]
 
 
 def required(raw: Pod) -> NodeRule:
-    """Return what a pod requires of nodes."""
     affinity = model_pod(raw).node_affinity
     assert affinity is not None
     assert affinity.required is not None

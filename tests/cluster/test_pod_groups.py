@@ -11,7 +11,6 @@ ONE, TWO = pod("one").in_group("gang"), pod("two").in_group("gang")
 
 
 def waiting(state: ClusterState, group: str = "default/gang") -> list[str]:
-    """Return the waiting pods of a group."""
     return sorted(state.waiting_in_group(group))
 
 

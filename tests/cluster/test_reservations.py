@@ -49,12 +49,10 @@ def reserved(on: str = "a", *, seen: bool = True) -> ClusterState:
 
 
 def upsert(raw: Manifest) -> Step:
-    """Let the watch show a pod."""
     return lambda state: state.upsert_pod(model_pod(raw))
 
 
 def remove(uid: str) -> Step:
-    """Let the watch show that a pod is gone."""
     return lambda state: state.remove_pod(KEY, uid)
 
 
@@ -321,7 +319,6 @@ class Binding(RuleBasedStateMachine):
 
     @rule(name=names, uid=uids, node=st.none() | nodes, terminal=st.booleans())
     def watch(self, name: str, uid: str, node: str | None, *, terminal: bool) -> None:
-        """Show a pod."""
         shown = self.pod(name, uid)
         if node is not None:
             shown = shown.on(node)
@@ -329,12 +326,10 @@ class Binding(RuleBasedStateMachine):
 
     @rule(name=names, uid=uids)
     def remove(self, name: str, uid: str) -> None:
-        """Show that a pod is gone."""
         self.state.remove_pod(f"default/{name}", uid)
 
     @rule(seconds=st.integers(0, 3))
     def pass_time(self, seconds: int) -> None:
-        """Expire what is due."""
         self.now += seconds
         self.state.expire(self.now)
         assert all(each.deadline > self.now for each in self.state.reservations)

@@ -53,12 +53,10 @@ def replica(
 
 
 def own(made: Pod) -> Pod:
-    """Annotate a pod."""
     return made.annotated(REVISIONS_ANNOTATION, "Own")
 
 
 def space(*, annotated: bool = False, covered: bool = True) -> Json:
-    """Return the namespace of all pods."""
     made = namespace("default", {"rules": "on"} if covered else {})
     if annotated:
         made["metadata"]["annotations"] = {REVISIONS_ANNOTATION: "Own"}

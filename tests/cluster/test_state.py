@@ -65,12 +65,10 @@ Step = Callable[[ClusterState], None]
 
 
 def upsert(raw: Json) -> Step:
-    """Add or change a pod."""
     return lambda state: state.upsert_pod(model_pod(raw))
 
 
 def relabel_node(raw: Json) -> Step:
-    """Add or change a node."""
     return lambda state: state.upsert_node(model_node(raw))
 
 

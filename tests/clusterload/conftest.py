@@ -27,13 +27,11 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[SmallCluster]:
-    """Return a cluster that listens."""
     async with SmallCluster() as running:
         yield running
 
 
 @pytest.fixture
 async def surroundings(cluster: SmallCluster) -> AsyncIterator[Surroundings]:
-    """Return what measurements of that cluster are given."""
     async with ApiClient(credentials_for(cluster.url)) as client:
         yield Surroundings(client, Objects(client), Monitoring(client), "Pods")

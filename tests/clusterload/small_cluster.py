@@ -46,7 +46,6 @@ class SmallCluster(FakeApi):
 
     @property
     def pods(self) -> Collection:
-        """All pods."""
         return self.collection(PODS)
 
     def names(self, path: str) -> list[str]:

@@ -61,7 +61,6 @@ OVERRIDES = "CL2_PODS: 3\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a test."""
     (tmp_path / "small.yaml").write_text(TEST)
     (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)

@@ -95,7 +95,6 @@ class Steps:
         self._seconds: Iterator[int] = iter(range(1000))
 
     def __call__(self) -> float:
-        """Return the next second."""
         return float(next(self._seconds))
 
 

@@ -47,7 +47,6 @@ class FakePrometheus:
         self.error = ""
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer /api/v1/query."""
         self.queries.append(request.query["query"])
         if self.error:
             body: dict[str, Any] = {"status": "error", "error": self.error}

@@ -40,16 +40,13 @@ class FakeClient:
         return json.dumps({"resources": resources}).encode()
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """Note a creation."""
         return self._answer("post", path, body)
 
     async def patch(self, path: str, body: bytes, kind: str) -> bytes:
-        """Note a change."""
         assert kind == "application/merge-patch+json"
         return self._answer("patch", path, body)
 
     async def delete(self, path: str, body: bytes) -> bytes:
-        """Note a deletion."""
         return self._answer("delete", path, body)
 
     def _answer(self, verb: str, path: str, body: bytes) -> bytes:

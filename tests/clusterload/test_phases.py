@@ -45,17 +45,14 @@ class FakeObjects:
         self.failing = ""
 
     async def create(self, namespace: str, name: str, obj: dict[str, Any]) -> None:
-        """Note a creation."""
         self.note("create", namespace, name)
         self.made[f"{namespace}/{name}"] = obj
 
     async def patch(self, namespace: str, name: str, obj: dict[str, Any]) -> None:
-        """Note a change."""
         self.note("patch", namespace, name)
         self.made[f"{namespace}/{name}"] = obj
 
     async def delete(self, namespace: str, name: str, kind: Kind) -> None:
-        """Note a deletion."""
         self.note("delete", namespace, f"{name} {kind.name}")
 
     def note(self, verb: str, namespace: str, name: str) -> None:

@@ -12,7 +12,6 @@ class Terminal(io.StringIO):
     """A stream on which a line can change."""
 
     def isatty(self) -> bool:
-        """Say so."""
         return True
 
 

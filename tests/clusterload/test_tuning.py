@@ -31,7 +31,6 @@ class NoChance(random.Random):
     """Draws the middle each time."""
 
     def random(self) -> float:
-        """Return one half."""
         return 0.5
 
 

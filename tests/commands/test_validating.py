@@ -37,7 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kubeconfig(user: dict[str, Any] | None = None, **changes: Any) -> Path:
-    """Write a kubeconfig file."""
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -26,12 +26,10 @@ POD = Key("shop/web-1")
 
 
 def volumes_of(raw: Pod, reader: PodReader = READER) -> ClaimsAndDisks | None:
-    """Read the volumes of a pod."""
     return volumes_in(reader.read(json.dumps(raw).encode()))
 
 
 def encoded(raw: Any) -> bytes:
-    """Write it as JSON."""
     return json.dumps(raw).encode()
 
 

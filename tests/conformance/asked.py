@@ -62,7 +62,6 @@ class Asked:
         return replace(self, pod=pod, added=added)
 
     def with_node_labels(self, change: Callable[[dict[str, str]], None]) -> Asked:
-        """Change the labels of each node."""
         nodes = copy.deepcopy(list(self.cluster.nodes))
         for node in nodes:
             change(node["metadata"]["labels"])

@@ -141,7 +141,6 @@ class Decided:
         self._counts: Counter[str] = Counter(dict.fromkeys(PARTS, 0))
 
     def add(self, case: Case) -> None:
-        """Look at every preemptor of a case."""
         before = attempts(case)
         self.preemptors += len(before)
         self._outcomes.update(map(_outcome, before))

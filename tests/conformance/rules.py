@@ -106,7 +106,6 @@ class Reached:
         self._last = ""
 
     def add(self, case: Mapping[str, Any]) -> None:
-        """Look at every question of a case."""
         cluster, args = oracle.Cluster.from_json(case["cluster"]), case["args"]
         for question in case["questions"]:
             self.questions += 1

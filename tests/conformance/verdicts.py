@@ -150,7 +150,6 @@ class Refused:
         self.alone: Counter[str] = Counter(dict.fromkeys(EVERY, 0))
 
     def add(self, case: Case) -> None:
-        """Look at every judged pod of a case."""
         state, pods = read(case)
         profiles = profile_of(case)
         asked = state.nodes.asked(list(state.nodes))

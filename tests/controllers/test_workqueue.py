@@ -181,7 +181,6 @@ class Against(RuleBasedStateMachine):
         priority=st.sampled_from([-1, 0, 0, 1]),
     )
     def add(self, key: str, seconds: float, priority: int) -> None:
-        """Add a key."""
         due, full = self.timed.now + seconds, len(self.wanted) >= MOST
         known = self.wanted.get(key)
         assert self.timed.queue.add_after(key, seconds, priority) is (known is not None or not full)
@@ -194,13 +193,11 @@ class Against(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from("abcdef"))
     def discard(self, key: str) -> None:
-        """Give a key up."""
         self.timed.queue.discard(key)
         self.wanted.pop(key, None)
 
     @rule()
     def take(self) -> None:
-        """Take the next key."""
         due = {
             (-each.priority, each.due, each.number): key
             for key, each in self.wanted.items()
@@ -215,14 +212,12 @@ class Against(RuleBasedStateMachine):
     @precondition(lambda self: self.processing)
     @rule(data=st.data())
     def done(self, data: st.DataObject) -> None:
-        """End the work on a key."""
         key = data.draw(st.sampled_from(sorted(self.processing)))
         self.timed.queue.done(key)
         self.processing.remove(key)
 
     @rule(seconds=st.sampled_from([1.0, 2.0]))
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
         self.timed.now += seconds
 
     @invariant()

@@ -34,12 +34,10 @@ SAMPLES = ROOT / "extender" / "samples"
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a file with one YAML document."""
     return yaml.safe_load(path.read_text())
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
-    """Read a YAML stream of objects."""
     return list(yaml.safe_load_all(path.read_text()))
 
 

@@ -80,11 +80,9 @@ class Api:
             return decoded
 
     async def get(self, path: str) -> JSON:
-        """Read an object or a list."""
         return await self.request("GET", path)
 
     async def create(self, path: str, thing: JSON) -> JSON:
-        """Create an object in the collection at this path."""
         return await self.request("POST", path, thing)
 
     async def patch(self, path: str, change: JSON) -> JSON:

@@ -43,7 +43,6 @@ class _Group:
         return iter(self._pods)
 
     def add(self, *pods: JSON) -> None:
-        """Take in more pods."""
         self._pods += pods
         for key in self._domains:
             self._file(key, pods)

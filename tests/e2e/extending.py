@@ -125,11 +125,9 @@ class Extender:
 
     @property
     def pid(self) -> int:
-        """Return the number of the process."""
         return self._process.pid
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that the program has used since it started."""
         return self._process.cpu_seconds()
 
     async def page(self, path: str) -> Any:
@@ -139,7 +137,6 @@ class Extender:
             return await answer.json()
 
     def warnings(self) -> list[str]:
-        """Return the warnings in the log."""
         lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
         return [line["msg"] for line in lines if line["level"] == "warning"]
 
@@ -149,7 +146,6 @@ class Extender:
         return await self._sum(rf"{name}\{{{wanted}[^}}]*\}}")
 
     async def total(self, name: str) -> int:
-        """Return the sum of all of a metric's series."""
         return await self._sum(rf"{name}(?:\{{[^}}]*\}})?")
 
     async def _sum(self, series: str) -> int:

@@ -104,7 +104,6 @@ class Moves:
         return found
 
     async def label(self, node: str, **labels: str | None) -> None:
-        """Change labels of a node."""
         await self.sandbox.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}})
 
     async def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:

@@ -33,7 +33,6 @@ def node(name: str, zone: str | None = None, pods: int = 110, **labels: str) -> 
 
 
 def namespace(name: str, **labels: str) -> JSON:
-    """Return a namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 

@@ -179,7 +179,6 @@ def crowd(count: int) -> Burst:
 
 
 async def fill(sandbox: Sandbox, nodes: list[JSON], pods: list[JSON]) -> None:
-    """Create many nodes with pods on them."""
     await for_each(nodes, sandbox.add)
     await create(sandbox, pods)
 

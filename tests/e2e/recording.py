@@ -55,24 +55,19 @@ class RealStage:
     # What a script does
 
     async def create(self, thing: JSON) -> None:
-        """Create a pod or a node."""
         await self._sandbox.add(await self._admissible(thing))
 
     async def delete(self, pod: str) -> None:
-        """Delete a pod with its grace period."""
         await self._sandbox.api.request("DELETE", f"{_PODS}/{pod}")
 
     async def remove(self, pod: str) -> None:
-        """Remove a pod for good."""
         await self._sandbox.api.delete(f"{_PODS}/{pod}")
 
     async def relabel(self, namespace: str, labels: dict[str, str]) -> None:
-        """Give a namespace other labels."""
         change = {"metadata": {"labels": labels}}
         await self._sandbox.api.patch(f"/api/v1/namespaces/{namespace}", change)
 
     async def bind(self, pod: str, node: str) -> None:
-        """Bind a pod past the scheduler."""
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -82,7 +77,6 @@ class RealStage:
         await self._sandbox.api.create(f"{_PODS}/{pod}/binding", binding)
 
     async def restart_scheduler(self) -> None:
-        """Kill the scheduler, and start it again."""
         assert self._scheduler is not None
         process = self._scheduler.process
         await asyncio.to_thread(process.kill)

@@ -63,7 +63,6 @@ class Sandbox:
     # Before the scheduler runs: what is there already.
 
     async def add(self, *things: JSON) -> None:
-        """Create nodes, namespaces and placed pods."""
         for thing in things:
             match thing["kind"]:
                 case "Node":

@@ -65,7 +65,6 @@ class Scheduler:
             yield self
 
     async def metrics(self) -> str:
-        """Return its metrics."""
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"{self.url}/metrics", ssl=False) as answer,

@@ -60,12 +60,10 @@ class Looked:
 
     @property
     def deleted(self) -> list[str]:
-        """Return the names of the pods that it deleted."""
         return [each["name"] for each in self._of("delete", "pods", None)]
 
     @property
     def created(self) -> list[JSON]:
-        """Return the pods that it created."""
         return self.objects("create", "pods")
 
     def _of(self, verb: str, resource: str, subresource: str | None) -> list[JSON]:

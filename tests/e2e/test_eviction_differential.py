@@ -34,7 +34,6 @@ def kubernetes(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
 
 @pytest.fixture
 def examples(request: pytest.FixtureRequest) -> int:
-    """Return how many cases are drawn."""
     return int(request.config.getoption("--questions") * CASES_PER_QUESTION)
 
 

@@ -46,7 +46,6 @@ def client_go(built: Callable[[Any], Binaries]) -> Iterator[Ask]:
 
 @pytest.fixture
 def examples(request: pytest.FixtureRequest) -> int:
-    """Return how many cases are drawn."""
     return int(request.config.getoption("--questions") * CASES_PER_QUESTION)
 
 

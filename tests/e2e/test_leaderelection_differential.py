@@ -111,7 +111,6 @@ class Server:
         self.wrote = False
 
     async def get(self, *_: object, **__: object) -> bytes:
-        """Answer a read."""
         if self.step.get("reads"):
             raise NoAnswerError("away")
         if self.lease is None:
@@ -149,7 +148,6 @@ class Server:
         return json.dumps(self.lease).encode()
 
     def keep(self, spec: JSON) -> None:
-        """Store what was written."""
         self.version += 1
         self.lease = {"metadata": {"resourceVersion": str(self.version)}, "spec": spec}
 

@@ -99,7 +99,6 @@ class Asking:
         return await self._post(path, written, _DRY, "application/yaml")
 
     async def get(self, path: str) -> JSON:
-        """Return what is at a path."""
         async with self._session.get(f"{self._server}{path}") as reply:
             found: JSON = await reply.json()
             return found
@@ -165,12 +164,10 @@ class Found(NamedTuple):
 
 
 def findings(case: Case, file: Path) -> Found:
-    """Ask lint about a case."""
     return looked_at(case.written(), file)
 
 
 def looked_at(written: str, file: Path) -> Found:
-    """Ask lint about a file."""
     file.write_text(written)
     objects = Objects()
     objects.take(read_objects(file, passed_over=pytest.fail), lenient=True)

@@ -38,7 +38,6 @@ def mutated(dice: random.Random, document: Any) -> bytes:
 
 
 def broken(dice: random.Random, body: bytes) -> bytes:
-    """Change bytes."""
     for _ in range(dice.randint(1, CHANGES)):
         at = dice.randint(0, len(body))
         to = min(len(body), at + dice.choice((1, 2, 10, 1000)))

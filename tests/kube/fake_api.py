@@ -248,7 +248,6 @@ class FakeApi:
 
     @property
     def url(self) -> str:
-        """The base address."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     def collection(self, path: str) -> Collection:
@@ -347,7 +346,6 @@ def initial_events_end(version: int) -> bytes:
 
 
 def status(code: int, reason: str | None, message: str, **details: object) -> Json:
-    """Build a Status."""
     body: Json = {"kind": "Status", "status": "Failure", "message": message, "code": code}
     if reason is not None:
         body["reason"] = reason
@@ -372,7 +370,6 @@ def _encode(value: Json) -> bytes:
 def failure(
     code: int, reason: str, message: str, *, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """Answer with a Status."""
     return web.json_response(status(code, reason, message), status=code, headers=headers)
 
 

@@ -20,7 +20,6 @@ class Marking(Told):
         """What others change of its metadata, each before one patch."""
 
     async def read(self, _: web.Request) -> web.Response:
-        """Show the pod."""
         if self.code == 404:
             return web.json_response({"kind": "Status", "code": 404}, status=404)
         metadata = {**self.metadata, "resourceVersion": str(self.version)}

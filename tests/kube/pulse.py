@@ -16,12 +16,10 @@ class Pulse:
         self._beat = asyncio.Event()
 
     def beat(self) -> None:
-        """Make all who wait look again."""
         self._beat.set()
         self._beat = asyncio.Event()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not condition():
                 await self._beat.wait()

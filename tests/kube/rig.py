@@ -102,24 +102,19 @@ class RecordingSink:
         return {each.key.partition("/")[2]: each.value for each in self.things.values()}
 
     def keys(self) -> AbstractSet[str]:
-        """Return the keys held."""
         return self.things.keys()
 
     def uid(self, key: str) -> str:
-        """Return the uid held under a key."""
         return self.things[key].uid
 
     def put(self, obj: Thing) -> None:
-        """Hold a thing of a list."""
         self.upsert(obj)
 
     def upsert(self, obj: Thing) -> None:
-        """Hold a thing."""
         self.things[obj.key] = obj
         self._pulse.beat()
 
     def delete(self, key: str, uid: str) -> None:
-        """Drop a thing if it is this one."""
         self.deleted.append((key, uid))
         if key in self.things and self.things[key].uid == uid:
             del self.things[key]
@@ -142,46 +137,38 @@ class RecordingObserver:
         self._pulse = pulse
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
-        """Remember it."""
         assert seconds >= 0
         self.requests.append((method, host, code))
         self._pulse.beat()
 
     def throttled(self, flow: str) -> None:
-        """Remember it."""
         self.refused.append(flow)
         self._pulse.beat()
 
     def synced(self, resource: str, synced: bool) -> None:
-        """Remember it."""
         self.syncs.append((resource, synced))
         self._pulse.beat()
 
     def event(self, resource: str, kind: str) -> None:
-        """Count it."""
         assert resource
         self.events[kind] += 1
         self._pulse.beat()
 
     def last_event(self, resource: str, at: float) -> None:
-        """Remember it."""
         assert resource
         self.heard_at = at
 
     def restarted(self, resource: str, reason: str) -> None:
-        """Count it."""
         assert resource
         self.restarts[reason] += 1
         self._pulse.beat()
 
     def relisted(self, resource: str, reason: str) -> None:
-        """Count it."""
         assert resource
         self.relists[reason] += 1
         self._pulse.beat()
 
     def skipped(self, resource: str, reason: str) -> None:
-        """Count it."""
         assert resource
         self.skips[reason] += 1
         self._pulse.beat()
@@ -221,7 +208,6 @@ class Rig:
         await self.api.stop()
 
     def client(self, **options: Any) -> ApiClient:
-        """Build a client of the server."""
         options.setdefault("timeouts", self.timeouts)
         return ApiClient(credentials_for(self.api.url), observer=self.observer, **options)
 

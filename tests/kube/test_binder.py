@@ -32,12 +32,10 @@ WITHIN = 0.6
 
 
 def status(code: int, reason: str, message: str) -> Answer:
-    """Answer with a Status."""
     return answering(lambda: failure(code, reason, message))
 
 
 def shows(raw: Pod) -> Answer:
-    """Answer with a pod."""
     return answering(lambda: web.json_response(raw))
 
 
@@ -56,13 +54,11 @@ class Server:
         self.reads = 0
 
     async def post(self, request: web.Request) -> web.StreamResponse:
-        """Take a Binding."""
         assert request.content_type == "application/json"
         self.bindings.append(await request.json())
         return await self.bind(request)
 
     async def get(self, request: web.Request) -> web.StreamResponse:
-        """Show the pod."""
         self.reads += 1
         return await self.read(request)
 

@@ -88,14 +88,12 @@ class Course:
         self.chance.choices([step for _, step in steps], weights)[0]()
 
     def put(self) -> None:
-        """Create or change something."""
         name = f"t{self.chance.randrange(12)}"
         known = self.rig.things.objects.get(f"ns/{name}")
         uid = known["metadata"]["uid"] if known else f"{name}-{self.rig.api.version}"
         self.rig.things.put(thing(name, self.chance.randrange(1000), uid=uid))
 
     def delete(self) -> None:
-        """Remove something."""
         if self.rig.things.objects:
             self.rig.things.delete(self.chance.choice(sorted(self.rig.things.objects)))
 

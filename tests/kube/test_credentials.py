@@ -146,7 +146,6 @@ class Plugin:
 
     @property
     def runs(self) -> int:
-        """Count the runs so far."""
         return len(self._runs.read_text().splitlines())
 
     def say(self, token: str, *, minutes: float | None = None) -> None:
@@ -160,7 +159,6 @@ class Plugin:
         self._says.write_text(json.dumps(credential))
 
     def fail(self) -> None:
-        """Make it fail."""
         self._says.unlink()
 
     def hang(self, *, stubborn: bool) -> Path:
@@ -175,7 +173,6 @@ class Plugin:
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Plugin:
-    """Return a plugin."""
     if sys.platform == "win32":
         pytest.skip("the plugin is a shell script")
     return Plugin(tmp_path)

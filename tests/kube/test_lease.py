@@ -29,14 +29,12 @@ class Server:
         self.away = False
 
     def keep(self, lease: dict[str, Any]) -> web.Response:
-        """Store what was written."""
         self.version += 1
         lease["metadata"]["resourceVersion"] = str(self.version)
         self.lease = lease
         return web.json_response(lease)
 
     async def get(self, _: web.Request) -> web.Response:
-        """Answer a read."""
         if self.away:
             return web.json_response({"message": "away"}, status=503)
         if self.lease is None:
@@ -157,7 +155,6 @@ class Told:
         self.seen: set[str] = set()
 
     def learn(self, annotations: Mapping[str, str], *, leads: bool) -> None:
-        """Remember it."""
         self.seen |= annotations.keys()
         if leads:
             self.followed.append(annotations.get("moves", ""))

@@ -42,7 +42,6 @@ SHORT = Timeouts(idle=0.3, progress=0.1, streamed=0.4)
 
 
 def bookmark(version: int) -> bytes:
-    """Encode a bookmark."""
     return line("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 

@@ -20,7 +20,6 @@ class Told:
         """What was sent, with its content type."""
 
     async def take(self, request: web.Request) -> web.Response:
-        """Take a request."""
         self.bodies.append((request.content_type, await request.json()))
         if self.silent:
             await asyncio.Event().wait()

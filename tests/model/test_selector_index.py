@@ -27,7 +27,6 @@ class Consulted(dict[str, str]):
     looks = 0
 
     def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]
-        """Look at one."""
         self.looks += 1
         return super().get(key, default)
 
@@ -36,7 +35,6 @@ class Consulted(dict[str, str]):
         return super().__iter__()
 
     def items(self) -> ItemsView[str, str]:  # type: ignore[override]
-        """Look at all."""
         self.looks += len(self)
         return super().items()
 

@@ -27,12 +27,10 @@ class Bug:
 
     @property
     def full_name(self) -> str:
-        """Return the module as one imports it."""
         return f"{self.package}.{self.module}"
 
     @property
     def path(self) -> Path:
-        """Return the file of the module."""
         return ROOT.joinpath(*self.full_name.split(".")).with_suffix(".py")
 
 

@@ -42,7 +42,6 @@ class Heard:
         self.names: list[str] = []
 
     def say(self, line: bytes | None) -> int:
-        """Take a line."""
         if line is not None:
             event: Any = msgspec.json.decode(line)
             self.names.append(event["object"]["metadata"]["name"])

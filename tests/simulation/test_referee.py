@@ -29,7 +29,6 @@ class Court:
         self.made_of = templates.template("apart by host", "app", "app")
 
     def add_node(self, name: str) -> None:
-        """Add a node."""
         self.store.create("nodes", templates.node(name, "z0", 8), "users")
 
     def create(self, name: str, priority: int = 0) -> str:

@@ -71,7 +71,6 @@ def _copy(suite: Suite, upstream: Path, package: str, folder: Path) -> None:
 
 
 def with_import(text: str, path: str) -> str:
-    """Add an import to a Go file."""
     before, package, after = text.partition("\npackage ")
     name, newline, body = after.partition("\n")
     return f'{before}{package}{name}{newline}\nimport "{path}"\n{body}'

@@ -25,7 +25,6 @@ class Reader(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
         self.tags.add(tag)
         values = dict(attrs)
         self.attributes |= values.keys()
@@ -41,7 +40,6 @@ class Reader(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Note text for people."""
         if self._open and self._open[-1] != "style":
             self.words.append(data)
 

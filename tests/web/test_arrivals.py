@@ -21,7 +21,6 @@ class Body:
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self) -> bytes:
-        """Wait for it."""
         self.is_read = True
         await self.came.wait()
         return b"body"

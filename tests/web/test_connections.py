@@ -47,20 +47,17 @@ class Observed:
         self._changed = asyncio.Event()
 
     def connections(self, port: str, number: int) -> None:
-        """Note it."""
         assert port == "callbacks"
         self.open = number
         self._changed.set()
 
     def connection_closed(self, port: str, reason: str) -> None:
-        """Count it."""
         assert port == "callbacks"
         assert reason in CLOSED
         self.closed[reason] += 1
         self._changed.set()
 
     def handshake_failed(self, reason: str) -> None:
-        """Count it."""
         assert reason in HANDSHAKE_FAILURES
         self.failed[reason] += 1
         self._changed.set()
@@ -83,7 +80,6 @@ class Server:
     """Lets those who asked for /wait have their answer."""
 
     async def connect(self, tls: ssl.SSLContext | None = None) -> Client:
-        """Open a connection."""
         name = "localhost" if tls else None
         return Client(
             *await asyncio.open_connection("127.0.0.1", self.port, ssl=tls, server_hostname=name)
@@ -98,7 +94,6 @@ class Client:
     writer: asyncio.StreamWriter
 
     def say(self, text: bytes) -> None:
-        """Send something."""
         self.writer.write(text)
 
     async def get(self, path: str = "/") -> bytes:
@@ -120,7 +115,6 @@ class Client:
                     pass
 
     async def close(self) -> None:
-        """Close it."""
         self.writer.close()
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             await self.writer.wait_closed()

@@ -20,21 +20,17 @@ class Heard:
         self.is_open = True
 
     def abort(self) -> None:
-        """Close it."""
         self.is_open = False
 
 
 class Unobserved:
     """Hears of nothing."""
 
-    def connections(self, port: str, number: int) -> None:
-        """Leave it."""
+    def connections(self, port: str, number: int) -> None: ...
 
-    def connection_closed(self, port: str, reason: str, /) -> None:
-        """Leave it."""
+    def connection_closed(self, port: str, reason: str, /) -> None: ...
 
-    def handshake_failed(self, reason: str, /) -> None:
-        """Leave it."""
+    def handshake_failed(self, reason: str, /) -> None: ...
 
 
 @pytest.mark.parametrize("kind", ["idle", "waiting"])

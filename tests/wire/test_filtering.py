@@ -22,7 +22,6 @@ POD = pod("new")
 
 
 def args_of(body: Any) -> ExtenderArgs:
-    """Read a request."""
     return open_args(read_envelope(json.dumps(body).encode()), PodReader())
 
 

@@ -14,12 +14,10 @@ from tests.builders import model_pod
 
 
 def read(**spec: Any) -> list[HostPort]:
-    """Read a pod with this spec."""
     return list(model_pod({"metadata": {"name": "x"}, "spec": spec}).spec.ports)
 
 
 def container(*ports: Any, **fields: Any) -> dict[str, Any]:
-    """Build a container."""
     return {"name": "c", "ports": list(ports), **fields}
 
 

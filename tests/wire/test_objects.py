@@ -23,7 +23,6 @@ OWN = frozenset(("default",))
 
 
 def read(raw: Any) -> Any:
-    """Read one pod."""
     return PodReader().read(json.dumps(raw).encode())
 
 

@@ -31,7 +31,6 @@ RECORDED = (
 
 
 def args_of(body: Any) -> PreemptionArgs:
-    """Read a request."""
     return read_preemption_args(json.dumps(body).encode(), PodReader())
 
 

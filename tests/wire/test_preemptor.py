@@ -12,7 +12,6 @@ from tests.builders import model_pod, pod
 
 
 def read(**spec: Any) -> Requirements:
-    """Read a pod with such a spec."""
     raw = pod("one")
     return model_pod({**raw, "spec": {**raw["spec"], **spec}}).spec.requirements
 

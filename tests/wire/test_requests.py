@@ -28,7 +28,6 @@ def container(cpu: str, **fields: Any) -> dict[str, Any]:
 
 
 def read(**spec: Any) -> Pod:
-    """Read a pod with this spec."""
     return model_pod({"metadata": {"name": "x"}, "spec": spec})
 
 

@@ -42,7 +42,6 @@ def rules(*terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def about(topology_key: str = "zone", **fields: Any) -> dict[str, Any]:
-    """Build a term."""
     return {"topologyKey": topology_key, **fields}
 
 

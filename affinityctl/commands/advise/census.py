@@ -36,8 +36,6 @@ WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """What there is of one kind of rules."""
-
     kind: RuleGroup
     carriers: int
     """Pods, placed or waiting, that carry such a rule."""
@@ -49,8 +47,6 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The rules of a cluster."""
-
     nodes: int
     pods: int
     with_rules: int

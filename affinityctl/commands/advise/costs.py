@@ -16,12 +16,12 @@ from affinityctl.commands.advise.census import Census
 NO_RULES: Final = "no rules"
 MINUTE: Final = 60
 PAYS: Final = 1.5
-"""The scheduler alone has to take so many times as long before a second process is worth it."""
+"""The extender pays where the scheduler alone takes this many times as long."""
 ENOUGH: Final = 2.0
-"""The scheduler alone has to place so many times the pods of the busiest minute to be enough: pods
-that have gone since are not known, and affinity is not all that it does for a pod."""
+"""The scheduler alone is enough if it can place this many times the pods of the busiest minute:
+pods that have gone since are not known, and affinity is not all that it does for a pod."""
 SAFER: Final = 1.3
-"""`assist` may take so many times as long as `replace`: pods are placed without it."""
+"""`assist` may take this many times as long as `replace`: pods are placed without it."""
 
 
 class Line(msgspec.Struct):
@@ -33,7 +33,6 @@ class Line(msgspec.Struct):
     """The largest share by which a measurement differs."""
 
     def at(self, pods: int) -> float:
-        """Return the microseconds with so many pods."""
         return self.fixed + self.each * pods
 
 
@@ -62,7 +61,6 @@ class Model(msgspec.Struct):
 
 @cache
 def model() -> Model:
-    """Return the model that is part of the package."""
     raw = files("affinityctl.commands.advise").joinpath("costs.json").read_bytes()
     return msgspec.json.decode(raw, type=Model)
 
@@ -94,7 +92,6 @@ class Costs:
 
     @property
     def by_whom(self) -> Mapping[str, float]:
-        """Return the milliseconds by what does the work."""
         return {"inTree": self.in_tree, "assist": self.assist, "replace": self.replace}
 
     @property

@@ -28,6 +28,5 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     output_flag(of, "text", "json")
     whole_cluster_group(of)

@@ -52,7 +52,6 @@ RISK: Final = (
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     objects = Objects()
     state, minor = _cluster(flags, objects)
     require_nodes(flags, state)

@@ -39,8 +39,6 @@ _FIELDS: Final = ("type", "status", "reason")
 
 
 class _KeptConditions:
-    """The conditions that are read."""
-
     def __init__(self, found: list[dict[str, Any]]) -> None:
         self.kept = [
             each if each.get("type") in CONDITIONS else {k: each[k] for k in _FIELDS if k in each}

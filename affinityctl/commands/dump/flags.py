@@ -34,7 +34,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     of.add_argument(
         *("-o", "--output"),
         default=Path("dump.json"),

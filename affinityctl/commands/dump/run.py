@@ -45,7 +45,6 @@ TRIES: Final = 3
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     progress = Progress(things="objects")
     progress.begin()
     with _replaced(flags.output) as file:
@@ -86,8 +85,6 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Writer:
-    """Writes a List, object by object."""
-
     def __init__(self, file: IO[bytes], progress: Progress, read_as: ReadAs) -> None:
         self._file = file
         self._progress = progress
@@ -118,7 +115,6 @@ class _Writer:
         del self.found[kind]
 
     def end(self) -> int:
-        """Return how many bytes there are."""
         self._file.write(b"\n]}\n")
         return self._file.tell()
 

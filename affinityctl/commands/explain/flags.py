@@ -67,7 +67,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     of.add_argument(
         "pods",
         nargs="*",

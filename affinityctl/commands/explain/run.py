@@ -62,14 +62,11 @@ from extender.wire.objects import PodReader
 
 
 class Explained(Protocol):
-    """Explains a pod."""
-
     def __call__(self, pod: Pod, *, scored: bool) -> Explanation:
         """Explain a pod, and with `scored` say how well nodes suit it."""
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     named = bool(flags.pods or flags.selector is not None)
     if sum((bool(flags.pods), flags.selector is not None, flags.filename is not None)) > 1:
         raise ConfigError("POD", "name pods, or give a selector with -l or a manifest with -f")

@@ -30,7 +30,6 @@ class Waiting:
 
     @property
     def cause(self) -> str:
-        """Return what keeps them waiting, in few words."""
         why = self.explanation
         return "not looked into" if why is None else cause_of(why)
 

@@ -32,8 +32,6 @@ _BUDGET = msgspec.json.Decoder(LintedBudget)
 
 
 class WrittenBudget(NamedTuple):
-    """A budget as its manifest has it."""
-
     namespace: str
     name: str
     selector: Selector
@@ -57,7 +55,7 @@ class Budget(NamedTuple):
 
     written: WrittenBudget
     pods: int
-    """That there are to be; 0 where nobody knows."""
+    """That there are to be; 0 where that is unknown."""
     workloads: tuple[str, ...]
     shared: Mapping[str, Sequence[str]] = MappingProxyType({})
     """By workload, the budgets before this one that are about it as well."""
@@ -79,7 +77,6 @@ def read_budget(raw: Json) -> WrittenBudget:
 
 
 def budget_of(written: WrittenBudget, workloads: Iterable[Made]) -> Budget:
-    """Return a budget with the workloads of its namespace that it is about."""
     about = [each for each in workloads if written.selector.matches(each.labels)]
     known = all(each.kind in _COUNTED and each.replicas is not None for each in about)
     pods = sum(each.replicas or 0 for each in about) if known else 0

@@ -69,8 +69,6 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a rule has found."""
-
     rule: AnyRule
     place: Place
     path: str
@@ -79,8 +77,6 @@ class Finding:
 
 
 class Report(NamedTuple):
-    """What became of a run."""
-
     findings: tuple[Finding, ...]
     objects: int
     """Objects that some rule has looked at."""
@@ -89,4 +85,4 @@ class Report(NamedTuple):
     skipped: Counter[str]
     """Objects by their kinds, of those that no rule looks at."""
     unknown: tuple[str, ...]
-    """What rules could not look at, as nobody has told."""
+    """What rules could not look at, for want of information."""

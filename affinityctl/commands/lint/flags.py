@@ -49,7 +49,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     of.add_argument(
         "files",
         nargs="*",

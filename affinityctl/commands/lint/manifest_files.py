@@ -12,8 +12,6 @@ from extender.offline import ClusterFileError, UnreadableClusterFileError, objec
 
 
 class Raw(NamedTuple):
-    """One object as it was read."""
-
     file: str
     number: int
     """Which object of its file, from 0."""
@@ -55,6 +53,5 @@ def _of_file(path: Path) -> Iterator[Raw]:
 
 
 def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:
-    """Yield the objects of a file with their places in it."""
     for index, (kind, raw) in enumerate(objects):
         yield Raw(str(path), index, kind, raw)

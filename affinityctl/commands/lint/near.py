@@ -40,13 +40,13 @@ class Vocabulary:
     def __init__(self) -> None:
         self._values: dict[str, set[str]] = {}
         self._near: dict[str | None, Names] = {}
-        """Values by their key, and all keys by None; made when somebody asks for what is near."""
+        """Values by their key, and all keys by None; made when what is near is asked for."""
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
     def add(self, labels: Iterable[tuple[str, str]]) -> None:
-        """Take the labels of an object, before anybody asks."""
+        """Take the labels of an object; to be called before any question."""
         for key, value in labels:
             self._values.setdefault(key, set()).add(value)
 
@@ -107,5 +107,4 @@ def said(asked: Requirement) -> str:
 
 
 def hint(found: str | None) -> str:
-    """Return the question that a message ends with."""
     return f"; did you mean {found}?" if found else ""

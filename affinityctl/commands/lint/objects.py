@@ -50,8 +50,6 @@ from extender.wire.workloads import OwnedMetadata
 
 
 class LintedWorkload(NamedTuple):
-    """A pod or a workload."""
-
     place: Place
     manifest: Manifest
     owner: TemplateOwner
@@ -61,8 +59,6 @@ class LintedWorkload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """An extender's configuration, and where it is."""
-
     place: Place
     config: Config
 
@@ -309,7 +305,6 @@ class ListedResource(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Return where the API server has all of them."""
         return f"/apis/{self.group}/v1/{self.name}"
 
 

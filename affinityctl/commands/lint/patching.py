@@ -36,7 +36,6 @@ def add(path: str, value: object) -> Operation:
 
 
 def remove(path: str) -> Operation:
-    """Return what takes a field or an item away."""
     return {"op": "remove", "path": _pointer(path)}
 
 

@@ -158,12 +158,10 @@ class Manifest(msgspec.Struct, rename="camel"):
 
     @property
     def spec(self) -> _ManifestSpec:
-        """Return the spec, likewise."""
         return self.given_spec or _ManifestSpec()
 
     @property
     def ended(self) -> bool:
-        """Return whether it is a pod that has Succeeded or Failed."""
         return self.status is not None and self.status.phase in TERMINAL_PHASES
 
 
@@ -203,7 +201,6 @@ def owner_of(
 
 
 def spared_by(annotations: Mapping[str, str]) -> frozenset[str]:
-    """Return the rules that an object asks to be spared."""
     return frozenset(annotations.get(IGNORE, "").replace(",", " ").split())
 
 

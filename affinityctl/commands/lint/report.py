@@ -26,7 +26,6 @@ _INDEX: Final = {id_: index for index, id_ in enumerate(BY_ID)}
 
 
 def json_text(report: Report) -> str:
-    """Write all findings."""
     counts = Counter(each.rule.level for each in report.findings)
     answer = {
         "findings": [
@@ -78,7 +77,6 @@ def _rank(found: Finding) -> int:
 
 
 def _block(found: list[Finding]) -> str:
-    """Write what was found about one owner: its rules, each with its places."""
     place = found[0].place
     objects = len({each.place for each in found})
     lines = [place.object]
@@ -130,7 +128,6 @@ def _summary(report: Report) -> str:
 
 
 def sarif_text(report: Report) -> str:
-    """Write one run with all rules and findings."""
     driver = {
         "name": "affinity-extender",
         "semanticVersion": __version__,

@@ -71,7 +71,6 @@ class Binding(msgspec.Struct, rename="camel"):
 
     @property
     def is_ours(self) -> bool:
-        """Return whether it gives the extender something."""
         return any(each.name == SUBJECT for each in self.subjects or ())
 
 
@@ -99,7 +98,6 @@ class Rights:
     config: Config
 
     def missing(self) -> Iterator[Right]:
-        """Yield what is needed and not given."""
         if self.complete:
             for right in needed_rights(self.config):
                 if not any(rule.allows(right) for rule in self.granted):

@@ -31,7 +31,6 @@ from extender.offline import EXPECTED
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     for each in flags.ignore:
         if each not in BY_ID:
             raise ConfigError("--ignore", f"there is no rule {each!r}")

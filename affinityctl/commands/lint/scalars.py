@@ -23,8 +23,6 @@ _WEIGHTS: Final = range(1, 101)
 
 
 class Scalar(NamedTuple):
-    """What one value may be."""
-
     takes: tuple[type, ...]
     is_called: str
     fault: Callable[[Any], str | None] = lambda _: None

@@ -16,8 +16,6 @@ NODE = "NodeAffinity"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What rules about the scheduler's file look at."""
-
     scheduler: SchedulerFile
     config: Config
     """Ours; all defaults where none was given."""
@@ -58,7 +56,6 @@ def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None)
 
 
 def calls_this_host(url: str) -> bool:
-    """Return whether only this host can be meant."""
     host = urlsplit(url).hostname or ""
     return host == "localhost" or is_loopback(host)
 
@@ -72,7 +69,6 @@ def port_of(url: str) -> int | None:
 
 
 def _meant(scheduler: SchedulerFile) -> Mode:
-    """Return the mode that a scheduler's file looks like."""
     entries = scheduler.extenders or []
     profiles = [profile for _, profile in scheduler.every_profile()]
     filters = all(profile.runs(INTER_POD, "filter") for profile in profiles)

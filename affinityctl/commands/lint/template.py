@@ -91,7 +91,6 @@ class NodesFor(NamedTuple):
                 yield [each for each in every if isinstance(each, Requirement)]
 
     def judge(self, node: Node) -> bool:
-        """Return whether a node is one of them."""
         return (self.required is None or bool(self.required.judge(node.name, node.labels))) and all(
             taint.key.startswith(_PASSING) or any(each.covers(taint) for each in self.tolerations)
             for taint in node.allocatable.taints
@@ -99,7 +98,7 @@ class NodesFor(NamedTuple):
 
 
 class Surroundings:
-    """Nodes, namespaces and pods; None for what nobody has told."""
+    """Nodes, namespaces and pods; None for what is unknown."""
 
     def __init__(
         self,
@@ -120,7 +119,6 @@ class Surroundings:
         self._counts: dict[tuple[NodesFor, str], tuple[int, int | None]] = {}
 
     def nodes_for(self, pods: NodesFor) -> list[Labels]:
-        """Return the labels of the nodes that pods may use."""
         found = self._matching.get(pods)
         if found is None:
             chosen = filter(pods.judge, self.nodes or ())
@@ -128,7 +126,6 @@ class Surroundings:
         return found
 
     def nodes_without(self, pods: NodesFor, key: str) -> int:
-        """Return how many of the nodes for pods lack a topology key."""
         return self._counted(pods, key)[0]
 
     def domains_for(self, pods: NodesFor, key: str) -> int | None:
@@ -149,7 +146,6 @@ class Surroundings:
 
     @cached_property
     def namespace_names(self) -> Names:
-        """Return the names of the namespaces."""
         return Names(self.namespaces or ())
 
     def namespace_labels(self, name: str) -> Labels:
@@ -157,12 +153,10 @@ class Surroundings:
         return (self.namespaces or {}).get(name) or {NAME_LABEL: name}
 
     def has_key(self, key: str) -> bool:
-        """Return whether some node has a topology key."""
         return key in self.node_labels
 
     @cached_property
     def node_labels(self) -> Vocabulary:
-        """Return the labels of all nodes."""
         found = Vocabulary()
         for node in self.nodes or ():
             found.add(node.labels.items())
@@ -174,7 +168,6 @@ class Surroundings:
         return self.pods is None or not every or self.some_meets(self.pods, every)
 
     def some_meets(self, known: KnownPods, terms: list[Term]) -> bool:
-        """Return whether one of these pods is what all the terms are about."""
         return any(self._meets(pod, terms) for pod in known.candidates(terms[0]))
 
     def meant(self, term: Term, known: KnownPods) -> str | None:
@@ -209,7 +202,6 @@ class TermAt:
 
     @property
     def required(self) -> bool:
-        """Return whether it is a hard rule."""
         return self.weight is None
 
     @property
@@ -225,8 +217,6 @@ class TermAt:
 
 
 class SpreadAt(NamedTuple):
-    """One topology spread constraint."""
-
     path: str
     selector: Selector
     """The pods that it counts, whose label keys make them no others of one revision."""
@@ -241,8 +231,6 @@ class SpreadAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TemplateOwner:
-    """Whose template it is."""
-
     kind: str
     namespace: str
     name: str
@@ -305,7 +293,6 @@ class Template:
         return self.owner.selector or {"matchLabels": self.labels}
 
     def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
-        """Yield the terms of one list."""
         for each in self.terms:
             if each.against is against and each.required is required:
                 yield each
@@ -324,17 +311,13 @@ class Template:
         return term.pods.matches(self.owner.namespace, labels, self.revision(OLD))
 
     def revision(self, value: str) -> Labels:
-        """Return the labels of a pod of one revision of the template."""
         return {**self.labels, **self.owner.revision_labels(value)}
 
     def eligible_domains(self, key: str) -> int | None:
-        """Return how many domains of a key the pods may go to; None where nothing limits them."""
         return self.around.domains_for(self.nodes, key)
 
     def eligible_nodes(self) -> list[Labels]:
-        """Return the labels of the nodes that the pods may use."""
         return self.around.nodes_for(self.nodes)
 
     def eligible_nodes_without(self, key: str) -> int:
-        """Return how many of the nodes that the pods may use lack a topology key."""
         return self.around.nodes_without(self.nodes, key)

@@ -42,8 +42,6 @@ _STORED: Final = msgspec.json.Decoder(_Stored)
 
 
 class Written(NamedTuple):
-    """A manifest, as far as its fields are concerned."""
-
     faults: tuple[Fault, ...]
     ignored: frozenset[str] = frozenset()
     """Rules that it asks to be spared."""
@@ -77,7 +75,6 @@ def is_stored(kind: str, raw: Json) -> bool:
 
 
 def look_at(kind: str, raw: msgspec.Raw, file: str, number: int) -> Looked:
-    """Compare a manifest with the fields of its kind."""
     manifest = decode(_ANY, raw)
     whole = _is_whole(kind, manifest)
     faults, kept, changed = check(kind, manifest, whole=whole)

@@ -57,7 +57,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     namespace_flags(of, "look at")
     of.add_argument(
         "--what-if",

@@ -35,7 +35,6 @@ NONE = "<none>"
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     supposed = _limits(flags.what_if)
     by = judging(flags.config)
     state = _cluster(flags, by)

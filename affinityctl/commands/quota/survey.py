@@ -34,7 +34,6 @@ class NamespaceSurvey:
 
     @property
     def in_scope(self) -> int:
-        """Return how many pods are in scope."""
         return len(self.placed) + len(self.waiting)
 
 

@@ -64,7 +64,6 @@ class Applied:
 
 
 def known_of(workload: Workload) -> KnownWorkload:
-    """Return what the object of a workload says of its pods."""
     spec, kind = workload.spec, workload.identity.kind
     counted = kind not in {DAEMON_SET, JOB, "CronJob"}
     return KnownWorkload(
@@ -104,7 +103,6 @@ class _Status(msgspec.Struct, rename="camel"):
 
     @property
     def ready(self) -> _Condition | None:
-        """Return the condition Ready, if it has one."""
         return next((each for each in self.conditions or () if each.type == "Ready"), None)
 
 
@@ -148,7 +146,6 @@ class _AsOfTheDefault(RequirementsReader):
         self._schedulers = schedulers
 
     def read(self, spec: PodSpec, annotations: PodAnnotations | None) -> Requirements:
-        """Return what a pod asks for; ObjectError names the field that is broken."""
         if spec.schedulerName in self._schedulers:
             spec = msgspec.structs.replace(spec, schedulerName=None)
         return super().read(spec, annotations)
@@ -173,7 +170,6 @@ class SimulationReader(WholePodReader):
         """What pods with a node and an owner have come to, by uid."""
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = super().read(raw, generate)
         further = decode(_FURTHER, raw)
         spec, status = further.spec or _Spec(), further.status or _Status()

@@ -56,8 +56,6 @@ _KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")
 
 @dataclass(frozen=True, slots=True)
 class GivenManifest:
-    """One object of a file."""
-
     kind: str
     raw: bytes
     pod: Pod
@@ -103,8 +101,6 @@ def _read(
 
 
 class Carrier:
-    """Carries changes out, one after the other."""
-
     def __init__(
         self,
         scheduler: Scheduler,
@@ -124,7 +120,7 @@ class Carrier:
     def steps(self, change: Change) -> Iterator[tuple[int, Looks]]:
         """Yield what a change takes: of a file with several objects, one step each.
 
-        With each the number of pods that will be looked at, 0 where nobody knows.
+        With each the number of pods that will be looked at, 0 where it is unknown.
         """
         match change.kind:
             case ChangeKind.PLACE:

@@ -32,8 +32,6 @@ BY_CONTROLLERS: Final = frozenset((ChangeKind.SCALE, ChangeKind.RESTART, ChangeK
 
 @dataclass(slots=True)
 class Change:
-    """One change as it was asked for."""
-
     kind: ChangeKind
     value: str
     replicas: int | None = None
@@ -42,8 +40,6 @@ class Change:
 
 
 class _Begin(argparse.Action):
-    """Adds a change."""
-
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -74,7 +70,6 @@ class _Detail(argparse.Action):
 
 
 def add_changes(of: Parser) -> None:
-    """Add the flags."""
     of.set_defaults(changes=[])
     group = of.add_argument_group("changes, in the order given")
     group.add_argument(

@@ -16,7 +16,6 @@ from extender.wire.explanation import MOST_NEAR_MISSES
 
 
 def told(found: Simulation) -> Mapping[str, Any]:
-    """Return what was found as values for JSON or YAML."""
     return {
         "fine": found.verdict is Verdict.FITS,
         "verdict": found.verdict,

@@ -71,7 +71,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     add_changes(of)
     namespace_flag(of, "of workloads that are named, and of manifests that name none")
     of.add_argument(

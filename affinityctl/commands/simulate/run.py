@@ -36,7 +36,6 @@ REMOVING: Final = frozenset(
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
     flags.namespace = namespace_of(flags)
     files = read_files(flags.changes, flags.namespace, by.selectors)

@@ -18,5 +18,4 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     output_flag(of, "text", "json")

@@ -12,7 +12,6 @@ from extender.command_line import DONE, PROGRAM, say
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     told = {
         "name": PROGRAM,
         "version": __version__,

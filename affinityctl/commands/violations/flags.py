@@ -52,7 +52,6 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    """Add the flags."""
     namespace_flags(of, "show pods of")
     of.add_argument(
         "--plain-rules",

@@ -29,7 +29,6 @@ MOST_LINES: Final = 200
 
 
 def run(flags: argparse.Namespace) -> int:
-    """Carry the command out and return its exit code."""
     plain, places = _plain(flags.plain_rules), about_places()
     if places is None:
         raise ConfigError("violations", "no feature of this program judges running pods")

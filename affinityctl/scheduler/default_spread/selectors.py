@@ -62,8 +62,6 @@ _SELECTOR = msgspec.json.Decoder(LabelSelector | None)
 
 @dataclass(frozen=True, slots=True)
 class Selecting:
-    """A service or a controller."""
-
     identity: Identity
     labels: Labels = field(default_factory=dict)
     """Those that a service or a ReplicationController selects."""
@@ -83,17 +81,14 @@ def read_selecting(kind: str, raw: Json) -> Selecting:
 
 
 class Selectors:
-    """All that select pods."""
-
     def __init__(self) -> None:
         self.known: set[str] = set()
-        """The kinds of which somebody has looked up all objects."""
+        """The kinds of which all objects were looked up."""
         self._services: dict[str, dict[Identity, Labels]] = {}
         self._controllers: dict[Identity, Selecting] = {}
         self._found: dict[tuple[PodClass, Owner | None], Selector] = {}
 
     def put(self, each: Selecting) -> None:
-        """Add an object, or take over what changed."""
         self._found.clear()
         if each.identity.kind == SERVICE:
             self._services.setdefault(each.identity.namespace, {})[each.identity] = each.labels

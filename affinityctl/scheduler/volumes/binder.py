@@ -51,7 +51,6 @@ class ClaimBinder:
         ]
 
     def on(self, node: str) -> ClaimsOnNode:
-        """Return how the claims would be met on a node."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = self._on(node, self._labels(node))

@@ -56,7 +56,6 @@ class VolumeBinding(FilterPlugin):
     name: ClassVar[str] = VOLUME_BINDING
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
-        """Yield the volumes of bound claims, and what the other claims ask for together."""
         if not ledger_of(state).knows_volumes or not may_go_somewhere(state, pod, self.off):
             return
         claims = PodClaims.of(state, pod)
@@ -108,7 +107,6 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
 
 
 def _place(volume: PersistentVolume) -> str:
-    """Say where a volume is."""
     if volume.nodes is None:
         return "that every node can have"
     terms = volume.nodes.terms
@@ -145,7 +143,6 @@ class VolumeZone(FilterPlugin):
     name: ClassVar[str] = VOLUME_ZONE
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
-        """Yield each label of a claim's volume that says where it is."""
         for use in claims_in(pod) if may_go_somewhere(state, pod, self.off) else ():
             claim = None if use.ephemeral else claim_of(state, pod, use)
             volume = None if claim is None else ledger_of(state).volume_of(claim)

@@ -47,7 +47,6 @@ class VolumeRule(Rule):
         self.event = self.event or self.reason.value
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
-        """Return the nodes that have it, and the names of those that lack it."""
         hit = [name for name in asked.names if not self.allows(name)]
         return asked.without(hit), hit
 
@@ -113,7 +112,6 @@ class VolumeClaims(FilterPlugin):
     name: ClassVar[str] = "VolumeClaims"
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[VolumeRule]:
-        """Yield the first thing that is wrong with the claims, for which every node is refused."""
         found = next(_wrong(state, pod, self.off), None)
         if found is not None:
             reason, event = found
@@ -124,7 +122,6 @@ class VolumeClaims(FilterPlugin):
             yield VolumeRule(reason, nowhere, f"volume: {what}", event)
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        """Say what may decide about its volumes, and who would know it."""
         if VOLUME_BINDING in self.off and claims_in(pod):
             what = f"its scheduler has {VOLUME_BINDING} off"
             yield Unknown(VOLUMES, f"which nodes its volumes allow is not known: {what}")

@@ -57,7 +57,7 @@ class VolumeLedger(Ledger):
 
     def __init__(self) -> None:
         self.known: set[str] = set()
-        """The kinds of which somebody has looked up all objects."""
+        """The kinds of which all objects were looked up."""
         self.claims: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
@@ -74,12 +74,10 @@ class VolumeLedger(Ledger):
 
     @property
     def knows_claims(self) -> bool:
-        """Return whether all claims are known."""
         return CLAIM in self.known
 
     @property
     def knows_volumes(self) -> bool:
-        """Return whether all volumes are known."""
         return VOLUME in self.known
 
     @property
@@ -98,19 +96,15 @@ class VolumeLedger(Ledger):
         return [name for kind, name in KINDS.items() if kind not in self.known]
 
     def of_class(self, name: str) -> list[PersistentVolume]:
-        """Return the volumes of a storage class."""
         return [*self._of_class.get(name, {}).values()]
 
     def attached_to(self, node: str) -> Iterator[VolumeAttachment]:
-        """Yield the attachments of a node."""
         yield from self._attached.get(node, {}).values()
 
     def attached_count(self, node: str) -> int:
-        """Return how many attachments a node has."""
         return len(self._attached.get(node, ()))
 
     def claims_on(self, node: str) -> Mapping[Key, int]:
-        """Return the claims that the pods of a node use."""
         return self._claims_on.get(node, _NO_CLAIMS)
 
     def disks_on(self, node: str) -> Mapping[Disk, int]:
@@ -138,7 +132,6 @@ class VolumeLedger(Ledger):
         return (driver, f"\0{claim.key}") if driver else None
 
     def made(self, use: ClaimUse, key: Key, pod: Pod) -> PersistentVolumeClaim:
-        """Return the claim that a controller makes for a pod."""
         spec = use.template or ClaimSpec()
         if spec.storage_class is None:
             default = next((each.key for each in self.classes.values() if each.is_default), "")
@@ -155,7 +148,6 @@ class VolumeLedger(Ledger):
             self.known.add(VOLUME)
 
     def put(self, each: VolumeObject) -> None:
-        """Add an object, or take over what changed."""
         match each:
             case PersistentVolumeClaim():
                 self.claims[each.key] = each
@@ -181,7 +173,6 @@ class VolumeLedger(Ledger):
         self._of_class.setdefault(volume.storage_class, {})[volume.key] = volume
 
     def placed(self, pod: Pod, node: str, sign: int) -> None:
-        """Count what a pod uses on a node (1), or take it back (-1)."""
         volumes = volumes_in(pod)
         if volumes is None:
             return

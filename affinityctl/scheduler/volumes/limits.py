@@ -116,7 +116,6 @@ class _Attaching:
         return {each for each in found if each is not None}
 
     def _used(self, node: CSINode) -> set[Attachable]:
-        """Return what the pods of a node use."""
         claims = map(self._volumes.claims.get, self._volumes.claims_on(node.key))
         found = {self._volumes.attachable(each, node) for each in claims if each is not None}
         found |= {each.attached_as for each in self._volumes.disks_on(node.key)}

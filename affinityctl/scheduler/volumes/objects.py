@@ -14,7 +14,7 @@ from extender.model.objects import Pod
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-"""The provisioner of a class whose volumes somebody makes by hand."""
+"""The provisioner of a class whose volumes are made by hand."""
 
 MIGRATED: Final[Mapping[str, str]] = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -30,8 +30,6 @@ NOT_COUNTED: Final = frozenset(("kubernetes.io/azure-file", "kubernetes.io/vsphe
 
 @dataclass(frozen=True, slots=True)
 class ClaimSpec:
-    """What a claim asks of a volume."""
-
     storage_class: str | None = None
     """None where it does not say; once the claim is made, that is none, unless there is a default.
     """
@@ -56,7 +54,6 @@ class ClaimUse:
     """Made for the pod alone, and gone with it; of a StatefulSet's, the next pod has it again."""
 
     def key_for(self, pod: Key) -> Key:
-        """Return namespace/name of the claim that a pod uses."""
         if self.template is None:
             return key_of(pod.partition("/")[0], self.name)
         if self.ephemeral:
@@ -113,15 +110,12 @@ def volumes_in(pod: Pod) -> ClaimsAndDisks | None:
 
 
 def claims_in(pod: Pod) -> Sequence[ClaimUse]:
-    """Return the claims that a pod has as volumes."""
     volumes = volumes_in(pod)
     return () if volumes is None else volumes.claims
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeClaim:
-    """A PersistentVolumeClaim."""
-
     key: Key
     uid: str
     spec: ClaimSpec = ClaimSpec()
@@ -137,7 +131,6 @@ class PersistentVolumeClaim:
 
     @property
     def name(self) -> str:
-        """Return its name without the namespace."""
         return self.key.partition("/")[2]
 
     @property
@@ -148,8 +141,6 @@ class PersistentVolumeClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRef:
-    """The claim that a volume is or is to be bound to."""
-
     key: Key
     uid: str = ""
 
@@ -160,8 +151,6 @@ class ClaimRef:
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolume:
-    """A PersistentVolume."""
-
     key: str
     storage_class: str = ""
     capacity: int = 0
@@ -195,8 +184,6 @@ TopologyTerm: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
 
 @dataclass(frozen=True, slots=True)
 class StorageClass:
-    """A StorageClass."""
-
     key: str
     provisioner: str = ""
     waits: bool = False
@@ -239,8 +226,6 @@ class CSINode:
 
 @dataclass(frozen=True, slots=True)
 class CSIDriver:
-    """A CSIDriver."""
-
     key: str
     tracks_capacity: bool = False
     """There are CSIStorageCapacities that say where there is room."""
@@ -250,8 +235,6 @@ class CSIDriver:
 
 @dataclass(frozen=True, slots=True)
 class CSIStorageCapacity:
-    """A CSIStorageCapacity."""
-
     key: Key
     storage_class: str
     limit: int | None
@@ -262,7 +245,7 @@ class CSIStorageCapacity:
 
 @dataclass(frozen=True, slots=True)
 class VolumeAttachment:
-    """A VolumeAttachment: a volume that is attached, whoever uses it."""
+    """A VolumeAttachment: a volume that is attached, whichever pod uses it."""
 
     key: str
     node: str

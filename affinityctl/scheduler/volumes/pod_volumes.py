@@ -57,8 +57,6 @@ class _Named(msgspec.Struct):
 
 
 class ClaimTemplate(msgspec.Struct):
-    """A claim that is made for each pod."""
-
     metadata: _Named | None = None
     spec: ClaimSpecManifest | None = None
 
@@ -89,7 +87,6 @@ class DiskManifest(msgspec.Struct, rename="camel"):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return what tells a disk of one kind from others."""
         if self.image:
             return (self.pool, self.image)
         return (self.pd_name or self.volume_id or self.disk_uri or self.disk_name or self.iqn,)

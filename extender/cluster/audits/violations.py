@@ -47,8 +47,6 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """The pods that show a violation."""
-
     owner: str
     other: str | None = None
     """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
@@ -126,7 +124,6 @@ class Watch:
         """What is broken, each with the pods that show it."""
 
     def count(self, role: Role) -> int:
-        """Return how many violations there are of one kind of rule."""
         return sum(violation.role is role for violation in self._known)
 
     def take(self, found: Iterable[Violation]) -> Iterator[News | None]:
@@ -155,7 +152,6 @@ class Watch:
 
 
 def _rules(state: ClusterState, pod_class: PodClass) -> Affinity:
-    """Return the rules that hold for pods of a class, whoever else has to keep to them."""
     return state.class_in_force(pod_class).affinity
 
 
@@ -198,7 +194,6 @@ def _broken_in(placed: PlacedClass, group: TermGroup, labels: Labels) -> Iterato
 
 
 def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) -> set[Violation]:
-    """Return which of the terms with these owners are broken, and where."""
     values = owners.topology.values
     return {
         Violation(Role.REQUIRED_ANTI, term, values[domain])
@@ -218,7 +213,6 @@ def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) ->
 
 
 def _shared_domains(placed: PlacedClass, owners: CountTable) -> list[int]:
-    """Return the domains where pods of a class have other pods beside them that own terms."""
     counts = owners.counts
     if not counts:
         return []

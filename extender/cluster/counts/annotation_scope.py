@@ -19,11 +19,11 @@ class Scope(NamedTuple):
 
     namespace: str
     later: bool
-    """They were not there when the pods were placed."""
+    """Whether the pods got them after they were placed."""
 
 
 Source: TypeAlias = Scope | None
-"""Where rules come from: None stands for specs, which count everywhere and for everybody."""
+"""Where rules come from. None stands for specs, which count everywhere."""
 
 SPEC: Final[Source] = None
 
@@ -41,8 +41,8 @@ class Limit(Protocol):
 class AnnotationScope:
     """Where rules in annotations count at present.
 
-    What changes that changes one entry here, and no counter: terms are kept by their source, and
-    whoever reads them asks. All look-ups are O(1).
+    A change of that alters one entry here, and no counter: terms are kept by their source, and the
+    reader of a term asks here. All look-ups are O(1).
     """
 
     def __init__(
@@ -60,17 +60,15 @@ class AnnotationScope:
         self._selector = selector
         self._namespaces = namespaces
         self._open: dict[str, bool] = {}
-        """Of known namespaces that were asked about since their labels changed."""
+        """By namespace; known ones that were asked about since their labels last changed."""
         self.limits: tuple[Limit, ...] = ()
         """Whose change `ClusterState.reach_changed` has to hear of."""
 
     @property
     def is_anywhere(self) -> bool:
-        """Return whether rules in annotations can count at all."""
         return self._selector is not None
 
     def covers(self, namespace: str) -> bool:
-        """Return whether rules in annotations count in a namespace."""
         if self._selector is None:
             return False
         known = self._open.get(namespace)
@@ -105,7 +103,7 @@ class AnnotationScope:
         return source is None or self.covers(source.namespace)
 
     def relabelled(self, namespace: str, before: Labels) -> bool:
-        """Take over that a namespace had other labels before; return whether that matters."""
+        """Take over that the labels were `before` until now; return whether answers change."""
         self._open.pop(namespace, None)
         selector = self._selector
         return selector is not None and selector.matches(before) is not self.covers(namespace)

@@ -30,11 +30,9 @@ class ClassIndex:
         return self._classes
 
     def in_namespace(self, namespace: str) -> Iterable[PlacedClass]:
-        """Return the classes of a namespace."""
         return self._in.get(namespace, ())
 
     def add(self, placed: PlacedClass) -> None:
-        """File a class."""
         self._classes += 1
         self._in.setdefault(placed.pod_class.namespace, {})[placed] = None
         for key, value in placed.pod_class.labels.items():
@@ -49,7 +47,6 @@ class ClassIndex:
                 bag[placed] = None
 
     def remove(self, placed: PlacedClass) -> None:
-        """Take a class out again."""
         self._classes -= 1
         namespace = placed.pod_class.namespace
         del self._in[namespace][placed]

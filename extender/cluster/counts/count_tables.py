@@ -26,17 +26,14 @@ class MemberTable(DomainTable):
         total.version += 1
 
     def is_part_of(self, total: DomainTable) -> bool:
-        """Return whether all that is counted here is counted in another table."""
         return self is total or any(each is total for each in self._sums)
 
     def add(self, node: int, amount: int) -> None:
-        """Add an amount here and to the sums."""
         super().add(node, amount)
         for each in self._sums:
             each.add(node, amount)
 
     def add_all(self, nodes: Mapping[int, int], amount: int) -> None:
-        """Add an amount for each pod of each node, here and to the sums."""
         super().add_all(nodes, amount)
         for each in self._sums:
             each.add_all(nodes, amount)
@@ -46,8 +43,7 @@ class CountTable(Protocol):
     """Signed counts per domain of one topology key, as they are read."""
 
     @property
-    def topology(self) -> Topology:
-        """Return the topology."""
+    def topology(self) -> Topology: ...
 
     @property
     def counts(self) -> Mapping[int, int]:
@@ -58,14 +54,11 @@ class CountTable(Protocol):
         """Return what grows whenever a count changes."""
 
     @property
-    def parts(self) -> tuple[DomainTable, ...]:
-        """Return the tables that it is made of."""
+    def parts(self) -> tuple[DomainTable, ...]: ...
 
-    def has(self, domain: int) -> bool:
-        """Return whether a domain has a count."""
+    def has(self, domain: int) -> bool: ...
 
-    def by_value(self) -> dict[str, int]:
-        """Return the counts under the domains' label values."""
+    def by_value(self) -> dict[str, int]: ...
 
     def has_part(self, table: DomainTable) -> bool:
         """Return whether all that a table counts is counted here."""
@@ -88,12 +81,10 @@ class Difference:
 
     @property
     def version(self) -> int:
-        """Return what grows whenever a count changes."""
         return self._table.version
 
     @property
     def parts(self) -> tuple[DomainTable, ...]:
-        """Return the table, and those that are taken off."""
         return self._table, *self._without
 
     @property
@@ -114,16 +105,13 @@ class Difference:
         return count != sum(each.counts.get(domain, 0) for each in self._without)
 
     def by_value(self) -> dict[str, int]:
-        """Return the counts under the domains' label values."""
         values = self.topology.values
         return {values[domain]: count for domain, count in self.counts.items()}
 
     def has_part(self, table: DomainTable) -> bool:
-        """Return whether all that a table counts is counted here."""
         is_refused = any(each.has_part(table) for each in self._without)
         return self._table.has_part(table) and not is_refused
 
 
 def versions(tables: Iterable[CountTable]) -> tuple[int, ...]:
-    """Return what changes whenever one of the tables does."""
     return tuple([table.version for table in tables])

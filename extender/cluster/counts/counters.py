@@ -21,7 +21,7 @@ from extender.model.objects import PodClass
 
 MOST_REMATCHED = 20_000
 """Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
-that would cost more are given up: whoever asks for them again pays, in slices."""
+that would cost more are given up: the next question about one counts it again, in slices."""
 MANY_SELECTORS = 64
 """Beyond which it is not looked up how many classes each of a set may match."""
 
@@ -45,7 +45,6 @@ class Counters:
         self._unknown = scope.marked(NO_LABELS)
         self.existing_terms: Final = ExistingTerms(nodes, scope)
         self.matching_sets: Final = MatchingPodSets(nodes, most_sets)
-        """The sets of matching pods that are kept up to date."""
         self._placed: dict[PodClass, PlacedClass] = {}
         self.classes: Final[Collection[PlacedClass]] = self._placed.values()
         self._index = ClassIndex()
@@ -74,7 +73,6 @@ class Counters:
         return placed.pod_class
 
     def displace(self, pod_class: PodClass, node: str) -> None:
-        """Count one pod less on a node."""
         placed = self._placed[pod_class]
         number = self._nodes.number_of(node)
         placed.place(number, -1)
@@ -112,11 +110,9 @@ class Counters:
     # Nodes and namespaces
 
     def placed_on(self, node: int) -> Collection[PlacedClass]:
-        """Return the classes that have pods on a node, by its number."""
         return self._placed_on.get(node, ())
 
     def classes_on(self, name: str) -> dict[PodClass, int]:
-        """Return the classes that have pods on a node, with how many."""
         number = self._nodes.number(name)
         if number is None:
             return {}
@@ -191,7 +187,7 @@ class Counters:
         return counted or self.matching_sets.add(pod_set, topology_key, self.candidates)
 
     def counting(self, pod_set: PodSet, topology_key: str, comparisons: int) -> Iterator[int]:
-        """Complete a set in steps of so many comparisons; yield what each took."""
+        """Complete a set, `comparisons` at a step; yield what each step took."""
         counted = self.matching_sets.find(pod_set, topology_key)
         if counted is None:
             counted = self.started(pod_set, topology_key)

@@ -21,7 +21,6 @@ class DeferredWork:
         return len(self._waiting)
 
     def put_off(self, work: Iterator[None]) -> None:
-        """Leave something for later."""
         self._waiting.append(work)
 
     def do(self, steps: int | None = None) -> int:

@@ -25,7 +25,7 @@ class DomainLimit:
     adds: int
     """Whether one more pod of the class matches: 0 or 1."""
     number: int = 0
-    """Of the existing term."""
+    """The existing term's number."""
     _versions: tuple[int, ...] | None = None
     _full: Collection[int] = ()
 
@@ -36,12 +36,10 @@ class DomainLimit:
 
     @property
     def topology(self) -> Topology:
-        """Return the topology that its domains are of."""
         return self.matched.topology
 
     @property
     def tables(self) -> tuple[DomainTable, ...]:
-        """Return what it compares."""
         return (self.matched,) if self.owners is None else (self.matched, self.owners)
 
     def holds(self, domain: int) -> bool:

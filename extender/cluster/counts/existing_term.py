@@ -43,17 +43,14 @@ class ExistingTerm(Struct, eq=False, gc=False):
 
     @property
     def named(self) -> Named:
-        """Return what tells it from all others."""
         return self.term, self.role, self.source
 
     @property
     def annotated(self) -> bool:
-        """Return whether its carriers have it in an annotation, and not in their spec."""
         return self.source is not None
 
     @property
     def amount(self) -> int:
-        """Return what all domains hold of it together."""
         return sum(self.owners.counts.values())
 
 

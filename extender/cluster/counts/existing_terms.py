@@ -29,9 +29,9 @@ class ExistingTerms:
         self._scope = scope
         self._nodes = nodes
         self._annotated_anti: dict[str, int] = {}
-        """Required anti-affinity terms from annotations among them, by their owners' namespace."""
+        """Number of required anti-affinity terms from annotations, by their owners' namespace."""
         self.limits = 0
-        """How many of them have `maxMatchingPods`."""
+        """How many of the terms have `maxMatchingPods`."""
         self._terms: dict[Named, ExistingTerm] = {}
         self._last = 0
         self._index: Final = TermIndex(nodes)

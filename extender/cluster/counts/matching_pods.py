@@ -17,7 +17,7 @@ from extender.model.selector_index import SelectorIndex
 class MatchingPods:
     """The placed pods that are sought, counted per domain of one topology key.
 
-    While `pending` has classes, only the others are in the table, and it is of no use to anybody.
+    While `pending` has classes, the table lacks them, and must not be used.
     """
 
     pod_set: PodSet
@@ -50,11 +50,9 @@ class MatchingPods:
 
     @property
     def name(self) -> tuple[PodSet, str]:
-        """Return what tells it from all other sets."""
         return self.pod_set, self.table.topology.key
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
-        """Return what one pod of a class adds."""
         namespace, labels = pod_class.namespace, pod_class.labels
         weights = self.weights
         if weights is None:
@@ -123,9 +121,9 @@ class PlacedClass:
             table.add(node, amount if pods == 1 else amount * pods)
 
     def belong(self, counted: MatchingPods, amount: int) -> None:
-        """Add so much for each pod to a set of counted pods from now on, 0 to be no part of it.
+        """Add `amount` for each pod to a set of counted pods from now on; 0 takes them out.
 
-        O(nodes) when that is a change, O(1) when it is not.
+        O(nodes) if that is a change, O(1) if not.
         """
         before = self.counted.get(counted, 0)
         if amount == before:
@@ -144,5 +142,4 @@ class PlacedClass:
         del self.counted[counted], self._tables[counted.table]
 
     def tables(self) -> Iterable[tuple[DomainTable, int]]:
-        """Return the tables of the class with what one pod adds to each."""
         return self._tables.items()

@@ -108,7 +108,6 @@ class MatchingPodSets:
             yield counted
 
     def give_up(self, counted: MatchingPods) -> None:
-        """Give up one set."""
         del self._sets[counted.name]
         self.size -= counted.size
         self._entries -= self._measured.pop(counted)
@@ -126,15 +125,12 @@ class MatchingPodSets:
             yield
 
     def drop(self, counted: MatchingPods) -> None:
-        """Forget the table of a set that nobody belongs to any more."""
         self._nodes.drop(counted.table)
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> dict[MatchingPods, int]:
-        """Return the sets that pods of a class belong to, with what one pod adds to each."""
         return weigh_in(self._index, pod_class, namespace_labels)
 
     def moved_by(self, namespace: str, before: Labels, now: Labels) -> RelabelledSets:
-        """Return the sets that pods may join or leave when a namespace changes its labels."""
         moved = [each for each in self if each.pod_set.depends_on(namespace, before, now)]
         return RelabelledSets({each: self._filed[each] for each in moved}, now)
 
@@ -159,7 +155,6 @@ class RelabelledSets:
 
     @property
     def selectors(self) -> int:
-        """Return how many selectors they have."""
         return sum(counted.size for counted in self.sets)
 
     def file(self) -> None:
@@ -172,7 +167,7 @@ class RelabelledSets:
     def weigh(self, pod_class: PodClass) -> tuple[dict[MatchingPods, int], int]:
         """Return what one pod of a class adds to those that it belongs to, and what that took.
 
-        Classes that differ only in labels that nobody asks for, as the pods of a StatefulSet do,
+        Classes that differ only in labels that no set asks for, as the pods of a StatefulSet do,
         cost one look-up.
         """
         labels = pod_class.labels

@@ -30,7 +30,6 @@ class NodeIndex:
     """
 
     def __init__(self, nodes: Nodes, keys: AbstractSet[str], names: Collection[str]) -> None:
-        """Index the known nodes of these names."""
         self._nodes = nodes
         self._every = _bits(map(nodes.number_of, names))
         self._by_key = {key: _LabelIndex() for key in keys}
@@ -70,7 +69,6 @@ class NodeIndex:
         return _bits(self._nodes.number_of(name) for name in names if name in self._nodes)
 
     def _all_of(self, conditions: Iterable[Condition], among: Bits) -> Bits:
-        """Return the nodes that meet all conditions."""
         for condition in conditions:
             if not among:
                 break
@@ -101,12 +99,10 @@ class _LabelIndex:
         self._ordered: _Ordered | None = None
 
     def add(self, value: str, number: int) -> None:
-        """Note the label of a node."""
         self._by_value.setdefault(value, []).append(number)
 
     @property
     def labelled(self) -> Bits:
-        """Return the nodes that have the label at all."""
         if self._labelled is None:
             self._labelled = _bits(chain.from_iterable(self._by_value.values()))
         return self._labelled
@@ -149,13 +145,11 @@ class _Ordered:
         self._from.reverse()
 
     def beyond(self, comparison: Comparison) -> Bits:
-        """Return the nodes on the right side of a bound."""
         if comparison.above:
             return self._since(bisect_right(self._values, comparison.bound))
         return self._from[0] & ~self._since(bisect_left(self._values, comparison.bound))
 
     def _since(self, position: int) -> Bits:
-        """Return the nodes from a position on."""
         step = -(-position // FEW)
         return self._from[step] | _bits(self._numbers[position : step * FEW])
 
@@ -167,7 +161,6 @@ class _Sums:
         self._binary: list[Bits] = []
 
     def add(self, nodes: Bits, weight: int) -> None:
-        """Add a weight to the sums of some nodes, as one adds by hand."""
         for place in range(weight.bit_length()):
             if weight >> place & 1:
                 self._carry(nodes, place)

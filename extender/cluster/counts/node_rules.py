@@ -30,14 +30,13 @@ class NodeColumn:
     def __init__(self, rule: NodeRule, nodes: Nodes, capacity: int) -> None:
         self.rule = rule
         self.matching = 0
-        """Known nodes of which it says something."""
+        """How many known nodes the rule says something of."""
         self.by_number: bytearray | list[int] = (
             [0] * capacity if rule.adds_up else bytearray(capacity)
         )
         self._nodes = nodes
 
     def of(self, name: str) -> int:
-        """Return what the rule says of a node."""
         return self.by_number[self._nodes.number_of(name)] if name in self._nodes else 0
 
     def values(self, asked: NodeList) -> Sequence[int]:
@@ -66,15 +65,12 @@ class NamedNodes:
 
     @property
     def matching(self) -> int:
-        """Return of how many known nodes it says something."""
         return len(self._values)
 
     def of(self, name: str) -> int:
-        """Return what the rule says of a node."""
         return self._values.get(name, 0)
 
     def values(self, asked: NodeList) -> Sequence[int]:
-        """Return what the rule says of the known nodes of a question, by position."""
         found = self._values
         if found.keys().isdisjoint(asked.names):
             return [0] * len(asked.names)
@@ -108,7 +104,6 @@ class NodeRules:
         self._by_key: dict[str, dict[NodeColumn, None]] = {}
         """Columns by the label keys that their rules are about."""
         self._pods: dict[NodeRule, int] = {}
-        """How many pods have each rule."""
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -117,7 +112,6 @@ class NodeRules:
         return self._columns.values()
 
     def keeps(self, column: NodeColumn) -> bool:
-        """Return whether a column is kept up to date (any more)."""
         return self._columns.peek(column.rule) is column
 
     def judge(self, rule: NodeRule) -> Judged:
@@ -200,10 +194,8 @@ class NodeRules:
 
 
 class NodeRuleRegistry(NodeRules):
-    """The rules, as pods and nodes come and go."""
-
     def count(self, affinity: NodeAffinity | None, pods: int) -> None:
-        """Note that so many more pods have some rules, fewer if negative."""
+        """Add `pods`, which may be negative, to the pods that have these rules."""
         if affinity is None:
             return
         for rule in affinity.rules:
@@ -227,7 +219,6 @@ class NodeRuleRegistry(NodeRules):
             column.put(number, column.rule.judge(name, labels))
 
     def _about(self, before: Labels, labels: Labels) -> Iterable[NodeColumn]:
-        """Return the columns about labels that differ."""
         changed = {key for key, _ in before.items() ^ labels.items()}
         return {column: None for key in changed for column in self._by_key.get(key, ())}
 

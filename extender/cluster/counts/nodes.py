@@ -58,11 +58,9 @@ class NodeList:
         return picker(self.numbers)(topology.domain_of)
 
     def only(self, names: Sequence[str]) -> NodeList:
-        """Return the question about some of its known nodes."""
         return NodeList(names, (), self._known, self.version)
 
     def without(self, names: Sequence[str]) -> NodeList:
-        """Return the question about its known nodes but these."""
         if not names:
             return self
         left_out = {*names}
@@ -95,7 +93,7 @@ class Nodes:
         self._free: list[int] = []
         self._topologies: dict[str, Topology] = {}
         self._located: dict[str, Topology] = {}
-        """Those whose key some node has, or had."""
+        """Topologies whose key some node has, or had."""
         self.located_keys: Final = self._located.keys()
         self._tables: dict[str, int] = {}
         self._having: dict[str, int] = {}
@@ -115,7 +113,6 @@ class Nodes:
         return name in self._known
 
     def keys(self) -> AbstractSet[str]:
-        """Return the names of the known nodes."""
         return self._known.keys()
 
     def labels(self, name: str) -> Labels:
@@ -144,7 +141,6 @@ class Nodes:
         return NodeList(names, (), known, version, numbers, repeated=repeated)
 
     def number(self, name: str) -> int | None:
-        """Return the number of a node that exists or that pods are bound to."""
         return self._numbers.get(name)
 
     def number_of(self, name: str) -> int:
@@ -166,8 +162,6 @@ class Nodes:
 
 
 class NodeRegistry(Nodes):
-    """The nodes, as they and the pods bound to them come and go."""
-
     def compact(self) -> None:
         """Copy the known names next to each other in memory.
 
@@ -201,16 +195,13 @@ class NodeRegistry(Nodes):
         return number
 
     def release_for_pod(self, number: int) -> None:
-        """Take back one pod's reference to a node."""
         self._pods[number] -= 1
         self._release(self._names[number], number)
 
     def table(self, key: str) -> DomainTable:
-        """Make an empty table over a topology key."""
         return DomainTable(self._topology(key))
 
     def member_table(self, key: str) -> MemberTable:
-        """Make one that may become part of others."""
         return MemberTable(self._topology(key))
 
     def _topology(self, key: str) -> Topology:

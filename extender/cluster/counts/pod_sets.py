@@ -35,7 +35,6 @@ class PodSet:
 
     @classmethod
     def all_of(cls, selectors: Iterable[PodSelector]) -> PodSet:
-        """Seek the pods that every selector matches."""
         return cls(How.ALL, frozenset((pods, 1) for pods in selectors))
 
     @property
@@ -48,7 +47,6 @@ class PodSet:
 
     @property
     def most_conditions(self) -> int:
-        """Return how many comparisons the longest of the selectors takes."""
         return max((pods.conditions for pods, _ in self.weights), default=1)
 
     @property
@@ -73,7 +71,6 @@ class PodSet:
         return int(all(matched)) if self.how is How.ALL else sum(matched)
 
     def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
-        """Return whether new labels of a namespace make a difference to what its pods add."""
         return any(pods.depends_on(namespace, before, now) for pods, _ in self.weights)
 
 
@@ -104,7 +101,6 @@ class Sought(NamedTuple):
 
     @property
     def sets(self) -> Sequence[KeyedSet]:
-        """Return the sets that tell where they are."""
         return (self.among,) if self.without is None else (self.among, self.without)
 
     def of(self, terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -172,7 +168,6 @@ def matched_by_all(terms: Sequence[Term]) -> list[KeyedSet]:
 
 
 def matched_by(term: Term) -> KeyedSet:
-    """Return the set of the pods that one term matches."""
     return PodSet.all_of((term.pods,)), term.topology_key
 
 

@@ -131,7 +131,6 @@ class PreFilterState:
 
 
 def unions(tables: Iterable[CountTable]) -> tuple[DomainUnion, ...]:
-    """Group tables by topology."""
     grouped: dict[Topology, dict[CountTable, None]] = {}
     for table in tables:
         grouped.setdefault(table.topology, {})[table] = None
@@ -147,8 +146,6 @@ OUTDATED_AT_ONCE = 8
 
 
 class PreFilterStates:
-    """The pre-filter states that were asked for lately, one for each class of pods."""
-
     def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
         self._nodes = nodes
@@ -159,8 +156,8 @@ class PreFilterStates:
     def about(self, pod_class: PodClass) -> PreFilterState:
         """Resolve what pods of a class have to be compared with.
 
-        Costs a look-up when the class was asked about before and no term came or went since; a
-        term that nobody asked about before is counted once over the placed classes.
+        Costs a look-up when the class was asked about before and no term came or went since; a term
+        that is new to all questions is counted once over the placed classes.
         """
         known = self.find(pod_class)
         if known is not None:
@@ -177,15 +174,14 @@ class PreFilterStates:
         return prefilter
 
     def find(self, pod_class: PodClass) -> PreFilterState | None:
-        """Return what pods of a class have to be compared with, if that is known."""
         known = self._known.get(pod_class)
         return known if known and known.structure == self._counters.structure else None
 
     def _drop_outdated(self) -> None:
         """Give up some states that have to be resolved again when they are asked for.
 
-        They would keep tables alive that nobody counts in any more. Those asked longest ago are
-        the oldest, so an up-to-date one ends the search.
+        They would keep tables alive in which nothing is counted any more. Those asked longest ago
+        are the oldest, so an up-to-date one ends the search.
         """
         for _ in range(OUTDATED_AT_ONCE):
             oldest = self._known.oldest()
@@ -194,10 +190,10 @@ class PreFilterStates:
             self._known.pop_oldest()
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
-        """Count what a state needs, in steps of about so many comparisons; yield what each took.
+        """Count what a state needs, about `comparisons` at a step; yield what each step took.
 
         The state may change between two steps. A set that was started is kept up to date from then
-        on, so what was done is of use to whoever asks again, even when this is not gone through.
+        on, so the work serves the next question even if this one is given up.
         """
         counters, spent = self._counters, 0
         if self.find(pod_class) is not None:
@@ -259,7 +255,6 @@ class PreFilterStates:
         return Difference(among, without) if without else among
 
     def _existing_limits(self, pod_class: PodClass) -> list[ExistingTerm]:
-        """Return the limits of placed pods that are about pods of a class, and count for them."""
         if not self._counters.existing_terms.limits:
             return []
         labels = self._counters.namespace_labels(pod_class.namespace)

@@ -50,7 +50,6 @@ class TermSum:
         return self._total or next(iter(self.members.values()))
 
     def add(self, existing: ExistingTerm, owners: MemberTable) -> None:
-        """Take in a term."""
         self.members[existing] = owners
         if self._total is not None:
             owners.join(self._total)
@@ -85,11 +84,9 @@ class TermGroup(TermSum):
 
     @property
     def annotated(self) -> bool:
-        """Return whether the carriers have the terms in an annotation, and not in their spec."""
         return self.source is not None
 
     def file(self, existing: ExistingTerm, owners: MemberTable, part: Conjunction) -> None:
-        """Take in a term."""
         self.add(existing, owners)
         for bags, unwanted in self._sides(part):
             for key, value in unwanted:
@@ -104,7 +101,6 @@ class TermGroup(TermSum):
                     both.add(existing, owners)
 
     def take_out(self, existing: ExistingTerm, part: Conjunction) -> None:
-        """Let go of a term that has no owners any more."""
         del self.members[existing]
         for bags, unwanted in self._sides(part):
             for key, value in unwanted:
@@ -131,7 +127,6 @@ class TermGroup(TermSum):
         yield self._spared, part.spared
 
     def owners(self, pod_class: PodClass, namespace_labels: Labels) -> CountTable | None:
-        """Return where the owners of those terms are that are about pods of a class."""
         refusing = self._refusing(pod_class, namespace_labels)
         if not refusing:
             return self.table
@@ -217,7 +212,6 @@ class TermIndex:
         return existing
 
     def remove(self, existing: ExistingTerm) -> None:
-        """Take out a term that no pod carries any more."""
         term, role, source = existing.named
         pods, key = term.pods, term.topology_key
         # A term that matches nothing is in no index.
@@ -237,7 +231,6 @@ class TermIndex:
 
     @property
     def sums(self) -> Iterator[TermSum]:
-        """Yield all that is counted together."""
         return chain.from_iterable(group.sums() for group in self._groups.values())
 
     def about(

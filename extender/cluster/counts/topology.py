@@ -44,7 +44,6 @@ class Topology:
 
     @property
     def domains(self) -> int:
-        """Return how many domains have nodes."""
         return len(self._numbers)
 
     @property
@@ -58,7 +57,6 @@ class Topology:
         return not self._strangers
 
     def place(self, node: int, name: str, value: str | None) -> None:
-        """Put a node into the domain of a label value, or into none."""
         if not self.is_anywhere:
             if value is None:
                 return
@@ -138,7 +136,7 @@ class DomainTable:
         self.version += 1
 
     def add_all(self, nodes: Mapping[int, int], amount: int) -> None:
-        """Add an amount for each of so many pods, by node; takes half as long as one by one."""
+        """Add an amount for each pod of each node; takes half as long as one by one."""
         domain_of, counts = self.topology.domain_of, self.counts
         for node, pods in nodes.items():
             domain = domain_of[node]
@@ -152,24 +150,19 @@ class DomainTable:
         self.version += 1
 
     def has(self, domain: int) -> bool:
-        """Return whether a domain has an entry."""
         return domain in self.counts
 
     @property
     def parts(self) -> tuple[DomainTable, ...]:
-        """Return the tables that it is made of."""
         return (self,)
 
     def has_part(self, table: DomainTable) -> bool:
-        """Return whether all that another table counts is counted here."""
         return table.is_part_of(self)
 
     def is_part_of(self, total: DomainTable) -> bool:
-        """Return whether all that is counted here is counted in another table."""
         return self is total
 
     def by_value(self) -> dict[str, int]:
-        """Return the counts under the domains' label values."""
         values = self.topology.values
         return {values[domain]: count for domain, count in self.counts.items()}
 

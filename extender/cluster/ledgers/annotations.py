@@ -42,7 +42,6 @@ class JudgedAnnotations:
             self._asked.pop(uid)
 
     def forget(self, uid: str) -> None:
-        """Forget a pod that waits no more."""
         if self._asked.size:
             self._asked.pop(uid)
 
@@ -57,7 +56,7 @@ class JudgedAnnotations:
         return pod if judged == pod.status.judged else pod.with_status(judged=judged)
 
     def _judged(self, pod: Pod, record: str, old: Pod | None) -> str:
-        """Return the digest, "" for none and where nobody knows."""
+        """Return the digest; "" for none, and where it is unknown."""
         if pod.node is None:
             if pod.status.nominated is None:
                 return ""
@@ -108,10 +107,7 @@ class BrokenAnnotations:
 
 
 class BrokenAnnotationLedger(BrokenAnnotations):
-    """The pods, as they come, change and go."""
-
     def learn(self, pod: Pod, old: Pod | None) -> None:
-        """Take over a pod as it is now, in place of what had its name."""
         if old is not None:
             self.forget(old)
         if _is_noted(pod) and not pod.status.terminal:
@@ -120,7 +116,6 @@ class BrokenAnnotationLedger(BrokenAnnotations):
             self._count(pod, 1)
 
     def forget(self, pod: Pod) -> None:
-        """Forget a pod that is gone."""
         if _is_noted(pod):
             broken = self._broken.get(pod.pod_class.namespace, {})
             broken.pop(pod.key, None)
@@ -138,7 +133,6 @@ class BrokenAnnotationLedger(BrokenAnnotations):
             self._number += pods
 
     def count_again(self, namespace: str) -> None:
-        """Take over that annotations have begun or ceased to count in a namespace."""
         sign = 1 if self._covers(namespace) else -1
         broken = self._broken.get(namespace, _NOBODY).values()
         self._number += sign * sum(not _is_broken_itself(pod) for pod in broken)

@@ -37,11 +37,9 @@ class Budgets:
             yield from budgets
 
     def keys(self) -> AbstractSet[str]:
-        """Return namespace/name of all budgets."""
         return frozenset(self)
 
     def get(self, key: str) -> PodDisruptionBudget | None:
-        """Return a budget by its key, None when there is none."""
         return self._in.get(namespace_of(key), {}).get(key)
 
     def protecting(self, pod: Pod) -> Iterator[PodDisruptionBudget]:
@@ -67,9 +65,9 @@ class Budgets:
         """Charge the budgets of a pod up to the first that it overdraws; tell whether one is.
 
         As in FilterVictimsWithPDBViolation of kube-scheduler 1.37, which takes them in no certain
-        order, here by name; earlier releases charge those behind the first as well. A pod that
-        would take too long is beyond one: whoever may write budgets can have that by one that
-        allows nobody.
+        order, here by name; earlier releases charge those behind the first as well. A pod whose
+        budgets would take too long counts as overdrawing one: a single budget that allows no
+        disruption has the same effect.
         """
         namespace, labels = pod.pod_class.namespace, pod.pod_class.labels
         if not labels:
@@ -85,10 +83,7 @@ class Budgets:
 
 
 class BudgetLedger(Budgets):
-    """The disruption budgets as the watch changes them."""
-
     def upsert(self, budget: PodDisruptionBudget) -> None:
-        """Add a budget, or replace the one of the same key."""
         budgets = self._in.setdefault(budget.namespace, {})
         if (before := budgets.get(budget.key)) is not None:
             self._index.remove(_pods(before), before)

@@ -40,11 +40,9 @@ class NodeResources:
         return self._used.get(node, _NOTHING)
 
     def ports(self, node: str) -> UsedPorts:
-        """Return the host ports that are taken on a node."""
         return self._ports.get(node, _NO_PORTS)
 
     def has(self, node: str, requests: Requests, ports: HostPorts = ()) -> bool:
-        """Return whether a pod with these requests and host ports finds room on a node."""
         if ports and not self.ports(node).allow(ports):
             return False
         allocatable = self.allocatable(node).amounts
@@ -57,8 +55,6 @@ class NodeResources:
 
 
 class NodeResourcesLedger(NodeResources):
-    """The books, as nodes and pods change them."""
-
     def learn(self, node: str, allocatable: Allocatable) -> bool:
         """Take over what a node offers; return whether it differs from what was known."""
         if self._allocatable.get(node) == allocatable:
@@ -79,7 +75,6 @@ class NodeResourcesLedger(NodeResources):
             del self._used[node]
 
     def use_ports(self, node: str, ports: HostPorts, sign: int) -> None:
-        """Count a pod's host ports on a node (1), or take them back (-1)."""
         if not ports:
             return
         used = self._ports.setdefault(node, UsedPorts())

@@ -56,7 +56,7 @@ class _Hold:
 
     @property
     def holds(self) -> bool:
-        """Return whether it does, once the pod is nominated to the node."""
+        """Return whether the pod holds domains once it is nominated to the node."""
         return self.node is not None and not self.over and self.seconds < MOST_HELD_SECONDS
 
 
@@ -87,15 +87,12 @@ class NominatedPods:
         return len(self._nominated)
 
     def get(self, uid: str) -> Pod | None:
-        """Return a nominated pod by its uid."""
         return self._nominated.get(uid)
 
     def of_class(self, pod_class: PodClass) -> Collection[Pod]:
-        """Return the nominated pods of a class."""
         return self._of_class.get(pod_class, _NOBODY).values()
 
     def on(self, node: str) -> Collection[Pod]:
-        """Return the pods that are nominated to a node, known or not."""
         return self._on.get(node, _NOBODY).values()
 
 
@@ -114,7 +111,6 @@ class NominationLedger(NominatedPods):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to forget of any pod."""
         return not (self._nominated or self._holds)
 
     def learn(self, pod: Pod) -> bool:
@@ -131,7 +127,6 @@ class NominationLedger(NominatedPods):
         return self._settle(pod.uid)
 
     def forget(self, uid: str) -> bool:
-        """Forget a pod that waits no more."""
         self._shown.pop(uid, None)
         self._expected.pop(uid)
         self._holds.pop(uid, None)
@@ -168,7 +163,7 @@ class NominationLedger(NominatedPods):
         return sum(map(self._settle, touched)) > 0
 
     def give_up(self, uid: str) -> bool:
-        """Count a nomination no more that the watch does not show."""
+        """Stop counting a nomination that no watch shows."""
         self._expected.pop(uid)
         if uid in self._holds:
             self._holds[uid].over = True
@@ -192,7 +187,6 @@ class NominationLedger(NominatedPods):
         self._dropped.append(expected.pod.uid)
 
     def _settle(self, uid: str) -> bool:
-        """Bring the indexes in line with what is known of a pod."""
         old, expected = self._nominated.get(uid), self._expected.get(uid)
         new = self._shown.get(uid) if expected is None else expected.pod
         if old is new:
@@ -209,7 +203,6 @@ class NominationLedger(NominatedPods):
         return held or old is None or new is None or _matters(old) != _matters(new)
 
     def _settle_hold(self, uid: str) -> bool:
-        """Bring in line whether a pod holds the domains of its node; tell whether that changed."""
         if not (self._holds or self._preempting):
             return False
         hold, nominated = self._holds.get(uid), self._nominated.get(uid)

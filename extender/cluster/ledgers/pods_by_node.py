@@ -27,13 +27,10 @@ class PodsByNode:
         """Those that are marked for a preemptor, by its uid."""
         self._terminating: dict[str, Pod] = {}
         self.terminating: Final[Collection[Pod]] = self._terminating.values()
-        """Pods with a node that are being deleted."""
         self._waiting: dict[str, Pod] = {}
         self.waiting: Final[Collection[Pod]] = self._waiting.values()
-        """Pods without a node."""
 
     def has_less_important(self, priority: int) -> bool:
-        """Return whether any pod has a lower priority."""
         return any(each < priority for each in self._priorities)
 
     def of(self, node: str) -> Sequence[Pod]:
@@ -45,7 +42,6 @@ class PodsByNode:
         return self._victims.get(preemptor, ())
 
     def add(self, pod: Pod) -> None:
-        """Note where a pod is, or that it waits."""
         if pod.node is None:
             self._waiting[pod.uid] = pod
         else:
@@ -98,7 +94,6 @@ class WaitingGroups:
             self._waiting.setdefault(pod.spec.group, {})[pod.key] = pod.pod_class
 
     def remove(self, pod: Pod) -> None:
-        """Forget a pod that was added."""
         if pod.spec.group is not None and pod.node is None:
             group = self._waiting[pod.spec.group]
             del group[pod.key]

@@ -27,12 +27,11 @@ class Reservation:
 
     @property
     def under_way(self) -> bool:
-        """Return whether a bind of the pod to its node has not ended."""
         return any(not claim.ended for claim in self.claims)
 
     @property
     def deadline(self) -> float:
-        """Return when it is given up, on the clock of whoever reserves."""
+        """Return when it is given up, in seconds of the clock by which places are reserved."""
         return max(claim.deadline for claim in self.claims)
 
 
@@ -92,7 +91,6 @@ class Reservations:
         return {Identity(each.pod.key, each.pod.uid): each.seen_at for each in self}
 
     def on(self, node: str) -> list[Pod]:
-        """Return the pods that have places on a node."""
         return [each.pod for each in self._by_node.get(node, ())]
 
     def confirmed_on(self, node: str) -> list[Pod]:
@@ -100,21 +98,16 @@ class Reservations:
         return [each.pod for each in self._by_node.get(node, ()) if each.confirmed]
 
     def find(self, pod: Pod) -> Reservation | None:
-        """Return the reservation of a pod on its node."""
         return next((each for each in self.of(pod.key, pod.uid) if each.pod.node == pod.node), None)
 
 
 class ReservationLedger(Reservations):
-    """The reservations, as binds and the watch change them."""
-
     def add(self, reservation: Reservation) -> None:
-        """Keep a reservation."""
         self._by_key.setdefault(reservation.pod.key, []).append(reservation)
         self._by_node.setdefault(reservation.pod.node, []).append(reservation)
         self._number += 1
 
     def remove(self, reservation: Reservation) -> None:
-        """Give a reservation up."""
         key, node = reservation.pod.key, reservation.pod.node
         self._by_key[key].remove(reservation)
         self._by_node[node].remove(reservation)

@@ -27,14 +27,12 @@ class Auditing(Part):
 
     @staticmethod
     def metrics(make: Collectors) -> CounterRow:
-        """Make the row of counters that differed."""
         return make.counters(
             "consistency_mismatches",
             "Counters that differed from a recount; anything above 0 is a bug in this program.",
         )
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the recount, which never ends."""
         yield "audit", keep_auditing(self._state, self._row)
 
 

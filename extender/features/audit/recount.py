@@ -105,7 +105,6 @@ class _Carriers:
         self._found: dict[Hashable, list[PlacedClass]] = {}
 
     def finding(self) -> Iterator[None]:
-        """Go through the classes that there are, some at a step."""
         gone_through = 0
         for placed in list(self._state.placed_classes):
             self._note([placed])
@@ -128,7 +127,6 @@ class _Carriers:
 
 
 def _audit_terms(state: ClusterState, terms: Sequence[ExistingTerm]) -> Iterator[str | None]:
-    """Recount the owners of some terms, one at a step or in a few."""
     wanted = {each.named for each in terms}
     carriers = _Carriers(
         state, lambda each: wanted.intersection(named for named, _ in carried_by(each.pod_class))
@@ -164,7 +162,6 @@ def _audit_sum(total: TermSum) -> Iterator[str | None]:
 
 
 def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | None]:
-    """Recount a set, a step at a time where there is much to compare."""
     classes = list(state.placed_classes)
     sampled = counted.size * len(classes) > AUDITED_COMPARISONS
     if sampled:
@@ -252,7 +249,6 @@ def _members(state: ClusterState, counted: MatchingPods) -> _Counting:
 def weights_of(
     state: ClusterState, placements: Placements, counted: MatchingPods
 ) -> Mapping[PodClass, int]:
-    """Return what one pod of each class adds to a set."""
     labels = state.namespace_labels
     return {each: counted.pod_set.weigh(each, labels(each.namespace)) for each in placements}
 

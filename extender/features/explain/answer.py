@@ -93,8 +93,6 @@ class Explain:
         self._rests = Rests()
 
     async def get(self, request: Request) -> Response:
-        """Explain a pod of the cluster."""
-
         async def asked() -> AskedPod:
             query = _checked(request.query)
             pod = self.known(query.get("namespace") or "default", query["pod"])

@@ -30,7 +30,6 @@ class Explaining(Part):
 
     @cached_property
     def explain(self) -> Explain:
-        """What answers."""
         from extender.features.explain.answer import build_explain  # noqa: PLC0415
 
         return build_explain(self._context)

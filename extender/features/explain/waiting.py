@@ -42,8 +42,6 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What one of a kind waits for."""
-
     kind: _Kind
     cause: str
     summary: str

@@ -26,7 +26,7 @@ REASON: Final = "RequiredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
 EVENTS_PER_SECOND: Final = 1.0
 EVENTS_AT_ONCE: Final = 25.0
-"""Of pods that stay, and as many of pauses; whoever is evicted has an Event in any case, and
+"""Of pods that stay, and as many of pauses; a pod that is evicted has an Event in any case, and
 `/violations` has them all."""
 LINES: Final = 20
 
@@ -49,7 +49,6 @@ class EventRecorder:
         self._rows.violating_pods.begin([each.value for each in Outcome])
 
     async def went(self, pod: Pod, record: Record, target: str, *, dry_run: bool) -> None:
-        """Tell that a pod was evicted, or would have been."""
         reason, verb = ("WouldEvict", "would be evicted (dry run)") if dry_run else ("Evicted", "")
         said = f"; {verb or 'evicted'} now: its grace period is over and"
         note = f"{_what(pod, record)}{said} node {target} would take it"
@@ -74,7 +73,6 @@ class EventRecorder:
             await self._report(pod, occurrence)
 
     async def paused(self, going: int, pods: int, allowed: int) -> None:
-        """Tell that too many pods are affected."""
         await self._tell_of_pause(
             f"evictions are paused: {going} of {pods} pods break rules that hold during execution "
             f"and would go, and {allowed} may (requiredDuringExecution.maxAffected)",
@@ -82,7 +80,6 @@ class EventRecorder:
         )
 
     async def paused_in(self, namespace: str, going: int, allowed: int) -> None:
-        """Tell that too many pods of one namespace are affected."""
         await self._tell_of_pause(
             f"evictions are paused in namespace {namespace}: {going} of its pods break rules that "
             f"hold during execution and would go, and {allowed} of one namespace may (half of "
@@ -100,7 +97,6 @@ class EventRecorder:
             await self._report(None, Occurrence("EvictionsPaused", "Pausing", note, warns=True))
 
     async def resumed(self, going: int, namespace: str | None = None) -> None:
-        """Tell that evictions go on, everywhere or in a namespace."""
         where = "" if namespace is None else f" in namespace {namespace}"
         note = f"evictions go on{where}: {going} pods break rules that hold during execution"
         self._lines.log(logging.INFO, "resumed", "%s", note)
@@ -108,7 +104,6 @@ class EventRecorder:
             await self._report(None, Occurrence("EvictionsResumed", "Resuming", note))
 
     def complain(self, pod: Pod, error: ExtenderError) -> None:
-        """Warn of an eviction that failed."""
         kind = str(error).replace(name_of(pod.key), "")
         self._faults.log(logging.WARNING, kind, "%s could not be evicted: %s", pod.key, error)
 
@@ -118,7 +113,6 @@ class EventRecorder:
             self._history.note(EVICTION, "missed", move.pod.key, move.target, end.words)
 
     def publish(self, records: Iterable[Record], pauses: Pauses, *, leads: bool) -> None:
-        """Have the gauges say how things are."""
         found = Counter(each.outcome.value for each in records)
         for each in Outcome:
             self._rows.violating_pods.set(found[each.value], each.value)
@@ -127,7 +121,6 @@ class EventRecorder:
         self._rows.leader.set(leads)
 
     def count(self, result: str, pod: Pod, record: Record) -> None:
-        """Count an eviction, and remember whose it was."""
         self._evictions.count(REASON, result)
         note = record.why or _what(pod, record)
         self._history.note(EVICTION, result, pod.key, pod.node, note)
@@ -140,9 +133,9 @@ class EventRecorder:
 
 
 def _what(pod: Pod, record: Record, *, for_tenant: bool = False) -> str:
-    """Say which rule is broken since when, by whom.
+    """Say which rule is broken since when, by which pods.
 
-    Whoever may read Events of a namespace is not told of pods of others; operators are, in the log.
+    Readers of a namespace's Events are not told of pods of others; operators are, in the log.
     """
     cause = record.cause
     within = namespace_of(pod.key) if for_tenant else None

@@ -37,7 +37,7 @@ MOST_TOLD: Final = 10
 class EvictionController(Reconciler):
     """Moves pods by evicting them, in tasks of its own.
 
-    Whoever stays is looked at after a pause, and when an event concerns it, not at each change.
+    A pod that stays is looked at after a pause, and when an event concerns it, not at each change.
     """
 
     too_costly = "the pod is left alone"
@@ -53,7 +53,7 @@ class EvictionController(Reconciler):
         limits: EvictionLimits,
         unready: Check,
     ) -> None:
-        """While `unready` says why, or the state is stale, nobody is judged or evicted."""
+        """While `unready` says why, or the state is stale, no pod is judged or evicted."""
         super().__init__(context, MOST_WAITING)
         state, clocks = context.state, context.clocks
         self._leadership, self._moves = turns.leadership, turns.moves
@@ -77,18 +77,15 @@ class EvictionController(Reconciler):
 
     @property
     def paused(self) -> bool:
-        """Return whether too many pods are affected, in all."""
         return self._breaker.pauses.all
 
     @property
     def leads(self) -> bool:
-        """Return whether this replica is the one that acts."""
         return self._leadership.leads
 
     # The tasks
 
     async def run(self) -> NoReturn:
-        """Look after pods for as long as the program runs."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._detect())
             await self._work()
@@ -102,7 +99,7 @@ class EvictionController(Reconciler):
             await self._sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Judge whom events have named, and whether too many pods are affected."""
+        """Judge the pods that events have named, and whether too many pods are affected."""
         if not self._is_sure():
             return
         for uid in self.broken.news():
@@ -119,7 +116,6 @@ class EvictionController(Reconciler):
         )
 
     def _is_sure(self) -> bool:
-        """Return whether the picture is whole and new enough to judge by."""
         return self._unready() is None and self._state.stale is None
 
     async def _look_at_breaker(self) -> None:
@@ -207,7 +203,6 @@ class EvictionController(Reconciler):
         return record.pause.rest(now)
 
     def _stands_by(self, record: Record) -> bool:
-        """Return whether nothing is to be done until the lead changes."""
         if record.outcome is Outcome.DRY_RUN:
             return True
         if not self._leadership.leads:
@@ -216,7 +211,6 @@ class EvictionController(Reconciler):
         return False
 
     def _still(self, record: Record) -> bool:
-        """Return whether a pod is to go at this very moment."""
         judged = self.broken.judge(record.identity)
         going, acknowledged = self.broken.going, self._leadership.acknowledged
         namespace = namespace_of(record.identity.key)

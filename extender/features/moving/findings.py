@@ -23,7 +23,6 @@ def findings(state: ClusterState, records: Iterable[Record]) -> Iterator[Finding
 
 
 def write_finding(found: Finding) -> dict[str, Any]:
-    """Write a pod with the rules that it breaks, who is in its way and what becomes of it."""
     cause, since = found.cause, found.since
     return {
         "pod": found.pod.key,
@@ -40,7 +39,6 @@ def write_finding(found: Finding) -> dict[str, Any]:
 
 
 def write_improvement(found: Improvement, outcome: Outcome, why: str) -> dict[str, Any]:
-    """Write a pod that would sit better elsewhere, and what keeps it."""
     return {
         "pod": found.pod.key,
         "uid": found.pod.uid,

@@ -23,7 +23,7 @@ from extender.timing import LogThrottle
 MOST_WITNESSES: Final = 3
 """Pods in the way that are read: any one of them is enough, where there is no limit."""
 MOST_PUSHING: Final = 64
-"""Pods that are read where a limit is exceeded; beyond a higher one nobody is evicted."""
+"""Pods that are read where a limit is exceeded; beyond a higher one no pod is evicted."""
 MOST_NODES: Final = 32
 """Nodes that are read to find that none of the pods on them is where one is missed."""
 UNREAD: Final = "%s: what its eviction hangs on cannot be read: %s"

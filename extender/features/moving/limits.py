@@ -25,17 +25,14 @@ class LastHour:
         """How many, where and when; several at once are another replica's."""
 
     def take(self, namespace: str) -> None:
-        """Note one."""
         self._moves.append((self._clock(), namespace, 1))
 
     def give_back(self) -> None:
-        """Note that the last one has come to nothing."""
         if self._moves:
             self._moves.pop()
 
     @property
     def moves(self) -> Mapping[str, int]:
-        """Return how many there were in each namespace."""
         while self._moves and self._moves[0][0] <= self._clock() - HOUR:
             self._moves.popleft()
         found = Counter[str]()
@@ -45,7 +42,6 @@ class LastHour:
 
     @property
     def latest(self) -> Mapping[str, float]:
-        """Return when each namespace had its last one."""
         return {name: at for at, name, _ in self._moves}
 
     def written(self) -> dict[str, tuple[int, float]]:
@@ -70,14 +66,11 @@ class LastHour:
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """For whom evictions are paused."""
-
     all: bool = False
     namespaces: frozenset[str] = frozenset()
     """Those that have too many pods to go by themselves."""
 
     def hold(self, namespace: str) -> bool:
-        """Return whether no pod of a namespace is evicted."""
         return self.all or namespace in self.namespaces
 
 
@@ -98,11 +91,9 @@ class CircuitBreaker:
 
     @property
     def allowed(self) -> int:
-        """Return how many pods may have to go at a time."""
         return max(1, int(self._share * self._pods()))
 
     def allowed_of_one(self, acknowledged: int) -> int:
-        """Return how many pods of one namespace may have to go at a time."""
         return max((self.allowed + 1) // 2, acknowledged)
 
     def look(self, going: Mapping[str, int], acknowledged: int) -> Pauses:

@@ -36,8 +36,6 @@ WENT_WRONG: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class EvictionLimits:
-    """How much may be done, and how soon."""
-
     per_minute: int
     grace_seconds: float
     max_affected: float
@@ -46,8 +44,6 @@ class EvictionLimits:
 
 
 class Mover:
-    """Evicts pods one after the other."""
-
     def __init__(
         self,
         context: ControllerContext,
@@ -76,7 +72,6 @@ class Mover:
         self._window, self._moves = turns.window, turns.moves
 
     async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
-        """Evict a pod that has to go, if it is its turn and a node would take it."""
         owner = pod.controller
         if owner is None:
             return None
@@ -176,7 +171,6 @@ class Mover:
         return self._take_over(pod, record, answer)
 
     def _may_still_go(self, pod: Pod, record: Record, target: str) -> bool:
-        """Return whether a pod has to go, and may, by what has passed since it was looked at."""
         known, choose = self._state.pod(pod.key, pod.uid), self._chooser.choose
         return (
             known is not None

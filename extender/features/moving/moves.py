@@ -114,8 +114,6 @@ class _Landed:
 
 @dataclass(slots=True, eq=False)
 class _Past:
-    """What is remembered of the moves of a controller."""
-
     misses: int = 0
     missed_at: float = -DAY
     rests_until: float = 0.0
@@ -167,7 +165,6 @@ class Moves:
         """The successors that take long to be ready, by namespace: they may turn out to fail."""
 
     def __len__(self) -> int:
-        """Return how many are open."""
         return len(self._open)
 
     # Before a move
@@ -204,7 +201,6 @@ class Moves:
                 yield move.pod
 
     def placements(self) -> list[ExpectedPlacement]:
-        """Return where pods are expected that replace those that go."""
         self.look()
         return [
             ExpectedPlacement(move.pod, move.target)
@@ -361,7 +357,6 @@ class Moves:
         return self._books.watch.owned.ready(owner) >= move.ready
 
     def _look_back(self, past: _Past) -> None:
-        """See which successors are gone again."""
         now = self._clock()
         for uid, each in list(past.landed.items()):
             known = self._state.pod(each.key, uid)

@@ -21,8 +21,6 @@ MOST_MOVES: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Placements:
-    """How the pods of a cluster sit."""
-
     worse: int
     """Pods that another node, which would take them now, suits better."""
     moves: Sequence[Improvement]

@@ -18,7 +18,7 @@ class Evicted(Enum):
     GONE = "gone"
     """There is no such pod any more."""
     CHANGED = "changed"
-    """Somebody has changed it a moment ago, or there is another one of its name."""
+    """It was changed a moment ago, or there is another one of its name."""
     REFUSED = "refused"
     """A disruption budget does not allow it now."""
     NOT_SENT = "notSent"

@@ -17,14 +17,12 @@ from extender.model.signed import shift
 from extender.timing import Pause
 
 MOST_AT_ONCE: Final = 100
-"""Pods that are judged between two turns for everybody else: some milliseconds. One that breaks a
-rule is a turn by itself, for there may be many pods in its way."""
+"""Pods that are judged between two turns for other work: some milliseconds. One that breaks a rule
+is a turn by itself, for there may be many pods in its way."""
 
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A pod that breaks rules."""
-
     identity: Identity
     since: float
     """When that began, as far as this replica knows; on the controller's clock."""
@@ -44,7 +42,6 @@ class Record:
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
 
     def take_over(self, found: Assessment) -> None:
-        """Note what becomes of the pod, and why."""
         self.outcome, self.cause, self.why = found.outcome, found.cause, found.why
 
 
@@ -75,7 +72,7 @@ class BrokenRules:
     def news(self) -> Iterator[str | None]:
         """Judge the pods that events have named; yield the uid of each that breaks rules (still).
 
-        None is yielded where everybody else should have a turn. O(pods that are concerned).
+        None is yielded where other work should have a turn. O(pods that are concerned).
         """
         self._watch.changes.look()
         while self._watch.pending:

@@ -33,11 +33,11 @@ from extender.verbs.interaction import prefer
 from extender.warm_up import OverBudgetError
 
 ROUND_SECONDS: Final = 1.0
-"""Between two rounds."""
 SLICE_SECONDS: Final = 0.002
 PAUSE: Final = 19
-"""After so long, a pause so many times as long: a twentieth of a core. With 150,000 replicas of 500
-apps on 5,000 nodes, a round takes 2.6 s of it, and so the better part of a minute."""
+"""A pause lasts this many times as long as the work before it: a twentieth of a core. With 150,000
+replicas of 500 apps on 5,000 nodes, a round takes 2.6 s of it, and so the better part of a
+minute."""
 MOST_CONTROLLERS: Final = 10_000
 """Controllers that are kept in mind; others come later."""
 
@@ -93,7 +93,6 @@ class RepairController:
         return [(each.found, each) for each in known if each.found is not None]
 
     async def run(self) -> NoReturn:
-        """Look, and move, for as long as the program runs."""
         while True:
             try:
                 await self.round()
@@ -104,7 +103,6 @@ class RepairController:
             await self._sleep(ROUND_SECONDS)
 
     async def round(self) -> None:
-        """Look at every class once, and move whoever is due."""
         if not self._is_sure():
             return
         self._look_at_lead()
@@ -203,7 +201,6 @@ class RepairController:
             await self._move(owner, known, again)
 
     def _whether(self, owner: Controller, known: Prospect, pod: Pod) -> Outcome:
-        """Say whether a pod goes now, and why not."""
         if not (self._led and self._leadership.leads):
             return Outcome.STANDBY
         if self._clock() - known.since < self._limits.settle_seconds:
@@ -228,7 +225,7 @@ class RepairController:
     def _moved_enough(self, namespace: str) -> bool:
         """Return whether in the last hour as many were moved as may be; half of it in one place.
 
-        So whoever owns some namespaces does not take the moves of all others.
+        So a tenant with some namespaces does not take the moves of all others.
         """
         share = self._eviction.max_affected
         if share >= EVERYBODY:

@@ -45,7 +45,7 @@ class RepairLimits:
 
 @dataclass(slots=True, eq=False)
 class Prospect:
-    """What is known of a controller of which a pod would sit better elsewhere."""
+    """What is known of a controller with a pod that would sit better elsewhere."""
 
     since: float
     """From when on there was such a pod in each round."""
@@ -141,7 +141,6 @@ class RepairMover:
         return await self._take_over(owner, known, move, answer)
 
     def _still(self, move: Improvement) -> bool:
-        """Return whether the pod would gain as much by going at this very moment."""
         known = self._state.pod(move.pod.key, move.pod.uid)
         if known is None or known.status.deleting or known.node != move.pod.node:
             return False

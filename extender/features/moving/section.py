@@ -56,7 +56,7 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The share of all pods beyond which nobody is evicted; ObjectError when it is none."""
+        """Share of all pods beyond which none is evicted; ObjectError for what is no share."""
         if PERCENTAGE.fullmatch(self.max_affected) is None:
             path = "requiredDuringExecution.maxAffected"
             raise ObjectError(path, f"{self.max_affected!r} is not a percentage such as 10%")

@@ -35,13 +35,11 @@ class Stopping:
         self._faults = LogThrottle(_log)
 
     async def run(self) -> NoReturn:
-        """Look for as long as the program runs."""
         while True:
             await self.look()
             await self._sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Tell what has changed, if this replica leads."""
         (all_before, before), now = self._told, self._turns.moves.failed.stopped
         self._told = now
         self._rows.stopped.set(now[0])

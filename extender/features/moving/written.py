@@ -18,8 +18,6 @@ MOST_BYTES: Final = 1 << 17
 
 
 class WrittenController(msgspec.Struct, array_like=True, frozen=True):
-    """What is known of the moves of one controller's pods."""
-
     namespace: str
     uid: str
     misses: int
@@ -36,8 +34,6 @@ class WrittenController(msgspec.Struct, array_like=True, frozen=True):
 
 
 class WrittenMoves(msgspec.Struct, frozen=True):
-    """What is known of all moves."""
-
     minute: int = 0
     """Evictions in the last minute."""
     hour: dict[str, tuple[int, float]] = {}

@@ -59,7 +59,6 @@ class Domains:
         self._turns = turns
 
     async def get(self, request: Request) -> Response:
-        """Answer a request."""
         return await answer_in_turn(self._turns, lambda: self._fields(request))
 
     def _fields(self, request: Request) -> Fields:
@@ -186,7 +185,6 @@ def _summary(existing: ExistingTerm) -> Document:
 
 
 def _amount(existing: ExistingTerm, amount: int) -> Document:
-    """Say what an amount is: owners, or for preferred terms the sum of their weights."""
     return {"weight" if existing.role is Role.PREFERRED else "owners": amount}
 
 

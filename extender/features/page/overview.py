@@ -12,7 +12,6 @@ from extender.features.page.words import duration
 from extender.web.offered import Tile, View
 
 MOST_REFUSED: Final = 10
-"""Refused pods that are shown here; the page about them has more."""
 SLOW_SECONDS: Final = 0.1
 """A callback that takes longer holds up the scheduler, which asks for one pod after the other."""
 

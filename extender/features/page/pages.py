@@ -135,7 +135,6 @@ class Pages:
         )
 
     async def answer(self, path: str, query: Mapping[str, str]) -> tuple[HTTPStatus, bytes]:
-        """Return a page, or one that says why there is none."""
         turns, section = self._shown.turns, self._sections[path]
         why = ""
         try:

@@ -19,8 +19,6 @@ READINGS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """What came of callbacks."""
-
     all: Calls
     """Since the program began."""
     latest: Calls
@@ -37,7 +35,6 @@ class RecentCalls:
         self._readings: deque[tuple[float, Calls]] = deque([(clock(), NO_CALLS)], maxlen=READINGS)
 
     async def read(self) -> Recent:
-        """Return what came of callbacks until now."""
         # In a thread, as for a scrape.
         calls = await asyncio.to_thread(self._metrics.calls)
         at, before = self._readings[0]
@@ -49,7 +46,6 @@ class RecentCalls:
         self._readings.append((self._clock(), calls))
 
     async def run(self) -> NoReturn:
-        """Take readings until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             await self.take()

@@ -39,8 +39,6 @@ class ResourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The program, at one moment."""
-
     mode: str
 
     source: str

@@ -64,7 +64,6 @@ def _escape(character: str) -> str:
 
 
 def address(path: str, query: Mapping[str, str]) -> Whole:
-    """Return the address of a page with parameters."""
     return Whole(f"{path}?{urlencode(query, errors='replace')}" if query else path)
 
 

@@ -52,7 +52,7 @@ def quota_plugin(document: Mapping[str, Any]) -> _AdmissionPlugin | None:
 
 
 def limits_crossing(document: Mapping[str, Any]) -> bool:
-    """Return whether a ResourceQuotaConfiguration lets nobody cross namespaces without a quota.
+    """Return whether a ResourceQuotaConfiguration lets no pod cross namespaces without a quota.
 
     Whatever resource the entry is for, and whatever its operator: kube-apiserver does not look at
     either for this scope.

@@ -87,7 +87,6 @@ class ChargeReader:
 
 
 def is_counted(resource: str) -> bool:
-    """Return whether a resource that a quota limits is one that pods are charged for."""
     if resource in _ALWAYS_COUNTED or resource.startswith(HUGE_PAGES):
         return True
     name = resource.removeprefix(REQUESTS)
@@ -95,7 +94,7 @@ def is_counted(resource: str) -> bool:
 
 
 def _is_extended(name: str) -> bool:
-    """Return whether a resource has a domain of somebody's own, such as nvidia.com/gpu."""
+    """Return whether a resource has a domain of its own, such as nvidia.com/gpu."""
     if name.startswith(DEVICE_CLASS):
         return True
     return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)

@@ -30,8 +30,6 @@ _NONE: Mapping[Charge, int] = MappingProxyType({})
 
 @dataclass(slots=True, eq=False)
 class QuotaInUse:
-    """A quota, and what the pods that count use of it."""
-
     quota: ResourceQuota
     used: dict[str, int] = field(default_factory=dict)
     """Amounts of the resources that the quota limits, zeros left out."""
@@ -46,7 +44,6 @@ class QuotaInUse:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether more is in use than the quota allows."""
         hard = self.quota.hard
         return any(amount > hard[resource] for resource, amount in self.used.items())
 

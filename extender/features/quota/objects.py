@@ -43,14 +43,10 @@ class ScopeRequirement(msgspec.Struct, rename="camel"):
 
 
 class ScopeSelector(msgspec.Struct, rename="camel"):
-    """v1.ScopeSelector."""
-
     match_expressions: list[ScopeRequirement] | None = None
 
 
 class QuotaSpec(msgspec.Struct, rename="camel"):
-    """What a quota limits, and for which pods."""
-
     hard: dict[str, str | int | float] | None = None
     scopes: list[str] | None = None
     scope_selector: ScopeSelector | None = None
@@ -105,7 +101,6 @@ def _scope(name: str, path: str) -> str:
 
 
 def write_use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
-    """Yield each limited resource with what is used of it, and its limit."""
     for resource, hard in sorted(each.quota.hard.items()):
         binary = resource.endswith(("memory", "storage")) or HUGE_PAGES in resource
         used = each.used.get(resource, 0)

@@ -13,7 +13,6 @@ from extender.model.stepping import at_once
 from extender.web.offered import Asked, View
 
 MOST_LIMITS: Final = 20
-"""Limits of one namespace that are shown."""
 
 ORDERS: Final[Mapping[str, Callable[[NamespaceUse], Any]]] = {
     "name": lambda each: each.name,

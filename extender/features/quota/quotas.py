@@ -71,7 +71,6 @@ class ResourceQuota:
 
     @property
     def namespace(self) -> str:
-        """Return the namespace whose pods it is about."""
         return namespace_of(self.key)
 
     @property
@@ -80,5 +79,4 @@ class ResourceQuota:
         return self.scopes.requires(CROSS_NAMESPACE, Operator.EXISTS)
 
     def applies_to(self, charge: Charge) -> bool:
-        """Return whether a pod counts against it."""
         return self.scopes.matches(charge.scopes)

@@ -45,15 +45,12 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why the quotas do not allow a pod."""
-
     cause: Cause
     quota: str | None = None
     """namespace/name of the quota; None when the lack of one is the cause."""
     resources: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Say which quota does not allow the pod, and why."""
         resources = ", ".join(self.resources)
         match self.cause:
             case Cause.EXCEEDED:
@@ -72,7 +69,6 @@ class QuotaRule(Rule):
     reason = QuotaReason.QUOTA
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        """Say that more quota would help."""
         del domain, nodes
         return " if the quota allowed it"
 
@@ -88,12 +84,10 @@ class CrossNamespacePodAffinity(FilterPlugin):
     reasons: ClassVar[Sequence[AnyReason]] = tuple(QuotaReason)
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Return whether a pod is in scope."""
         charge = charge_in_force(state, pod)
         return charge is not None and charge.by_annotation >= self.of_annotations
 
     def rules(self, state: ClusterState, pod: Pod) -> Sequence[Rule]:
-        """Return the quota that does not allow the pod, or the lack of one."""
         if not self.concerns(state, pod):
             return ()
         found = shortfall(state, pod, limited=self.limited)

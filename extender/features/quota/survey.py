@@ -14,14 +14,11 @@ from extender.model.objects import Pod
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A pod that quotas do not allow."""
-
     pod: Pod
     shortfall: Shortfall
 
 
 def in_words(why: Shortfall) -> str:
-    """Say why quotas do not allow a pod."""
     resources = ", ".join(why.resources)
     said = {
         Cause.EXCEEDED: f"{resources}: no room",
@@ -43,7 +40,7 @@ class NamespaceUse:
     refused: int = 0
     """Waiting pods that the quotas do not allow as things are."""
     example: Refusal | None = None
-    """One of them."""
+    """One of the refused pods."""
 
 
 def counting_use(

@@ -28,14 +28,12 @@ class RefusedPodController(Reconciler, Hook, Generic[Begun]):
         self._records: Records[Begun] = Records(self._clock, self._queue.discard, bounds)
 
     async def run(self) -> NoReturn:
-        """Look after refused pods for as long as the program runs."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(self.workers - 1):
                 workers.create_task(self._work())
             await self._work()
 
     def admitted(self, pod: Pod) -> None:
-        """Note that a pod was not refused everywhere."""
         if (record := self._records.get(pod.uid)) is not None:
             self._records.admit(record)
 
@@ -48,7 +46,6 @@ class RefusedPodController(Reconciler, Hook, Generic[Begun]):
         return uid in self._records.begun
 
     async def reconcile(self, uid: str) -> float | None:
-        """Do what is due for a pod; return after how many seconds to look again, if at all."""
         if (record := self._records.get(uid)) is None:
             return None
         now = self._clock()

@@ -83,7 +83,7 @@ class Evictions:
     async def may_evict(self, victim: Pod) -> bool:
         """Return whether we may look and delete; where that is not known, a dry run tells.
 
-        Nobody is to be nominated or marked for evictions that do not come.
+        No node is to be nominated, and no pod marked, for evictions that do not come.
         """
         if self.denied_until > self._clock():
             return False
@@ -162,7 +162,7 @@ class Evictions:
         return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)
 
     async def _tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Write the Event; whoever cannot has evicted all the same."""
+        """Write the Event; if that fails, the pod is evicted all the same."""
         async with self._turns:
             try:
                 await self._evictor.tell(victim, preemptor, note)
@@ -172,7 +172,6 @@ class Evictions:
                 self._log.log(logging.WARNING, kind, what, victim.key, error)
 
     async def report(self, preemptor: Pod, occurrence: Occurrence) -> None:
-        """Write an Event about the preemptor itself."""
         async with self._turns:
             try:
                 await self._evictor.report(preemptor, occurrence)
@@ -191,7 +190,7 @@ class Evictions:
         self._log.log(logging.WARNING, kind, what, victim.key, error)
 
     def _deny(self, error: ApiError) -> None:
-        """Say once that nobody is evicted for want of the right to."""
+        """Say once that no pod is evicted for want of the right to."""
         self._allowed = False
         self.denied_until = self._clock() + DENIED_SECONDS
         if not self._said:

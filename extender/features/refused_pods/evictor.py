@@ -34,9 +34,8 @@ class ApiEvictor(EventWriter):
         """Set the condition DisruptionTarget; False when the pod is gone or going already.
 
         It is written for the pod as it has just been read. So a request that is carried out late,
-        when the pod is marked for somebody else or is going, changes nothing.
-        ApiError when the API server refuses; NoAnswerError and BrokenAnswerError leave open whether
-        it was done.
+        when the pod is marked for another preemptor or is going, changes nothing. ApiError when the
+        API server refuses; NoAnswerError and BrokenAnswerError leave open whether it was done.
         """
         condition = {
             "type": "DisruptionTarget",
@@ -78,7 +77,6 @@ class ApiEvictor(EventWriter):
         return await took_effect(sent, unless=_GONE)
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Write an Event about the eviction of a pod."""
         occurrence = Occurrence("Preempted", "Preempting", note)
         # Whoever may read the victim's namespace may not know the other one.
         shared = namespace_of(victim.key) == namespace_of(preemptor.key)

@@ -46,14 +46,13 @@ has asked for all evictions, or has failed to, and the watch has shown its nomin
 FIRST_PAUSE_SECONDS = 0.25
 """After a nomination that was of no use; it doubles each time."""
 PAUSE_FACTOR = 9.0
-"""The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
+"""The search for nodes rests this many times as long as it took: it gets a tenth of the loop."""
 WAKING_SECONDS = 1.0
 """Between two wishes to have a pod tried again: within a second the second one says nothing new."""
 CLOSING_SECONDS = 2.0
 
 
 def hint_bounds() -> Bounds:
-    """Return how much is remembered of pods that hints are, or may be, about."""
     return Bounds(memory.REFUSALS, MOST_REFUSED, FIRST_PAUSE_SECONDS, CLAIM_SECONDS)
 
 
@@ -104,7 +103,6 @@ class HintController(RefusedPodController[Nomination]):
         return len(self._records.begun)
 
     def nominates(self, uid: str) -> bool:
-        """Return whether a pod has a nomination of ours."""
         return uid in self._records.begun
 
     # Told by filter
@@ -136,7 +134,6 @@ class HintController(RefusedPodController[Nomination]):
     # Told by preempt
 
     async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
-        """Leave a pod's nomination to the scheduler; return nodes where it cannot rely on one."""
         self._queue.add(pod.uid)
         return await self._nominations.release_nomination(pod, nodes)
 
@@ -172,7 +169,6 @@ class HintController(RefusedPodController[Nomination]):
         return pod.status.nominated is None and self._unschedulable.knows(prospects(pod), changes)
 
     async def _help(self, record: Record[Nomination], refusal: Refusal) -> float | None:
-        """Nominate a node for a pod, if there is one for it and it is our turn."""
         now = self._clock()
         if refusal.settled_at > now:
             return refusal.settled_at - now
@@ -228,7 +224,6 @@ class HintController(RefusedPodController[Nomination]):
         return record.rest(now, self._clock())
 
     def _choose(self, refusal: Refusal) -> str | None:
-        """Choose a node, if there is one that the pod was not pointed to in vain."""
         if refusal.towards is not None:
             return None if refusal.towards in refusal.tried else refusal.towards
         pod, key, placements = refusal.pod, prospects(refusal.pod), self._nominations.placements()

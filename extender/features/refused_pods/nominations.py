@@ -66,7 +66,7 @@ class Nominations:
     ) -> None:
         """`patience` is in seconds: a nomination that was not taken by then is withdrawn.
 
-        At most so many are open at a time.
+        At most `most` are open at a time.
         """
         self._state = context.state
         self._clock = context.clocks.clock
@@ -78,7 +78,6 @@ class Nominations:
 
     @property
     def has_room(self) -> bool:
-        """Return whether one more may be open."""
         return len(self._records.begun) < self._window.size
 
     def placements(self) -> list[ExpectedPlacement]:
@@ -177,7 +176,7 @@ class Nominations:
             nomination.deadline = self._clock() + self._patience
 
     async def withdraw_all(self) -> None:
-        """Withdraw every nomination that is still of use to nobody."""
+        """Withdraw the nominations of pods that have no node and are not left to the scheduler."""
         for uid, nomination in list(self._records.begun.items()):
             record, seen = self._records.get(uid), observe(self._state, nomination.pod)
             # It may have been left to the scheduler while another one was withdrawn.

@@ -22,8 +22,6 @@ PREEMPTIONS: Final = (
 
 
 class Rows(NamedTuple):
-    """Its metrics."""
-
     hints: CounterRow
     preemptions: CounterRow
 
@@ -42,7 +40,6 @@ class Helping(Part):
 
     @staticmethod
     def metrics(make: Collectors) -> Rows:
-        """Make the rows of what becomes of hints and of preemptions."""
         return Rows(
             make.counters(
                 "hints", "Hints: nodes nominated for refused pods, by result.", result=HINTS
@@ -88,7 +85,6 @@ class Helping(Part):
             yield "preemption", self._preemption.run()
 
     async def close(self) -> None:
-        """Withdraw what is nominated, as far as that goes quickly."""
         if self._nomination is not None:
             await self._nomination.close()
 

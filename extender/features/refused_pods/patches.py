@@ -70,12 +70,10 @@ class Patches:
         self._log = LogThrottle(_log)
 
     def count(self, result: str, pod: Pod, node: str | None, note: str = "") -> None:
-        """Count what became of what was begun for a pod."""
         self._counters.count(result)
         self._history.note(self._kind, result, pod.key, node, note)
 
     def skip(self, *, by: int) -> None:
-        """Count pods for which nothing is done."""
         self._counters.count("skipped", by=by)
 
     async def change(
@@ -99,7 +97,6 @@ class Patches:
         return Patched.DONE if done else Patched.OVERTAKEN
 
     async def wake(self, pod: Pod) -> bool:
-        """Make the scheduler try a pod again that an extender refused; False if that failed."""
         try:
             return await self._nominator.wake(pod)
         except ExtenderError as error:

@@ -1,7 +1,7 @@
 """Evicts less important pods for those that only our rules keep from every node.
 
 kube-scheduler preempts for what its own plugins refuse. Where only an extender refuses, its dry run
-finds nobody who has to go, and the pod waits. So this is done here: in the scheduler's way, by its
+finds no pod that has to go, and the pod waits. So this is done here: in the scheduler's way, by its
 preferences and with its effects on the cluster, among all nodes.
 """
 
@@ -38,8 +38,8 @@ MOST_REFUSED = 1024
 MOST_ACTIVE = 512
 """Pods that others are being evicted for at a time; the rest waits for its turn."""
 CLAIM_SECONDS = 2.0
-"""From the answer to /preempt until we may evict anybody for the pod. By then the watch has shown
-whom the scheduler evicts for it."""
+"""From the answer to /preempt until we may evict pods for the pod. By then the watch has shown whom
+the scheduler evicts for it."""
 CYCLE_SECONDS = 1.0
 """From filter's answer until the scheduler has asked /preempt in the same cycle."""
 
@@ -106,7 +106,6 @@ class PreemptionController(RefusedPodController[Preemption]):
             self._queue.add_after(pod.uid, refusal.settled_at - self._clock())
 
     def admitted(self, pod: Pod) -> None:
-        """Note that a pod was not refused everywhere: nobody more is evicted for it."""
         if (begun := self._records.begun.get(pod.uid)) is not None:
             begun.unwanted = True
         super().admitted(pod)
@@ -114,12 +113,10 @@ class PreemptionController(RefusedPodController[Preemption]):
     # Told and asked by preempt
 
     def going(self, pod: Pod) -> Collection[str] | None:
-        """Return the uids of the pods that are evicted for a pod; None when none are, by us."""
         preemption = self._records.begun.get(pod.uid)
         return None if preemption is None else preemption.victims.keys()
 
     async def has_better_ones(self, pod: Pod, rank: Rank) -> bool:
-        """Return whether victims on a node that only we refuse are better than some of a rank."""
         refusal = self._latest(pod)
         grouped = pod.spec.group is not None
         if refusal is None or grouped or self._evictions.denied_until > self._clock():
@@ -129,7 +126,6 @@ class PreemptionController(RefusedPodController[Preemption]):
         return await self._search.beats(refusal, pod, rank)
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
-        """Return the uids of those of whose deletion the watch should tell any moment, if any."""
         if (preemption := self._records.begun.get(pod.uid)) is None:
             return None
         lagging = self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS
@@ -141,7 +137,6 @@ class PreemptionController(RefusedPodController[Preemption]):
             self.refused(pod, ())
 
     def defer_to_scheduler(self, pod: Pod) -> None:
-        """Leave a pod to the scheduler, which is about to evict others for it."""
         self._records.claim(pod)
 
     def _latest(self, pod: Pod) -> Refusal | None:
@@ -158,7 +153,6 @@ class PreemptionController(RefusedPodController[Preemption]):
     # Refused
 
     async def _help(self, record: Record[Preemption], refusal: Refusal) -> float | None:
-        """Evict for a pod, if that helps it and it is our turn."""
         wait = self._wait(record, refusal)
         if wait is not None:
             return wait
@@ -203,7 +197,7 @@ class PreemptionController(RefusedPodController[Preemption]):
         return LOOK_SECONDS if busy else refusal.wait_for_watch(now, known=known)
 
     def _preemptor(self, record: Record[Preemption], refusal: Refusal) -> Pod | None:
-        """Return a pod as it is now, None when nobody is to be evicted for it."""
+        """Return a pod as it is now, None when no pod is to be evicted for it."""
         seen = observe(self._state, refusal.pod)
         if not seen.known or seen.node is not None:
             self._records.admit(record)
@@ -220,7 +214,7 @@ class PreemptionController(RefusedPodController[Preemption]):
     async def _choose(
         self, record: Record[Preemption], refusal: Refusal, preemptor: Pod
     ) -> Candidate | None:
-        """Return whose eviction is best, None when nobody's helps or is needed.
+        """Return whose eviction is best, None when none helps or is needed.
 
         Where victims were to make room for the pod before, they do: those that are left.
         """

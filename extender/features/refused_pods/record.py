@@ -62,8 +62,6 @@ LONGEST_RENEWAL_SECONDS = 1.0
 
 
 class State(Enum):
-    """What is to be done about a pod."""
-
     REFUSED = "refused"
     """It waits, and nothing was begun."""
     NOMINATED = "nominated"
@@ -109,7 +107,6 @@ class Nomination:
 
     @property
     def state(self) -> State:
-        """Return whether it is to stay."""
         return State.NOMINATED if self.ending is None else State.WITHDRAWING
 
 
@@ -176,15 +173,13 @@ class Preemption:
         return [victim for victim in candidate.victims if not victim.status.deleting]
 
     def spare(self, left: Iterable[Pod]) -> None:
-        """Leave out those of the victims that need not go any more: nobody waits for them."""
+        """Leave out those of the victims that need not go any more."""
         for victim in left:
             if not victim.status.deleting:
                 del self.victims[victim.uid]
 
 
 class Patched(Enum):
-    """What became of a request to change the field."""
-
     DONE = "done"
     OVERTAKEN = "overtaken"
     """The field was not, or the pod is not any more, what it was taken for."""
@@ -196,8 +191,6 @@ class Patched(Enum):
 
 @dataclass(slots=True, eq=False)
 class Withdrawal:
-    """A request to withdraw a nomination."""
-
     node: str
     at: float
     fate: Patched | None = None
@@ -210,7 +203,6 @@ class Withdrawal:
         return None if self.ended.is_set() else self.at
 
     def is_over(self, now: float) -> bool:
-        """Return whether it matters no more."""
         return self.at + REMEMBERED_SECONDS <= now
 
 
@@ -242,16 +234,13 @@ class Record(Generic[Begun]):
     """When that was heard of last."""
 
     def remember(self, node: str, now: float) -> None:
-        """Note where victims are to make room."""
         self.last_node, self.last_at = node, now
 
     @property
     def is_blank(self) -> bool:
-        """Return whether nothing is left to be remembered."""
         return not (self.refusal or self.begun or self.claim or self.withdrawals)
 
     def state(self, now: float) -> State:
-        """Return what is to be done about the pod."""
         if self.begun is not None:
             return self.begun.state
         if self.claim is not None and self.claim.until > now:

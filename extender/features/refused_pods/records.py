@@ -68,7 +68,6 @@ class Records(Generic[Begun]):
         return len(self._records)
 
     def get(self, uid: str) -> Record[Begun] | None:
-        """Return what is known about a pod."""
         return self._records.get(uid)
 
     def _of(self, uid: str) -> Record[Begun]:
@@ -87,7 +86,7 @@ class Records(Generic[Begun]):
         return (self._records[uid] for uid in self._refused)
 
     def refuse(self, pod: Pod, refused: Refused | None = None) -> Record[Begun]:
-        """Remember a refusal; those that nobody heard of for longest go when there are too many."""
+        """Remember a refusal; when there are too many, those heard of longest ago go."""
         now, record = self._clock(), self._of(pod.uid)
         if record.refusal is None:
             record.refusal = Refusal(pod, now, Pause(self._bounds.first_pause))
@@ -101,7 +100,6 @@ class Records(Generic[Begun]):
             self._drop_refusal(record)
 
     def admit(self, record: Record[Begun]) -> None:
-        """Forget that a pod was refused."""
         self._refused.pop(record.uid)
         self._drop_refusal(record)
 
@@ -112,7 +110,6 @@ class Records(Generic[Begun]):
     # What was begun
 
     def begin(self, record: Record[Begun], begun: Begun) -> None:
-        """Note that something is begun for a pod."""
         record.begun = self._begun[record.uid] = begun
 
     def end(self, record: Record[Begun]) -> None:
@@ -161,8 +158,8 @@ class Records(Generic[Begun]):
     def withdrawing(self, record: Record[Begun], node: str) -> Iterator[Withdrawal]:
         """Note a withdrawal while it is in flight; unless told what became of it, that is unclear.
 
-        Whoever is cancelled in between does not know either. And whatever becomes of this one, an
-        earlier one that ended unclearly may still be carried out.
+        A caller that is cancelled in between does not know either. And whatever becomes of this
+        one, an earlier one that ended unclearly may still be carried out.
         """
         now, before = self._clock(), record.withdrawals.get(node)
         haunted = (

@@ -51,7 +51,7 @@ class Refusal:
     passed: frozenset[str] | None = None
     """The nodes that the scheduler's own plugins let through, None when unknown."""
     unschedulable: bool = False
-    """Whether nobody was found whose eviction would help, when it was looked at last."""
+    """Whether no eviction would have helped, when it was looked at last."""
     tried: tuple[str, ...] = ()
     """The nodes that it was pointed to in vain."""
     towards: str | None = None
@@ -77,7 +77,6 @@ class Refusal:
         return PER_POD + self.pod.size + PER_NAME * names
 
     def hear(self, pod: Pod, refused: Refused | None, now: float) -> None:
-        """Take over what the latest request says."""
         self.pod, self.refused, self.heard, self.towards = pod, refused, now, None
         self._is_news = True
 
@@ -96,7 +95,7 @@ class Refusal:
         return is_news
 
     def is_elses(self, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
-        """Return whether the pod is nominated for a node by somebody else."""
+        """Return whether the pod is nominated for a node by another writer."""
         shown = {seen.nominated, self.pod.status.nominated if news else None}
         return not shown <= {None, *ours}
 
@@ -167,7 +166,7 @@ def changes_for(state: ClusterState, pod: Pod) -> Hashable:
 
 
 class UnschedulableCache:
-    """Keys that nothing was found for, each after so many changes; bounded in bytes."""
+    """Keys that nothing was found for, each with the changes until then; bounded in bytes."""
 
     def __init__(self, budget: int) -> None:
         self._known: LruCache[Hashable, Hashable] = LruCache(budget)
@@ -177,5 +176,5 @@ class UnschedulableCache:
         return self._known.get(key) == changes
 
     def note(self, key: Hashable, changes: Hashable, size: int) -> None:
-        """Note that nothing was found, by a search that began after so many changes."""
+        """Note that nothing was found, by a search that began at this state of `changes`."""
         self._known.put(key, changes, size)

@@ -1,4 +1,4 @@
-"""The search for victims, among all nodes, in slices between which everybody else is answered.
+"""The search for victims, among all nodes, in slices between which other requests are answered.
 
 The nodes that it finds are shared by pods with the same prospects, in the order of their victims.
 """
@@ -68,15 +68,12 @@ class Ranking:
     """The uids of the pods that have taken a node: for them, it is over."""
 
     def best(self) -> Entry | None:
-        """Remove and return the best node that is left."""
         return heappop(self.left) if self.left else None
 
     def beats(self, badness: Badness) -> bool:
-        """Return whether a node is left that is better than this."""
         return bool(self.left) and self.left[0][0] < badness
 
     def put_back(self, entry: Entry) -> None:
-        """Add a node, as it was found to be by now."""
         heappush(self.left, entry)
 
 
@@ -110,7 +107,6 @@ class Slices:
         self._began = clocks.clock()
 
     async def between(self) -> None:
-        """Rest if it is time to."""
         took = self._clock() - self._began
         if took >= SLICE_SECONDS:
             await self._sleep(self._rest * took)
@@ -119,8 +115,6 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One search."""
-
     pod: Pod
     passed: frozenset[str] | None
     slices: Slices
@@ -149,7 +143,7 @@ class Search:
     ) -> Candidate | None:
         """Return the node whose victims the scheduler would choose, as it was when we were there.
 
-        One without victims takes the pod as it is: then nobody is to be evicted. Of pods that are
+        One without victims takes the pod as it is: then no pod is to be evicted. Of pods that are
         alike, each `take`s another node as long as there are several.
         """
         passed = refusal.passed

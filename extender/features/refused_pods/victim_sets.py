@@ -29,7 +29,7 @@ from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, on_node
 
 HELD_SECONDS = 5.0
-"""How long a nomination counts that the watch does not show, if nobody looks after it."""
+"""How long a nomination counts that the watch does not show, if it is not looked after."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 BINDING_SECONDS = 30.0
@@ -53,8 +53,6 @@ _log = logging.getLogger(__name__)
 
 
 class VictimSets:
-    """Begins sets of victims, carries them out and ends them."""
-
     def __init__(
         self,
         context: ControllerContext,
@@ -74,7 +72,6 @@ class VictimSets:
         """How many sets have gone for nothing, by the uid of their preemptor."""
 
     def is_exhausted(self, uid: str) -> bool:
-        """Return whether a pod has had all the sets of victims that it may have."""
         return (self._spent.get(uid) or 0) >= MOST_SETS
 
     async def begin(
@@ -139,7 +136,6 @@ class VictimSets:
         return LOOK_SECONDS
 
     def _left(self, preemption: Preemption) -> list[Pod]:
-        """Return the victims that are still there."""
         found = (self._state.pod(each.key, each.uid) for each in preemption.victims.values())
         return [each for each in found if each is not None]
 
@@ -205,7 +201,6 @@ class VictimSets:
     async def _evict(
         self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
-        """Have the victims deleted that still are to go, as things are now."""
         now, pod, node = self._clock(), preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.pod, self._plugins, node)
         fits = candidate is None and fits_without(self._state, pod, node, (), self._plugins)
@@ -231,7 +226,7 @@ class VictimSets:
     async def _until_shown(
         self, record: Record[Preemption], preemption: Preemption, seen: Observed
     ) -> float | None:
-        """Return when to look again; None when the watch shows that nobody else has begun."""
+        """Return when to look again; None when the watch shows that no other replica has begun."""
         if not preemption.is_ours(seen):
             # The event that shows it has us look again.
             await self._renew(preemption, seen)

@@ -27,20 +27,18 @@ from extender.ports import Check, Leadership
 MOST_WAITING: Final = 1_000_000
 """Controllers that are looked at later; there are no more than pods."""
 MOST_AT_ONCE: Final = 1_000
-"""Controllers that have changed, taken between two turns for everybody else."""
+"""Controllers that have changed, taken between two turns for other work."""
 MOST_A_SECOND: Final = 200
 """Controllers that are looked at again, on average."""
 MOST_A_TURN: Final = 20
 """Pods of one controller, before others have their turn."""
 REST_SECONDS: Final = 5.0
-"""Until the watch has shown what was written, or what somebody else has changed."""
+"""Until the watch has shown what was written, or what another writer has changed."""
 FAILED_SECONDS: Final = 60.0
 """After which is tried again what the API server has refused."""
 
 
 class CostWriter(Protocol):
-    """Writes deletion costs."""
-
     async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
         """Give a pod a cost in place of one that we gave; False when it is as it was no more."""
 
@@ -85,7 +83,6 @@ class CostController(Reconciler):
         self._led = False
 
     async def run(self) -> NoReturn:
-        """Look after pods for as long as the program runs."""
         await self._work()
 
     def _resync(self) -> float:

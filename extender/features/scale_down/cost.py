@@ -34,7 +34,6 @@ class CostFacet(Facet[DeletionCost]):
         return DeletionCost(read_number(raw), raw == annotations.get(GIVEN_COST_ANNOTATION))
 
     def written(self, value: DeletionCost) -> Mapping[str, str]:
-        """Return the annotations that say what deleting a pod costs, and that we said so."""
         names = (COST_ANNOTATION, GIVEN_COST_ANNOTATION) if value.given else ()
         return dict.fromkeys(names, str(value.value))
 

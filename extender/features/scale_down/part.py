@@ -25,7 +25,6 @@ class Ranking(Part, Hook):
 
     @staticmethod
     def metrics(make: Collectors) -> CounterRow:
-        """Make the row of what came of patches."""
         return make.counters(
             "deletion_cost_patches",
             "Pods whose deletion cost was missing or out of order, by what came of writing it.",
@@ -51,11 +50,9 @@ class Ranking(Part, Hook):
         )
 
     def placing(self, pod: Pod, node: str) -> Pod:
-        """Give a pod the rank that is free on its node."""
         return with_cost(self._replicas, pod, node)
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the controller, where there is an API server to write to."""
         if self._controller is not None:
             yield "deletion costs", self._controller.run()
 

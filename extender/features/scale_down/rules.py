@@ -36,12 +36,11 @@ class Ranks(NamedTuple):
 
     @classmethod
     def of(cls, cost: int | None) -> Ranks:
-        """Return what a cost says that we gave, or that somebody made up."""
+        """Return the ranks that a cost stands for, be it ours or made up by a user."""
         return cls(*divmod(-cost, STEP)) if cost is not None and cost < 0 else cls(0)
 
     @property
     def cost(self) -> int:
-        """Return what it costs to delete the pod."""
         return -(self.first * STEP + min(self.second, STEP - 1))
 
 
@@ -126,7 +125,6 @@ def given_costs(state: ClusterView, pods: Iterable[Pod]) -> dict[Key, int]:
 
 
 def _in_order(places: list[_Place]) -> Iterator[Correction]:
-    """Yield the corrections of one domain."""
     in_order: dict[int, _Place] = {}
     others: list[_Place] = []
     # Of two with the same rank, the one that cannot be changed yet keeps it.
@@ -151,5 +149,5 @@ def _in_order(places: list[_Place]) -> Iterator[Correction]:
 
 
 def _free(taken: Collection[int]) -> Iterator[int]:
-    """Yield the ranks that nobody has, the lowest first."""
+    """Yield the ranks that are free, the lowest first."""
     return (rank for rank in count(1) if rank not in taken)

@@ -18,8 +18,6 @@ _OVERTAKEN: Final = frozenset((HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
 
 
 class ApiCostWriter:
-    """Patches the annotations of pods."""
-
     def __init__(self, client: ApiClient, objects: ClusterReader) -> None:
         self._client = client
         self._objects = objects
@@ -27,8 +25,8 @@ class ApiCostWriter:
     async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
         """Give a pod a cost in place of the one that we gave before, None for none.
 
-        False when the pod is gone or going, or anybody has changed it meanwhile. ExtenderError
-        when that fails, or may have been done for all we know.
+        False when the pod is gone or going, or was changed meanwhile. ExtenderError when that
+        fails, or may have been done for all we know.
         """
         seen = await self._objects.pod(pod.key)
         if seen is None or seen.pod.uid != pod.uid or seen.pod.status.deleting:

@@ -42,7 +42,6 @@ class ShadowDifferences(Hook):
                 row.begin((reason.plugin,), (reason.value,))
 
     def judged(self, pod: Pod, verdicts: FilterResult) -> None:
-        """Count the nodes that we would have refused, and log them."""
         for reason, names in verdicts.refused:
             self._row.count(reason.plugin, reason.value, by=len(names))
         if verdicts.refused:
@@ -56,6 +55,5 @@ class ShadowDifferences(Hook):
 
 
 def _some(names: Sequence[str]) -> str:
-    """Name the first of some nodes, and say how many more there are."""
     text = ", ".join(names[:MOST_NAMES])
     return text if len(names) <= MOST_NAMES else f"{text} and {len(names) - MOST_NAMES} more"

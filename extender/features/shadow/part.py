@@ -18,7 +18,6 @@ class Shadowing(Part):
 
     @staticmethod
     def metrics(make: Collectors) -> CounterRow:
-        """Make the row of nodes that would have been refused."""
         return make.counters(
             "shadow_disagreements",
             "Nodes that the scheduler accepted and the extender would have refused, some of them "

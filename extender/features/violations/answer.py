@@ -32,7 +32,6 @@ class Violations:
         self._turns = turns
 
     async def get(self, request: Request) -> Response:
-        """Answer a request."""
         return await answer_in_turn(self._turns, lambda: self._fields(request))
 
     def _fields(self, request: Request) -> Fields:

@@ -38,7 +38,6 @@ class Patrol(Part):
 
     @staticmethod
     def metrics(make: Collectors) -> GaugeRow:
-        """Make the row of broken rules."""
         return make.gauges(
             "violations",
             "Required terms that placed pods break now, each counted once a topology domain.",
@@ -46,7 +45,6 @@ class Patrol(Part):
         )
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the patrol."""
         found, plugin = self.found, INTER_POD_AFFINITY
         patrol = keep_patrolling(found.state, self.gauge, plugin, found.unready, watch=found.watch)
         yield "patrol", patrol

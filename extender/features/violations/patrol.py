@@ -120,6 +120,5 @@ def _ended(violation: Violation, shown: Witnesses) -> str:
 
 
 def place(violation: Violation) -> str:
-    """Say in which topology domain a rule is broken."""
     key, value = violation.term.topology_key, violation.domain
     return f"a node without the label {key}" if value is None else f"{key}={value}"

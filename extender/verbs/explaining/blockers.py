@@ -54,7 +54,6 @@ class _Sought:
     """Those of which pods are sought."""
 
     def note(self, pod_class: PodClass, places: Iterable[tuple[int, int]]) -> None:
-        """Take note of the pods of a class on some nodes."""
         domain_of, wanted, counted = self.table.topology.domain_of, self.wanted, self.counted
         for number, pods in places:
             each = wanted.get(domain_of[number])
@@ -166,7 +165,6 @@ def _by_nodes(placed: PlacedClass, every: Iterable[_Sought]) -> _Found:
 
 
 def _name_alone(state: ClusterState, pod: Pod, sought: _Sought) -> None:
-    """Count and name the pods of domains that are one node each."""
     concerned, counted = {id(pod_class) for pod_class in sought.classes}, sought.counted
     namespace = pod.pod_class.namespace
     has_own = any(pod_class.namespace == namespace for pod_class in sought.classes)
@@ -208,7 +206,6 @@ def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> None:
 
 
 def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
-    """Name the pods nominated to a node, or holding a domain of it, that keep the pod from it."""
     own, node = state.class_of(pod), refusal.nodes[0]
     there = {each.uid: each for each in holding(state, pod, node)}
     others = {each.uid: each for each in preempting_beside(state, pod)} | there

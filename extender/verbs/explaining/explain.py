@@ -131,7 +131,6 @@ def _leave_unnamed(found: Explanation) -> None:
 
 
 def _grouped(refusals: Sequence[Refusal]) -> Sequence[RefusalGroup]:
-    """Group the refusals that some node shows by kind, those of most nodes first."""
     groups: dict[Hashable, RefusalGroup] = {}
     by_rule: dict[Rule, RefusalGroup] = {}
     for each in refusals:

@@ -23,8 +23,6 @@ MOST_NEAR_MISSES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be explained."""
-
     pod: Pod
     names: Sequence[str]
     """Of the nodes, in the order in which they are answered."""
@@ -61,7 +59,6 @@ class NearMiss:
 
     @property
     def pods(self) -> Sequence[Pod]:
-        """Return the pods that would have to go, as far as they are named."""
         return sorted(self._named.values(), key=lambda each: each.key)
 
     @property
@@ -73,11 +70,9 @@ class NearMiss:
 
     @property
     def in_the_way(self) -> str:
-        """Name the first of these pods."""
         return named_pods(self.pods, self.count, self.unnamed)
 
     def __str__(self) -> str:
-        """Say what would have to change for the nodes to fit."""
         first, where = self.refusals[0], self.refusals[0].place
         nodes = plural(len(self.nodes), "node")
         if self.nodes == [first.domain] or (len(self.nodes) == 1 and first.rule.key is None):
@@ -95,8 +90,6 @@ class NearMiss:
 
 @dataclass(slots=True, eq=False)
 class TermFacts:
-    """What is to be known about one required term."""
-
     reason: AnyReason
     """The one it gives where it refuses a node."""
     term: Term
@@ -108,9 +101,7 @@ class TermFacts:
     matched: int = 0
     """Placed pods that the term matches; of a placed pod's term, the pods that carry it."""
     matches_pod: bool = False
-    """The term matches the pod itself."""
     annotated: bool = False
-    """It is in an annotation."""
     refused: int = 0
     """Nodes that it refuses, whatever reason they show."""
     mutual: bool = False
@@ -119,8 +110,6 @@ class TermFacts:
 
 @dataclass(frozen=True, slots=True)
 class PluginScores:
-    """What one plugin says of the nodes that fit."""
-
     plugin: str
     raw: Mapping[str, int]
     normalised: Mapping[int, int]
@@ -129,8 +118,6 @@ class PluginScores:
 
 @dataclass(slots=True, eq=False)
 class Explanation:
-    """All there is to say about a pod."""
-
     pod: Pod
     names: Sequence[str]
     fits: list[str] = field(default_factory=list)
@@ -162,7 +149,7 @@ class Explanation:
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
     preemption: Candidate | None = None
-    """Who would be evicted for a pod that fits nowhere, where somebody has looked for that."""
+    """Who would be evicted for a pod that fits nowhere; None if that was not looked for."""
     sitting: Sitting | None = None
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
@@ -177,6 +164,5 @@ class Explanation:
 
     @property
     def of_fitting(self) -> Verdict:
-        """Return what is to be said of the nodes that nothing refuses."""
         known = not self.unknown and self.indeterminate is None
         return Verdict.FITS if known else Verdict.UNKNOWN

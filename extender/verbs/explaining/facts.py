@@ -15,13 +15,10 @@ from extender.verbs.pod_rules import is_annotated
 from extender.verbs.rules import Rule
 
 MOST_TERMS: Final = 32
-"""Terms that are looked into."""
 MOST_WAITING: Final = 2000
-"""Waiting pods that are looked at."""
 MOST_TRIES: Final = 3
 """Of those that are near enough: whether one waits takes as long as to judge it."""
 MOST_NAMES: Final = 10
-"""Namespaces that are named."""
 
 
 OF_OTHERS: Final = frozenset((Reason.EXISTING_ANTI_AFFINITY, Reason.EXISTING_LIMIT))
@@ -120,7 +117,6 @@ class TermSurvey:
             self._look_for_mutual(terms[:MOST_TERMS])
 
     def _look_for_mutual(self, terms: Sequence[Term]) -> None:
-        """Look for a pod that waits for ours, where ours waits for it."""
         state, own, seen, tries = self._state, self._class, set(), 0
         for other in islice(state.waiting_pods, MOST_WAITING):
             theirs = state.class_of(other)

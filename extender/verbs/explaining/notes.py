@@ -39,8 +39,6 @@ _HELD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark."""
-
     kind: str
     """For programs; stays the same."""
     text: str
@@ -86,7 +84,6 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
 
 
 def _sitting(explanation: Explanation) -> Iterator[Note]:
-    """Say whether a placed pod sits as well as it can."""
     sits = explanation.sitting
     better = None if sits is None else sits.better
     if sits is not None and better is not None:
@@ -106,7 +103,6 @@ def _sitting(explanation: Explanation) -> Iterator[Note]:
 
 
 def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
-    """Say that rules in the pod's annotations do not count, or not for all."""
     pod, scope = explanation.pod, state.annotations
     namespace = pod.pod_class.namespace
     if pod.spec.unannotated is None:

@@ -81,7 +81,6 @@ class Refusals:
         return found
 
     def _sort(self, verdicts: FilterResult, hits: _Hits) -> None:
-        """Put each refused node to the others that are refused for the same causes."""
         by_node, alike, every = self._found.refused, self.alike, self._found.refusals
         for reason, names in verdicts.refused:
             for name in names:

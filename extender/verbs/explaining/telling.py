@@ -12,12 +12,10 @@ from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal, event_of
 
 MOST_DOMAINS: Final = 8
-"""Domains of a rule that are shown one by one."""
 MOST_NEAR: Final = 5
 MOST_STATED: Final = 20
 """Causes that are not told term by term, such as taints."""
 MOST_BEST: Final = 5
-"""Nodes that are shown with their scores."""
 
 NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
 
@@ -25,7 +23,6 @@ Row: TypeAlias = Sequence[str]
 
 
 def headline(found: Explanation) -> str:
-    """Say whether the pod fits."""
     if found.indeterminate is not None:
         return "gets an error from filter instead of a verdict"
     fit, nodes = len(found.fits), len(found.names)
@@ -58,7 +55,6 @@ def summary(explanation: Explanation) -> str:
 
 
 def term_title(facts: TermFacts) -> str:
-    """Say whose term it is, over which topology, and what it does."""
     effect = f"refuses {plural(facts.refused, 'node')}" if facts.refused else "refuses no node"
     if facts.reason is Reason.AFFINITY and facts.refused:
         effect = f"is not met on {plural(facts.refused, 'node')}"
@@ -68,7 +64,6 @@ def term_title(facts: TermFacts) -> str:
 
 
 def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
-    """Say which pods a term is about, in which namespaces, and how many there are."""
     term = facts.term
     owner = found.pod.pod_class.namespace
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
@@ -111,24 +106,20 @@ def namespaces_of(facts: TermFacts, owner: str | None) -> str:
 
 
 def is_by(each: Refusal, facts: TermFacts) -> bool:
-    """Return whether a refusal is by a term."""
     rule = each.rule
     same = each.reason is facts.reason and rule.annotated is facts.annotated
     return same and facts.term in rule.terms
 
 
 def most_nodes_first(each: Refusal) -> tuple[int, str]:
-    """Return what sorts refusals."""
     return -each.hits, each.domain or ""
 
 
 def domain_row(each: Refusal) -> Row:
-    """Say in which domain how many nodes are refused, and by whom."""
     return domain_of(each), plural(each.hits, "node"), each.rule.behind(each)
 
 
 def domain_of(refusal: Refusal) -> str:
-    """Name the topology domain of a refusal."""
     if refusal.domain is None:
         return "no such label"
     key = short(refusal.rule.key)
@@ -141,14 +132,13 @@ def is_stated(each: Refusal) -> bool:
 
 
 def other_rules(refusals: Sequence[Refusal], count: int) -> Iterator[str]:
-    """Yield what is to say of refusals that are to be stated, the first of so many."""
+    """Yield the statements about the first `count` of the refusals that have one."""
     yield from (str(each.rule.statement(each)) for each in refusals[:MOST_STATED])
     if count > MOST_STATED:
         yield f"And {plural(count - MOST_STATED, 'more cause')}"
 
 
 def nearest(found: Explanation) -> Sequence[str]:
-    """Say on which nodes the pod would fit if one thing were otherwise; nothing if it fits."""
     if found.fits:
         return ()
     said = [str(each) for each in found.near_misses[:MOST_NEAR]]
@@ -157,13 +147,11 @@ def nearest(found: Explanation) -> Sequence[str]:
 
 
 def best_title(found: Explanation) -> str:
-    """Return the heading of the nodes with the highest scores."""
     among = " of those that may fit" if found.of_fitting is Verdict.UNKNOWN else ""
     return f"Best nodes{among}"
 
 
 def highest_first(found: Explanation) -> Callable[[str], tuple[int, str]]:
-    """Return what sorts nodes that fit by their scores."""
     return lambda name: (-found.final.get(name, 0), name)
 
 
@@ -174,7 +162,6 @@ def score_head(found: Explanation) -> Row:
 
 
 def scores_of(found: Explanation, name: str) -> Row:
-    """Return a node that fits with its score, and what each plugin adds to that."""
     parts: list[str] = [name, str(found.final.get(name, 0))]
     for each in found.scores:
         raw = each.raw.get(name)
@@ -183,7 +170,6 @@ def scores_of(found: Explanation, name: str) -> Row:
 
 
 def node_row(found: Explanation, name: str) -> Row:
-    """Say of one node whether the pod fits, and which rule refuses it; under NODE_HEAD."""
     refused = found.refused.get(name)
     if refused is None:
         fits = "maybe" if found.of_fitting is Verdict.UNKNOWN else "yes"

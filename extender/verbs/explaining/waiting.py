@@ -26,7 +26,6 @@ class Bottleneck:
 
     what: str
     refused: int
-    """Nodes that it refuses."""
     alone: int
     """Nodes that nothing else refuses."""
     besides: str = ""
@@ -135,5 +134,4 @@ def _whatever_it_spares(term: Term) -> Hashable:
 
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
-    """Return whether a node is refused because it is cordoned, whatever else there is."""
     return any(each.reason is Reason.UNSCHEDULABLE for each in refusals)

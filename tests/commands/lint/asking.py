@@ -48,7 +48,6 @@ def shipped(mode: str) -> dict[str, Any]:
 
 
 def ours(mode: str, **fields: Any) -> dict[str, Any]:
-    """Build the extender's configuration."""
     return {
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",

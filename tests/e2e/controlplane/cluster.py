@@ -46,12 +46,10 @@ class Features:
     """Group versions that are not served by default."""
 
     def of_scheduler(self) -> list[str]:
-        """Return the flags of kube-scheduler."""
         on = ",".join(gate if "=" in gate else f"{gate}=true" for gate in self.gates)
         return [f"--feature-gates={on}"] if on else []
 
     def of_apiserver(self) -> list[str]:
-        """Return the flags of kube-apiserver."""
         on = ",".join(f"{api}=true" for api in self.apis)
         return [*self.of_scheduler(), *([f"--runtime-config={on}"] if on else [])]
 

@@ -45,7 +45,6 @@ class Probe:
     token: str | None = None
 
     def answers(self) -> bool:
-        """Ask once."""
         request = urllib.request.Request(self.url)  # noqa: S310 (a loopback URL of ours)
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
@@ -108,14 +107,12 @@ class Process:
             time.sleep(_POLL_S)  # a program that starts offers nothing to await
 
     def check_alive(self) -> None:
-        """Raise when the program is not running."""
         code = self._popen and self._popen.poll()
         if self._popen is None or code is not None:
             raise ProcessDiedError(f"{self.name} ended: {code}\n{tail(self.log)}")
 
     @property
     def pid(self) -> int:
-        """Return the number of the running program."""
         self.check_alive()
         assert self._popen is not None
         return self._popen.pid

@@ -144,7 +144,6 @@ class Wrong(Ledger):
     """Books something that is wrong."""
 
     def audit(self) -> Iterator[str | None]:
-        """Say so."""
         yield "what it books"
 
 

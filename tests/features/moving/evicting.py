@@ -51,7 +51,6 @@ class Mover:
     async def evict(
         self, pod: ModelPod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
     ) -> Eviction:
-        """Evict a pod."""
         assert version
         if not may_go():
             return Eviction(Evicted.NOT_SENT)
@@ -68,7 +67,6 @@ class Mover:
         return answer
 
     async def report(self, pod: ModelPod | None, occurrence: Occurrence) -> None:
-        """Keep what an Event says."""
         del pod
         self.said.append(occurrence)
 
@@ -140,7 +138,6 @@ class Rig:
         return name
 
     def put(self, raw: Pod) -> None:
-        """Show a pod."""
         self.state.upsert_pod(self.reader.read(json.dumps(raw).encode()))
 
     async def after(self, seconds: float) -> None:
@@ -160,6 +157,5 @@ class Rig:
         return {each.identity.uid: each.outcome.value for each in found}
 
     def counted(self, result: str) -> float | None:
-        """Return how many evictions came to something."""
         labels = {"plugin": "RequiredDuringExecution", "result": result}
         return self.registry.get_sample_value("affinity_extender_evictions_total", labels)

@@ -68,16 +68,13 @@ class Renewing(Leader):
         self.annotations = {}
 
     def keep(self, notes: LeaseNotes) -> None:
-        """Have notes written."""
         self.notes = notes
 
     def renew(self) -> None:
-        """Write them."""
         written = self.notes.written(self.annotations, leads=True)
         self.annotations = {**self.annotations, **written}
 
     async def confirm(self) -> bool:
-        """Renew the lead."""
         self.renew()
         return await super().confirm()
 
@@ -210,7 +207,6 @@ class Cluster:
         return app
 
     def budget(self, app: App) -> None:
-        """Give an app a disruption budget."""
         raw = budget(app.name, selector(app=app.name), 1)
         self.state.upsert_budget(read_budget(json.dumps(raw).encode()))
 
@@ -297,5 +293,4 @@ class Cluster:
         return sum(each.pod_class.labels["app"] == app.name for _, each in self.moved)
 
     def metric(self, name: str, **labels: str) -> float | None:
-        """Return what a metric says."""
         return self.registry.get_sample_value(f"affinity_extender_{name}", labels)

@@ -83,7 +83,6 @@ class Cluster:
         self.state.upsert_pod(model_pod((made if name else raw).on(on)))
 
     def remove(self, name: str) -> None:
-        """Let a pod go."""
         self.state.remove_pod(f"default/{name}", f"default-{name}")
 
     def settle(self) -> dict[str, list[str]]:

@@ -136,7 +136,6 @@ class Life:
                 self.broken_since.pop(each.uid, None)
 
     async def run(self) -> None:
-        """Live for a while."""
         for _ in range(STEPS):
             if self.chance.random() < 0.3:
                 self.chance.choice(self.acts)()

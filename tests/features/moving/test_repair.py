@@ -105,13 +105,11 @@ class Rig:
         return max(takers, key=lambda name: best.get(name, 0), default=None)
 
     def make(self, app: str, on: str, *, weight: int = 100, key: str = ZONE) -> None:
-        """Place a pod of an app."""
         name = f"{app}-{next(self.numbers)}"
         raw = pod(name, app).labels(app="web").avoids(weight, term(key, WEB))
         self.put(raw.owned_by(f"ReplicaSet/{app}").on(on).ready())
 
     def put(self, raw: Pod) -> None:
-        """Show a pod."""
         self.state.upsert_pod(self.reader.read(json.dumps(raw).encode()))
 
     async def after(self, seconds: float) -> None:
@@ -150,7 +148,6 @@ class Rig:
         return sorted(found.values())
 
     def counted(self, result: str) -> float | None:
-        """Return how many evictions came to something."""
         labels = {"plugin": "PreferredDuringExecution", "result": result}
         return self.registry.get_sample_value("affinity_extender_evictions_total", labels)
 

@@ -35,7 +35,6 @@ def replica(name: str, revision: str) -> Pod:
 
 
 def own(made: Pod) -> Pod:
-    """Annotate a pod."""
     return made.annotated(REVISIONS_ANNOTATION, "Own")
 
 

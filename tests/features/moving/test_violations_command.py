@@ -56,7 +56,6 @@ def found(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, dict[st
 
 
 def named(raw: Pod, name: str) -> Pod:
-    """Give a pod another name."""
     return Pod({**raw, "metadata": {**raw["metadata"], "name": name, "uid": name}})
 
 

@@ -13,5 +13,4 @@ if TYPE_CHECKING:
 
 
 def model_quota(raw: Json) -> ResourceQuota:
-    """Read a quota as the extender does."""
     return read_quota(json.dumps(raw).encode())

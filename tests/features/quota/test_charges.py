@@ -29,7 +29,6 @@ def charge_of(**spec: Any) -> Charge:
 
 
 def container(requests: Any = None, limits: Any = None, **fields: Any) -> dict[str, Any]:
-    """Build a container."""
     resources = {"requests": requests, "limits": limits}
     return {"resources": {key: each for key, each in resources.items() if each}, **fields}
 

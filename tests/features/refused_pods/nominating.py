@@ -69,7 +69,6 @@ class Nominator:
         self.arrived = asyncio.Event()
 
     async def nominate(self, pod: ModelPod, before: str | None, node: str | None) -> bool:
-        """Take a nomination."""
         self.made.append((pod.key.removeprefix("default/"), before, node))
         self.arrived.set()
         if self.gate is not None:
@@ -84,7 +83,6 @@ class Nominator:
         return True
 
     async def wake(self, pod: ModelPod) -> bool:
-        """Take the wish to have a pod tried again."""
         self.woken.append(pod.key.removeprefix("default/"))
         if self.error is not None:
             raise self.error
@@ -121,7 +119,6 @@ class NominationRig:
         )
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
-        """Tell of a refusal."""
         names = [f"asked-{number}" for number in range(asked)]
         refused = [(Reason.ANTI_AFFINITY, names)]
         self.controller.refused(model_pod(raw), refused)
@@ -133,11 +130,9 @@ class NominationRig:
             pass
 
     async def tick(self) -> None:
-        """Let the next look come."""
         await self.pass_time(LOOK_SECONDS)
 
     def counts(self) -> dict[str, int]:
-        """Return what became of hints."""
         found = {
             result: self.registry.get_sample_value(
                 "affinity_extender_hints_total", {"result": result}

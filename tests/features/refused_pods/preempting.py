@@ -96,7 +96,6 @@ class Api:
             raise error
 
     async def nominate(self, pod: ModelPod, before: str | None, node: str | None) -> bool:
-        """Change a nomination."""
         await self._arrive(f"nominate {short(pod.key)} {before}->{node}")
         known = self.pods.get(pod.uid)
         if known is None or known.status.nominated != before:
@@ -111,7 +110,6 @@ class Api:
         return pod.uid in self.pods
 
     async def mark(self, victim: ModelPod, message: str) -> bool:
-        """Set a condition."""
         await self._arrive(f"mark {short(victim.key)}")
         self.messages.add(message)
         self.marked.add(victim.uid)
@@ -121,7 +119,6 @@ class Api:
         return known is not None
 
     async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
-        """Delete a pod."""
         await self._arrive(f"{'try' if dry_run else 'delete'} {short(victim.key)}")
         known = self.pods.get(victim.uid)
         if known is None or dry_run:
@@ -133,12 +130,10 @@ class Api:
         return True
 
     async def tell(self, victim: ModelPod, preemptor: ModelPod, note: str) -> None:
-        """Take an Event."""
         await self._arrive(f"tell {short(victim.key)} {short(preemptor.key)}")
         self.notes.append(note)
 
     async def report(self, pod: ModelPod | None, occurrence: Occurrence) -> None:
-        """Take an Event about a preemptor."""
         assert pod is not None
         await self._arrive(f"report {short(pod.key)} {occurrence.reason}")
         self.notes.append(occurrence.note)
@@ -238,7 +233,6 @@ class PreemptionRig:
     def tell_of_refusal(
         self, known: ModelPod, refused: object = ((Reason.ANTI_AFFINITY, ()),)
     ) -> None:
-        """Tell the controller."""
         self.controller.refused(known, refused)  # type: ignore[arg-type]
 
     async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
@@ -264,7 +258,6 @@ class PreemptionRig:
             await asyncio.gather(work, return_exceptions=True)
 
     async def tick(self, times: int = 1) -> None:
-        """Let the next looks come."""
         for _ in range(times):
             await self.pass_time(LOOK_SECONDS)
 
@@ -279,11 +272,9 @@ class PreemptionRig:
         return sorted({call.partition(" ")[2] for call in deleted})
 
     def counts(self) -> dict[str, int]:
-        """Return what became of preemptions."""
         return self._counts("preemptions", PREEMPTIONS)
 
     def eviction_counts(self) -> dict[str, int]:
-        """Return what became of evictions."""
         return self._counts("evictions", EVICTIONS, plugin="InterPodAffinity")
 
     def _counts(self, metric: str, results: tuple[str, ...], **labels: str) -> dict[str, int]:

@@ -48,7 +48,6 @@ class Ranking(Hook):
         self._replicas = replicas_in(state)
 
     def placing(self, pod: ModelPod, node: str) -> ModelPod:
-        """Give a pod its rank."""
         return with_cost(self._replicas, pod, node)
 
 

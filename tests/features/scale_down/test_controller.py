@@ -78,7 +78,6 @@ class Costs:
         self.answer: Callable[[], bool | Exception] = lambda: True
 
     async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
-        """Give a pod a cost, and have the watch show it."""
         answer = self.answer()
         if isinstance(answer, Exception):
             raise answer
@@ -136,7 +135,6 @@ class Rig:
         return self.costs.written[before:]
 
     def count(self, result: str) -> float | None:
-        """Return how many patches ended so."""
         name = "affinity_extender_deletion_cost_patches_total"
         return self.registry.get_sample_value(name, {"result": result})
 

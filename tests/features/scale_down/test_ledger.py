@@ -95,12 +95,10 @@ class Replicating(RuleBasedStateMachine):
 
     @rule(now=st.sampled_from((5.0, 15.0, 25.0)))
     def expire(self, now: float) -> None:
-        """Let time pass."""
         self.state.expire(now)
 
     @rule(name=st.sampled_from("pqr"))
     def remove(self, name: str) -> None:
-        """Remove a pod."""
         known = self.state.pods.get(f"default/{name}")
         if known is not None:
             self.state.remove_pod(known.key, known.uid)

@@ -67,12 +67,10 @@ class Shadow:
         )
 
     async def filter(self, incoming: Any, names: list[str]) -> Any:
-        """Ask as the scheduler does."""
         body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
         return json.loads(await self.answers.filter(json.dumps(body).encode()))
 
     async def prioritize(self, incoming: Any, names: list[str]) -> Any:
-        """Ask as the scheduler does."""
         body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
         return json.loads(await self.answers.prioritize(json.dumps(body).encode()))
 
@@ -86,7 +84,6 @@ class Shadow:
         }
 
     def seen(self, name: str, **labels: str) -> float | None:
-        """Return the value of one series."""
         return self.registry.get_sample_value(f"affinity_extender_{name}", labels)
 
 

@@ -71,13 +71,11 @@ async def play(scenario: Scenario, stage: Stage) -> None:
 
 
 def create(thing: JSON) -> Step:
-    """Create a pod or a node."""
     name = thing["metadata"]["name"]
     return Step(lambda stage: stage.create(thing), f"create {thing['kind'].lower()} {name}")
 
 
 def delete(pod: str) -> Step:
-    """Delete a pod as a user does."""
     return Step(lambda stage: stage.delete(pod), f"delete pod {pod}")
 
 
@@ -87,23 +85,18 @@ def remove(pod: str) -> Step:
 
 
 def relabel(namespace: str, **labels: str) -> Step:
-    """Give a namespace other labels."""
     return Step(lambda stage: stage.relabel(namespace, labels), f"relabel namespace {namespace}")
 
 
 def bind(pod: str, node: str) -> Step:
-    """Bind a pod past the scheduler."""
     return Step(lambda stage: stage.bind(pod, node), f"somebody else binds pod {pod}")
 
 
 def restart_scheduler() -> Step:
-    """Kill the scheduler, and start it again."""
     return Step(lambda stage: stage.restart_scheduler(), "restart the scheduler")
 
 
 def until(pod: str, words: str, times: int = 1) -> Step:
-    """Wait until something has happened to a pod."""
-
     async def wait(stage: Stage) -> None:
         log = stage.log
         await log.until(lambda: log.has(pod, words, times), PATIENCE_SECONDS, f"{pod}: {words}")
@@ -112,13 +105,10 @@ def until(pod: str, words: str, times: int = 1) -> Step:
 
 
 def quiet() -> Step:
-    """Wait until nothing happens any more."""
     return Step(lambda stage: stage.log.quiet(QUIET_SECONDS))
 
 
 def hold(verb: str, pod: str) -> Step:
-    """Keep back the next such call."""
-
     async def act(stage: Stage) -> None:
         stage.between.hold(verb, pod)
 
@@ -126,8 +116,6 @@ def hold(verb: str, pod: str) -> Step:
 
 
 def release(verb: str, pod: str) -> Step:
-    """Pass on what was kept back."""
-
     async def act(stage: Stage) -> None:
         stage.between.release(verb, pod)
 
@@ -135,8 +123,6 @@ def release(verb: str, pod: str) -> Step:
 
 
 def spoil(verb: str, pod: str) -> Step:
-    """Answer the next such call with an error."""
-
     async def act(stage: Stage) -> None:
         stage.between.spoil(verb, pod)
 
@@ -144,8 +130,6 @@ def spoil(verb: str, pod: str) -> Step:
 
 
 def lose(verb: str, pod: str) -> Step:
-    """Let the answer to the next such call be lost."""
-
     async def act(stage: Stage) -> None:
         stage.between.lose(verb, pod)
 

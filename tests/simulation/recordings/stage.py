@@ -65,7 +65,6 @@ class SimulatedStage:
     # What a script does
 
     async def create(self, thing: JSON) -> None:
-        """Create a node, a namespace or a pod."""
         kind = thing["kind"]
         spec = dict(thing.get("spec") or {})
         if kind == "Pod":
@@ -74,28 +73,22 @@ class SimulatedStage:
         self._store.create(COLLECTIONS[kind], {**thing, "spec": spec, "status": status}, "users")
 
     async def delete(self, pod: str) -> None:
-        """Delete a pod with its grace period."""
         delete(self._store, f"default/{pod}", "users")
 
     async def remove(self, pod: str) -> None:
-        """Remove a pod for good."""
         delete(self._store, f"default/{pod}", "kubelet", grace=0.0)
 
     async def relabel(self, namespace: str, labels: dict[str, str]) -> None:
-        """Give a namespace other labels."""
-
         def change(found: JSON) -> JSON:
             return {**found, "metadata": {**found["metadata"], "labels": labels}}
 
         self._store.update("namespaces", namespace, change, "users")
 
     async def bind(self, pod: str, node: str) -> None:
-        """Bind a pod past the scheduler."""
         key = f"default/{pod}"
         bind(self._store, key, self._store.get("pods", key)["metadata"]["uid"], node, "users")
 
     async def restart_scheduler(self) -> None:
-        """Kill the scheduler, and start it again."""
         assert self._scheduler is not None
         self._scheduler.stop()
         self._loop.kill(SCHEDULER)

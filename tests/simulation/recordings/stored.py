@@ -39,7 +39,6 @@ class Recording:
 
     @classmethod
     def load(cls, scenario: str) -> Self:
-        """Read the file of a scenario."""
         found = json.loads(path_of(scenario).read_text())
         pods = {pod: Story(**story) for pod, story in found["pods"].items()}
         return cls(found["scenario"], found["kubernetes"], pods)

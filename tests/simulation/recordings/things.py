@@ -13,7 +13,6 @@ RED: Final = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
 
 
 def node(name: str, zone: str = "z", cpu: int = 4) -> JSON:
-    """Return a node."""
     built = roomy_node(name, zone)
     room = {**built["status"]["allocatable"], "cpu": str(cpu)}
     return built | {"status": built["status"] | {"capacity": room, "allocatable": room}}

@@ -1,4 +1,4 @@
-"""The scheduler's own plugins: on where nobody else has the rule, off where the extender has it."""
+"""The scheduler's own plugins: on where only they have the rule, off where the extender has it."""
 
 from __future__ import annotations
 

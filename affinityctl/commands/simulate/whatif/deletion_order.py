@@ -49,7 +49,6 @@ class Lives:
 
     @staticmethod
     def is_available(pod: Pod) -> bool:
-        """Return whether a pod has a node and is ready."""
         return pod.node is not None and pod.status.ready
 
     def by_deletion(

@@ -61,11 +61,9 @@ class Disruptions:
         """The same of what the controllers of its pods want."""
 
     def came(self, pod: Pod) -> None:
-        """Count a pod that has become ready on a node."""
         self._count(pod, 1)
 
     def went(self, pod: Pod) -> None:
-        """Count a pod that is no longer there."""
         if pod.node is not None and pod.status.ready and not pod.status.deleting:
             self._count(pod, -1)
 

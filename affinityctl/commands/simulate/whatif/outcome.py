@@ -39,7 +39,7 @@ class PendingPods:
 
     @property
     def nearest(self) -> list[NearMiss]:
-        """Return what could change, save for what helps nobody.
+        """Return what could change, save for what is of no help.
 
         That is a cordoned node, such as one that is drained, and that a replica of theirs was gone.
         """
@@ -113,8 +113,6 @@ class After(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A pod that went."""
-
     pod: Key
     node: str | None
     """The node that it was on; None for one that waited."""
@@ -165,7 +163,7 @@ class Trial:
     """Pods that did not wait before."""
     blocked: Sequence[Blocked]
     gone: Sequence[Key]
-    """Pods that nobody makes anew."""
+    """Pods that no controller makes anew."""
     uncertain: Sequence[Key]
     """Pods that have another node, which what is not looked at may refuse them."""
     why: str = ""
@@ -182,8 +180,6 @@ DELETED: Final = "deleted"
 
 @dataclass(slots=True)
 class Step:
-    """One change, and what came of it."""
-
     change: str
     went: str = DELETED
     """How pods are removed by it, in a word."""
@@ -204,7 +200,6 @@ class Step:
 
     @property
     def gone(self) -> list[Key]:
-        """Return the pods that nobody makes anew."""
         gone = [each.pod for each in self.removed if each.after is After.GONE]
         return gone + [each.pod for each in self.preempted if each.lost]
 
@@ -221,8 +216,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """Everything that came of some changes."""
-
     state: ClusterState
     """The cluster as it is after them."""
     seed: int
@@ -237,7 +230,7 @@ class Simulation:
 
     @property
     def verdict(self) -> Verdict:
-        """Return whether the changes hurt nobody, or without any, whether all pods have a node."""
+        """Return whether the changes do no harm, or without any, whether all pods have a node."""
         waits = any(not each.waited for each in self.pending)
         if waits or any(each.hurts for each in self.steps[self.begun :]):
             return Verdict.REFUSED

@@ -35,7 +35,6 @@ MakePod: TypeAlias = Callable[[int], Pod]
 
 
 def begin(scheduler: Scheduler) -> Looks:
-    """Place the pods that wait already."""
     waiting = [pod.key for pod in scheduler.waiting]
     wait = "waits" if len(waiting) == 1 else "wait"
     step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
@@ -44,7 +43,6 @@ def begin(scheduler: Scheduler) -> Looks:
 
 
 def place(scheduler: Scheduler, what: str, pods: Iterable[Pod]) -> Looks:
-    """Place new pods."""
     new = list(pods)
     step = Step(f"place {plural(len(new), 'pod')} of {what}")
     since = scheduler.mark

@@ -89,8 +89,6 @@ def remove(scheduler: Scheduler, pod: Pod) -> Removal:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A new version of a workload."""
-
     what: str
     kind: str
     make: MakePod
@@ -99,8 +97,6 @@ class Version:
 
 @dataclass(slots=True)
 class _State:
-    """One update under way."""
-
     scheduler: Scheduler
     make: MakePod
     rollout: Rollout
@@ -111,11 +107,9 @@ class _State:
 
     @property
     def waiting(self) -> list[Pod]:
-        """Return the new pods that have no node."""
         return [pod for pod in self.new if self.scheduler.waits(pod.key)]
 
     def available(self, pods: Iterable[Pod]) -> int:
-        """Return how many of some pods have a node and are ready."""
         return sum(map(self.scheduler.lives.is_available, pods))
 
     def refresh(self) -> None:

@@ -40,7 +40,7 @@ class Rooms:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._names: list[str] = []
-        """Those of lost nodes included, where nobody finds room."""
+        """Those of lost nodes included, where no pod finds room."""
         self._places: dict[str, int] = {}
         self._known: dict[Shape, _Fitting] = {}
         self._unsaid: dict[str, dict[str, int]] = {}
@@ -102,7 +102,6 @@ class Rooms:
         return [name for name in known if has_room(state, pod, name) and suits(name)]
 
     def score(self, pod: Pod, node: str) -> int:
-        """Return what room counts for a node."""
         resources = self._state.node_resources
         has, used = resources.allocatable(node).amounts, resources.used(node)
         unsaid, wants = self._unsaid.get(node, {}), dict(pod.spec.requests)
@@ -154,7 +153,6 @@ def is_unmeasured(state: ClusterState, node: str) -> bool:
 
 
 def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
-    """Return whether a node has the resources and host ports that a pod asks for."""
     resources = state.node_resources
     if is_unmeasured(state, node):
         return resources.ports(node).allow(pod.spec.ports)

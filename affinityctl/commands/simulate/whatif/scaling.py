@@ -18,8 +18,6 @@ Spread: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 class CostGiver(NamedTuple):
-    """What gives pods deletion costs."""
-
     field: str
     """Of the configuration, which switches it on."""
     given_costs: Callable[[ClusterState, Sequence[Pod]], Mapping[Key, int]]

@@ -51,8 +51,6 @@ def claims_of(pod: Pod) -> tuple[Key, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A pod that found a node."""
-
     pod: Key
     node: str
     before: str | None = None
@@ -128,7 +126,6 @@ class Scheduler:
         return sorted(self._waiting.values(), key=lambda pod: -pod.spec.priority)
 
     def waits(self, key: Key) -> bool:
-        """Return whether a pod waits."""
         return key in self._waiting
 
     @property
@@ -188,7 +185,6 @@ class Scheduler:
         return new is not None
 
     def nodes_changed(self, nodes: Sequence[str]) -> None:
-        """Take up that nodes came, went or changed."""
         self._rooms.changed(nodes)
 
     @contextmanager

@@ -38,12 +38,10 @@ UNKNOWN: Final = KnownWorkload()
 
 
 def belongs_to_node(pod: Pod) -> bool:
-    """Return whether a pod comes and goes with its node."""
     return pod.spec.owner is not None and pod.spec.owner.kind in STAYING
 
 
 def is_of_stateful_set(pod: Pod) -> bool:
-    """Return whether a pod has a place in a StatefulSet."""
     return pod.spec.owner is not None and pod.spec.owner.kind == STATEFUL_SET
 
 

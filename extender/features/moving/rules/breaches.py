@@ -83,7 +83,6 @@ def breaches(watch: RuleWatch, pod: Pod) -> Iterator[Breach]:
 
 
 def in_force(watch: RuleWatch, execution: Execution, pod: Pod) -> list[Breach]:
-    """Return what a pod breaks of the rules that hold during execution."""
     labels = watch.state.namespace_labels(pod.pod_class.namespace)
     return [each for each in breaches(watch, pod) if execution.has(each.rule, labels)]
 
@@ -100,7 +99,6 @@ def in_the_way(watch: RuleWatch, pod: Pod, breach: Breach) -> Iterator[Pod]:
 
 
 def excludes(watch: RuleWatch, execution: Execution, owner: Pod, pod: Pod, key: str) -> bool:
-    """Return whether a pod's own anti-affinity over a key, in force, is about another."""
     state = watch.state
     labels = state.namespace_labels(owner.pod_class.namespace)
     return any(
@@ -145,7 +143,6 @@ def _breaks(state: ClusterState, pod: Pod, watched: WatchedTerm, domain: str | N
 
 
 def _itself(state: ClusterState, pod: Pod, pods: PodSet) -> int:
-    """Return how often a pod counts in a set."""
     return pods.weigh(pod.pod_class, state.namespace_labels(pod.pod_class.namespace))
 
 
@@ -160,7 +157,6 @@ def _in(table: DomainTable, domain: str) -> int:
 
 
 def _has_changed(state: ClusterState, mark: Mark) -> bool:
-    """Return whether it may make a difference to owners how many pods count by now."""
     watched, domain = mark
     pods = _counted(state, watched, domain)
     level = watched.enough if pods is None else min(pods, watched.enough)

@@ -25,9 +25,8 @@ from extender.model.workload import DAEMON_SET, JOB, STATIC
 from extender.verbs.nominating import Chooser, ExpectedPlacement
 
 MOST_NAMED: Final = 10
-"""Pods in the way that are named."""
 MOST_COMPARED: Final = 1_000
-"""Pods in the way that are compared with: among more of them, somebody has precedence."""
+"""Pods in the way that are compared with; if there are more, one of them has precedence."""
 
 
 class Outcome(Enum):
@@ -77,13 +76,11 @@ class Outcome(Enum):
     """Until something changes."""
 
     def __new__(cls, value: str, words: str, stays: bool = False) -> Self:  # noqa: FBT001, FBT002 - a column of the table
-        """Take one row of the table."""
         self = object.__new__(cls)
         self._value_, self.words, self.stays = value, words, stays
         return self
 
     def because(self, why: str) -> str:
-        """Say what becomes of a pod, and why if that is known."""
         return self.words + (f": {why}" if why else "")
 
 
@@ -102,20 +99,16 @@ class EvictionCause:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What becomes of a pod, as things are."""
-
     outcome: Outcome
     cause: EvictionCause
     target: str | None = None
     """A node that would take it."""
     why: str = ""
-    """What spares it."""
+    """What spares the pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a pod, and by which of the rules that it breaks."""
-
     outcome: Outcome
     breach: Breach
     why: str = ""
@@ -179,9 +172,9 @@ def _pushes(watch: RuleWatch, execution: Execution, pod: Pod, breach: Breach, ot
 
 
 def _may_push(watch: RuleWatch, pod: Pod, breach: Breach, other: Pod) -> bool:
-    """Return whether a pod in the way is one that another namespace may not have put there.
+    """Return whether a pod in the way is of the pod's own namespace or was there first.
 
-    Whoever may edit pods of one namespace has no say in which pods of others run.
+    A tenant who may edit pods of one namespace must not decide which pods of others run.
     """
     term = breach.rule.term
     return other.pod_class.namespace == pod.pod_class.namespace or (
@@ -190,7 +183,6 @@ def _may_push(watch: RuleWatch, pod: Pod, breach: Breach, other: Pod) -> bool:
 
 
 def kept(pod: Pod) -> tuple[Outcome, str]:
-    """Say whether a pod may be evicted for the sake of a rule at all, and why not."""
     if pod.spec.owner is None:
         return Outcome.NO_CONTROLLER, ""
     if pod.spec.owner.kind == STATIC:
@@ -270,7 +262,6 @@ def second_look(
 
 
 def _full(watch: RuleWatch, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
-    """Yield the nodes that have no room for a pod beside those they are promised to."""
     expected: dict[str, list[Pod]] = {}
     for placement in placements:
         expected.setdefault(placement.node, [pod]).append(placement.pod)
@@ -284,7 +275,6 @@ def _full(watch: RuleWatch, pod: Pod, placements: Sequence[ExpectedPlacement]) -
 
 
 def rule_in_words(rule: ExecutionRule) -> str:
-    """Say what a rule is."""
     term = rule.term
     if term is None:
         asked = "" if rule.node_rule is None else f" ({nodes_of(rule.node_rule)})"
@@ -296,7 +286,7 @@ def rule_in_words(rule: ExecutionRule) -> str:
 def breach_in_words(pod: Pod, cause: EvictionCause, *, within: str | None = None) -> str:
     """Say which rule a pod breaks where, and who is in its way.
 
-    With `within`, for whoever may read that namespace: pods of others are counted, not named.
+    With `within`, the text is for readers of that namespace: pods of others are counted, not named.
     """
     breach = cause.breach
     words, term = rule_in_words(breach.rule), breach.rule.term
@@ -319,14 +309,12 @@ def breach_in_words(pod: Pod, cause: EvictionCause, *, within: str | None = None
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A pod that breaks rules, and what becomes of it."""
-
     pod: Pod
     breaches: Sequence[Breach]
     outcome: Outcome
     cause: EvictionCause | None = None
     since: float | None = None
-    """In seconds since 1970; None where nobody has seen that begin."""
+    """In seconds since 1970; None if the beginning was not seen."""
     why: str = ""
     """What the API server said, if it was asked."""
 
@@ -337,10 +325,8 @@ class Finding:
 
     @property
     def broken(self) -> str:
-        """Say which rule it breaks where, and who is in its way."""
         return "" if self.cause is None else breach_in_words(self.pod, self.cause)
 
     @property
     def becomes(self) -> str:
-        """Say what becomes of it, and why."""
         return self.outcome.because(self.why)

@@ -13,7 +13,7 @@ from extender.model.objects import Pod
 from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 
 SYSTEM_CRITICAL: Final = 2_000_000_000
-"""The priority of system-cluster-critical; whoever has it or more is not moved."""
+"""The priority of system-cluster-critical; a pod that has it or more is not moved."""
 
 
 class RuleKind(Enum):
@@ -47,7 +47,6 @@ class ExecutionRule:
 
     @property
     def by_namespace(self) -> bool:
-        """Return whether it counts in some namespaces only."""
         return self.plain or self.annotations is not None
 
     @property
@@ -73,7 +72,6 @@ class Execution:
     """Chooses the namespaces where ordinary rules do as well; None: nowhere."""
 
     def has(self, rule: ExecutionRule, namespace_labels: Labels) -> bool:
-        """Return whether a rule of a pod in such a namespace holds during execution."""
         return not rule.plain or (self.plain is not None and self.plain.matches(namespace_labels))
 
 

@@ -55,8 +55,6 @@ TAKERS_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """A placed pod, and a node that suits it better."""
-
     pod: Pod
     target: str
     own: int
@@ -66,7 +64,6 @@ class Improvement:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return what sorts moves: the one that helps most is the greatest."""
         return self.own, self.total
 
 
@@ -86,9 +83,9 @@ def improvements(
 ) -> Iterator[Improvement | None]:
     """Yield what a pod would gain on each node where those of a class sit worse than they have to.
 
-    None is yielded wherever everybody else may have a turn; the state may change meanwhile. Pods of
-    a class on one node are alike, save for their preferred node affinity. Who cannot gain more than
-    is `known` by then is not looked at.
+    None is yielded wherever other work may have a turn; the state may change meanwhile. Pods of a
+    class on one node are alike, save for their preferred node affinity. A pod that cannot gain more
+    than is `known` by then is not looked at.
     """
     for pods in (yield from _alike(state, placed, may_move)):
         yield None
@@ -108,7 +105,7 @@ def best_improvement(
 ) -> Iterator[Improvement | None]:
     """Yield, last, what a pod of a class would gain that gains the most; None for each turn before.
 
-    Whoever moves first where it is the most crowded needs the fewest moves.
+    To move first where it is the most crowded needs the fewest moves.
     """
     best: Improvement | None = None
 

@@ -73,7 +73,6 @@ class RuleWatch(Ledger):
 
     @property
     def pending(self) -> bool:
-        """Return whether there is anything to be taken."""
         return bool(self._suspects or self._marks or self._noted)
 
     def rules_of(self, uid: str) -> tuple[ExecutionRule, ...]:
@@ -110,7 +109,6 @@ class RuleWatch(Ledger):
     # What has changed
 
     def suspect(self, identities: Iterable[Identity]) -> None:
-        """Have pods judged (again)."""
         self._suspects.update((each.uid, each) for each in identities)
 
     def compare(self, comparisons: int) -> bool:

@@ -15,7 +15,7 @@ class Succession:
     """A pod that was evicted so that its successor may be elsewhere."""
 
     pod: Pod
-    """Who goes, or is gone."""
+    """The pod that is evicted, or gone."""
     steered: bool = False
     """Whether only the nodes that suit the successor best get points: preferred rules moved it."""
     successor: Pod | None = None
@@ -34,13 +34,13 @@ class Succession:
 
 
 class Successors(Ledger):
-    """Who is expected; one of a controller at a time."""
+    """Expected successors; one at a time for each controller."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._expected: dict[Controller, Succession] = {}
         self._likely: frozenset[Controller] = frozenset()
-        """Of which another replica may move a pod at any moment, and nobody tells this one."""
+        """Controllers of which another replica may move a pod at any moment, unannounced."""
 
     def __len__(self) -> int:
         return len(self._expected) + len(self._likely)

@@ -34,7 +34,6 @@ class WatchedTerm:
 
     @property
     def key(self) -> str:
-        """Return the topology key."""
         return self.pods[1]
 
     @property
@@ -85,7 +84,6 @@ class PodsByOwner:
         self._leaving: dict[Controller, int] = {}
 
     def __len__(self) -> int:
-        """Return how many controllers have pods."""
         return len(self._placed.keys() | self._waiting.keys() | self._leaving.keys())
 
     def placed(self, owner: Controller) -> int:
@@ -93,7 +91,7 @@ class PodsByOwner:
         return self._placed.get(owner, 0)
 
     def ready(self, owner: Controller) -> int:
-        """Return how many of these are ready."""
+        """Return how many placed pods of a controller are ready."""
         return self._ready.get(owner, 0)
 
     def unsettled(self, owner: Controller) -> bool:
@@ -132,7 +130,6 @@ class OwnChanges:
         self._nodes: dict[str, dict[str, int]] = {}
 
     def __len__(self) -> int:
-        """Return how many objects are remembered."""
         return len(self._pods) + len(self._namespaces) + len(self._nodes)
 
     def look(self) -> None:
@@ -140,7 +137,6 @@ class OwnChanges:
         self.now += 1
 
     def pod(self, pod: Pod, before: Pod | None) -> None:
-        """Take over a pod, in place of what there was under its name."""
         if before is not None and before.uid != pod.uid:
             self.forget_pod(before.uid)
             before = None
@@ -155,23 +151,19 @@ class OwnChanges:
             self._pods[pod.uid] = self.now
 
     def forget_pod(self, uid: str) -> None:
-        """Note that a pod is gone."""
         self._pods.pop(uid, None)
 
     def namespace(self, name: str, *, known: bool) -> None:
-        """Note that a namespace has other labels, or is gone."""
         if not known:
             self._namespaces.pop(name, None)
         elif self.now:
             self._namespaces[name] = self.now
 
     def node(self, name: str, keys: Iterable[str]) -> None:
-        """Note that some labels of a node have changed while it was there."""
         if self.now:
             self._nodes.setdefault(name, {}).update(dict.fromkeys(keys, self.now))
 
     def forget_node(self, name: str) -> None:
-        """Note that a node is gone."""
         self._nodes.pop(name, None)
 
     def of_pod(self, pod: Pod) -> int:
@@ -179,5 +171,4 @@ class OwnChanges:
         return max(self._pods.get(pod.uid, 0), self._namespaces.get(pod.pod_class.namespace, 0))
 
     def of_node(self, name: str | None, key: str) -> int:
-        """Return when a node has got its label."""
         return 0 if name is None else self._nodes.get(name, {}).get(key, 0)

@@ -28,7 +28,6 @@ TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
 
 
 def read(raw: Json) -> ModelPod:
-    """Read a pod as simulate does."""
     return SimulationReader().read(json.dumps(raw).encode())
 
 
@@ -39,7 +38,6 @@ def scheduler_of(
     seed: int = 0,
     annotations: Selector | None = EVERYTHING,
 ) -> Scheduler:
-    """Build the cluster, and what places pods in it."""
     state = ClusterState(annotations=annotations)
     for raw in nodes:
         state.upsert_node(model_node(raw))

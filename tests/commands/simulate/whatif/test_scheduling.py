@@ -77,7 +77,6 @@ class Naive:
         ]
 
     def bind(self, key: str, name: str) -> None:
-        """Take up a placement."""
         self.pods[key] = Pod(self.pods[key]).on(name)
 
 

@@ -87,7 +87,6 @@ def in_zone_of(name: str | None) -> list[str]:
 
 
 def settle(scheduler: Scheduler) -> None:
-    """Place what can be placed."""
     for _ in scheduler.settle():
         pass
 
