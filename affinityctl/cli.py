@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from affinityctl.commands import COMMANDS
 from affinityctl.terminal import completion
 from affinityctl.terminal.program import carried_out_by, program_parser, run_program
-from extender.command_line import (
+from extender.core.command_line import (
     MISUSED,
     PROGRAM,
     Commands,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extender.cluster.state import ClusterState
-from extender.config.features import features
-from extender.model.objects import Pod
-from extender.ports import Occurrence
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import features
+from extender.core.model.objects import Pod
+from extender.core.ports import Occurrence
 from tests.shown_objects import Objects
 
 

@@ -18,7 +18,7 @@ from time import monotonic
 
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.model import memory
+from extender.core.model import memory
 from tests.churned_manifests import Sizes
 from tests.churned_pods import ALIVE, Churn
 

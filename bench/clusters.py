@@ -6,9 +6,9 @@ import gc
 import json
 
 from bench.workloads import MIXED, cluster_items
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
-from extender.wire.objects import NodeReader, PodReader, read_namespace
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
+from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 
 
 def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:

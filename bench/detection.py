@@ -12,10 +12,10 @@ from time import perf_counter
 
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.cluster.state import ClusterState
-from extender.config.features import features
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod as ModelPod
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import features
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Pod as ModelPod
 from tests.builders import (
     HOST,
     Pod,

@@ -19,19 +19,19 @@ from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
-from extender.cluster.state import ClusterState
-from extender.collecting import keep_collecting
-from extender.config.features import defaults, features
-from extender.enabled import of_features
-from extender.resources import book
-from extender.verbs.explaining.explain import explanation_of, preparing
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.notes import notes
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.web.turns import in_slices
-from extender.wire.explanation import read_manifest, write_explanation
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.collecting import keep_collecting
+from extender.core.config.features import defaults, features
+from extender.core.enabled import of_features
+from extender.core.resources import book
+from extender.core.verbs.explaining.explain import explanation_of, preparing
+from extender.core.verbs.explaining.explanation import Question
+from extender.core.verbs.explaining.notes import notes
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.web.turns import in_slices
+from extender.core.wire.explanation import read_manifest, write_explanation
+from extender.core.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
 NODES, PODS = 5000, 150_000

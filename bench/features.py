@@ -16,7 +16,7 @@ from statistics import median
 from typing import Final
 
 from affinityctl.commands import COMMANDS
-from extender.config.features import features as declared
+from extender.core.config.features import features as declared
 
 ROOT: Final = Path(__file__).parents[1]
 SERVER: Final = ROOT / "extender"
@@ -55,33 +55,33 @@ class Optional:
 NOT_MOVED: Final = (
     Optional(
         "binding",
-        ("callbacks/binding.py", "verbs/binding.py", "kube/binder.py"),
+        ("core/callbacks/binding.py", "core/verbs/binding.py", "core/kube/binder.py"),
         "bind(s|ing|er)?\\b",
     ),
     Optional(
         "annotations",
         (
-            "cluster/ledgers/annotations.py",
-            "controllers/broken_annotations.py",
-            "controllers/recording.py",
-            "verbs/max_matching_pods.py",
-            "cluster/counts/annotation_scope.py",
-            "cluster/counts/domain_limits.py",
-            "model/annotation_rules.py",
-            "model/exclusive.py",
-            "wire/annotation*.py",
+            "core/cluster/ledgers/annotations.py",
+            "core/controllers/broken_annotations.py",
+            "core/controllers/recording.py",
+            "core/verbs/max_matching_pods.py",
+            "core/cluster/counts/annotation_scope.py",
+            "core/cluster/counts/domain_limits.py",
+            "core/model/annotation_rules.py",
+            "core/model/exclusive.py",
+            "core/wire/annotation*.py",
         ),
         "(?<!import )annotat",
     ),
     Optional(
         "node_affinity",
         (
-            "verbs/node_affinity.py",
-            "cluster/counts/node_rules.py",
-            "cluster/counts/node_index.py",
-            "model/node_affinity.py",
-            "wire/node_affinity.py",
-            "wire/node_terms.py",
+            "core/verbs/node_affinity.py",
+            "core/cluster/counts/node_rules.py",
+            "core/cluster/counts/node_index.py",
+            "core/model/node_affinity.py",
+            "core/wire/node_affinity.py",
+            "core/wire/node_terms.py",
         ),
         "node_?affinity",
     ),
@@ -110,8 +110,8 @@ def lines_of_the_core() -> int:
 _FIRST_ANSWER: Final = """
 import asyncio, json, sys, urllib.request
 from pathlib import Path
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
+from extender.core.config.document import decode
+from extender.core.config.schema import API_VERSION, KIND
 from extender.runtime import running
 
 async def ask():

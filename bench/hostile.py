@@ -40,24 +40,24 @@ from bench.output import add_files, put_out_measured
 from bench.refusing import Refusing
 from bench.turns import Turns, patrolling, stepwise, taking
 from bench.workloads import HOST, ZONE, Json
-from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.callbacks.preempting import Preemptions
-from extender.collecting import keep_collecting
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.errors import ObjectError
-from extender.kube.frames import Resource, read_object
-from extender.metrics import Metrics
-from extender.model.objects import Namespace, Node
-from extender.ports import NoApiServer
-from extender.reading import ApartReader
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.nominating import Chooser
-from extender.warm_up import OverBudgetError, WarmUp
-from extender.wire.limits import OF_REQUESTS
-from extender.wire.objects import PodReader
+from extender.core.callbacks.binding import Binds
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.collecting import keep_collecting
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.errors import ObjectError
+from extender.core.kube.frames import Resource, read_object
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Namespace, Node
+from extender.core.ports import NoApiServer
+from extender.core.reading import ApartReader
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.nominating import Chooser
+from extender.core.warm_up import OverBudgetError, WarmUp
+from extender.core.wire.limits import OF_REQUESTS
+from extender.core.wire.objects import PodReader
 from tests.answering import Answering, requests_of
 from tests.features.every import in_steps
 

@@ -6,8 +6,8 @@ import json
 from typing import Final
 
 from bench.workloads import HOST, Json
-from extender.wire.limits import OF_RULES
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.wire.limits import OF_RULES
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 
 DURING: Final = "requiredDuringSchedulingRequiredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

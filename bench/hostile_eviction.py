@@ -9,16 +9,16 @@ from time import perf_counter, time
 from typing import Any, Final, NoReturn
 
 from bench.agreeing import Agreeing
-from extender.cluster.state import ClusterState
-from extender.config.features import features
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.model.labels import EVERYTHING
-from extender.parts import part_of
-from extender.ports import LeaseNotes
-from extender.verbs.plugins import Plugins
-from extender.warm_up import WarmUp
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import features
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.model.labels import EVERYTHING
+from extender.core.parts import part_of
+from extender.core.ports import LeaseNotes
+from extender.core.verbs.plugins import Plugins
+from extender.core.warm_up import WarmUp
 
 LOOK_SECONDS: Final = 5.0
 """What a pod with very many rules breaks takes as long to find out; others have their turns."""

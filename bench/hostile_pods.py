@@ -10,13 +10,13 @@ import msgspec
 
 from bench.hostile_annotations import in_annotations
 from bench.workloads import HOST, ZONE, Json
-from extender.cluster.state import ClusterState
-from extender.model.keys import key_of
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.node_resources import Allocatable
-from extender.model.objects import Namespace, Node, Pod, PodClass, SharedSpec, SharedStatus
-from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
-from extender.wire.limits import OF_RULES
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import key_of
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.node_resources import Allocatable
+from extender.core.model.objects import Namespace, Node, Pod, PodClass, SharedSpec, SharedStatus
+from extender.core.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
+from extender.core.wire.limits import OF_RULES
 
 NODES, CLASSES, PODS, NAMESPACES = 3000, 3000, 60_000, 100
 NOMINATED = 100

@@ -16,15 +16,15 @@ from bench.clusters import mixed_cluster
 from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.workloads import MIXED, ZONE, Question, questions
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.state import ClusterState
-from extender.model.node_affinity import NO_NODE_AFFINITY
-from extender.model.objects import Pod
-from extender.model.verdict import Reason
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterResult
-from extender.wire.objects import PodReader
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_affinity import NO_NODE_AFFINITY
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import Reason
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import FilterResult
+from extender.core.wire.objects import PodReader
 from tests.answering import Answering
 
 NODES, PODS = 5000, 15_000

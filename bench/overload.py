@@ -14,16 +14,16 @@ from statistics import quantiles
 
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.state import ClusterState
-from extender.kube.binder import Binder
-from extender.kube.client import ApiClient
-from extender.kube.flowcontrol import FlowControl
-from extender.kube.pacing import Timing
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.interaction import interact
-from extender.wire.objects import PodReader
+from extender.core.callbacks.binding import Binds
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.state import ClusterState
+from extender.core.kube.binder import Binder
+from extender.core.kube.client import ApiClient
+from extender.core.kube.flowcontrol import FlowControl
+from extender.core.kube.pacing import Timing
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.interaction import interact
+from extender.core.wire.objects import PodReader
 from tests.answering import requests_of
 from tests.builders import model_node, model_pod, node, pod
 from tests.kube.binding_api import BindingApi

@@ -19,21 +19,21 @@ from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.config import Config
-from extender.config.document import decode
-from extender.config.features import facets
-from extender.config.schema import API_VERSION, KIND
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.parts import Context, Program, build_parts
-from extender.resources import book
-from extender.source import Source, StillPicture
-from extender.warm_up import WarmUp
-from extender.web.app import LastCalls
-from extender.web.offered import Response, Route
-from extender.wire.objects import PodReader
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.config import Config
+from extender.core.config.document import decode
+from extender.core.config.features import facets
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, Program, build_parts
+from extender.core.resources import book
+from extender.core.source import Source, StillPicture
+from extender.core.warm_up import WarmUp
+from extender.core.web.app import LastCalls
+from extender.core.web.offered import Response, Route
+from extender.core.wire.objects import PodReader
 
 NODES, PODS = 5000, 150_000
 TARGET_HELD_MS = 50.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, NamedTuple
 
-from extender.config.features import Help, features
-from extender.controllers.context import ControllerContext
-from extender.model.objects import Pod
-from extender.parts import part_of
+from extender.core.config.features import Help, features
+from extender.core.controllers.context import ControllerContext
+from extender.core.model.objects import Pod
+from extender.core.parts import part_of
 
 SETTLED_SECONDS: Final = 0.06
 """After a refusal, until the scheduler is taken to have ended its attempt."""

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from tests.builders import (
     Pod,
     model_namespace,

@@ -21,28 +21,28 @@ from bench.hostile_pods import PREFERRED, PRIORITY, REQUIRED, alike, hostile_pod
 from bench.refusing import Refusing
 from bench.turns import Turns, patrolling, taking
 from bench.workloads import HOST, ZONE, Json
-from extender.callbacks.preempting import Preemptions
-from extender.cluster.state import ClusterState
-from extender.collecting import Collector, keep_collecting
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.kube.frames import Resource, read_event
-from extender.kube.mirroring import Mirror
-from extender.kube.observers import Unobserved
-from extender.kube.pacing import USUAL_TIMING, ObjectSlices
-from extender.kube.watchers import StateSink
-from extender.metrics import Metrics
-from extender.model.disruption import PodDisruptionBudget
-from extender.model.keys import key_of
-from extender.model.labels import Operator, Requirement, Selector
-from extender.model.node_resources import Allocatable
-from extender.model.objects import Namespace, Node, Pod, PodClass
-from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
-from extender.reading import ApartReader
-from extender.resources import NAMESPACES, NODES, PODS, WatchedResource
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.warm_up import WarmUp
-from extender.wire.objects import PodReader
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.cluster.state import ClusterState
+from extender.core.collecting import Collector, keep_collecting
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.kube.frames import Resource, read_event
+from extender.core.kube.mirroring import Mirror
+from extender.core.kube.observers import Unobserved
+from extender.core.kube.pacing import USUAL_TIMING, ObjectSlices
+from extender.core.kube.watchers import StateSink
+from extender.core.metrics import Metrics
+from extender.core.model.disruption import PodDisruptionBudget
+from extender.core.model.keys import key_of
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.model.node_resources import Allocatable
+from extender.core.model.objects import Namespace, Node, Pod, PodClass
+from extender.core.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
+from extender.core.reading import ApartReader
+from extender.core.resources import NAMESPACES, NODES, PODS, WatchedResource
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.warm_up import WarmUp
+from extender.core.wire.objects import PodReader
 from tests.answering import Answering, requests_of
 from tests.features.every import in_steps
 

@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

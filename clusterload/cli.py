@@ -12,7 +12,7 @@ from affinityctl.terminal import completion
 from affinityctl.terminal.flags import KUBECONFIG_DEFAULT, cluster_group
 from affinityctl.terminal.program import program_parser, run_program
 from clusterload import PROGRAM, SUPPOSED_NODES
-from extender.command_line import DONE, NOT_FINE, Commands, Parser, command, exit_codes
+from extender.core.command_line import DONE, NOT_FINE, Commands, Parser, command, exit_codes
 
 if TYPE_CHECKING:
     import argparse

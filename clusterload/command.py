@@ -24,10 +24,10 @@ from clusterload.reports import write_junit
 from clusterload.running import Result, Run, Test
 from clusterload.schema import Scenario
 from clusterload.templates import Templates, mapping, read
-from extender.errors import ConfigError, ExtenderError, UnreadableError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
-from extender.kube.frames import read_answer
+from extender.core.errors import ConfigError, ExtenderError, UnreadableError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import load_credentials
+from extender.core.kube.frames import read_answer
 
 if TYPE_CHECKING:
     import argparse

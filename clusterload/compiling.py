@@ -26,8 +26,8 @@ from clusterload.schema import (
     TuningSet,
 )
 from clusterload.templates import Templates, below
-from extender.config.faults import show
-from extender.errors import ConfigError, ConfigFaultsError
+from extender.core.config.faults import show
+from extender.core.errors import ConfigError, ConfigFaultsError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -10,9 +10,9 @@ from msgspec import Struct, inspect
 from clusterload.durations import SECOND, Duration, parse_duration
 from clusterload.gotemplate.values import as_json
 from clusterload.schema import Config
-from extender.config import parse_yaml
-from extender.config.faults import convert
-from extender.errors import ConfigError, ConfigFaultsError
+from extender.core.config import parse_yaml
+from extender.core.config.faults import convert
+from extender.core.errors import ConfigError, ConfigFaultsError
 
 T = TypeVar("T")
 

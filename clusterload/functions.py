@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from clusterload.gotemplate.values import kind, to_text
-from extender import files
+from extender.core import files
 
 Function = Callable[..., Any]
 

@@ -11,14 +11,14 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from extender.errors import ExtenderError
-from extender.kube.frames import read_answer
+from extender.core.errors import ExtenderError
+from extender.core.kube.frames import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.kube.client import ApiClient
-    from extender.kube.credentials import Credentials
+    from extender.core.kube.client import ApiClient
+    from extender.core.kube.credentials import Credentials
 
 TIMEOUT_S = 60.0
 

@@ -11,15 +11,15 @@ import msgspec
 
 from clusterload.objects import Kind
 from clusterload.watching import watching
-from extender.errors import ExtenderError
-from extender.kube.frames import read_metadata
+from extender.core.errors import ExtenderError
+from extender.core.kube.frames import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from clusterload.objects import Objects
     from clusterload.schema import Namespaces
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 logger = logging.getLogger(__name__)
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from extender.errors import ExtenderError
-from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
-from extender.kube.frames import read_answer
-from extender.kube.pacing import Timing
+from extender.core.errors import ExtenderError
+from extender.core.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
+from extender.core.kube.frames import read_answer
+from extender.core.kube.pacing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clusterload.durations import Duration, parse_duration
-from extender.config.faults import show
-from extender.errors import ConfigError
+from extender.core.config.faults import show
+from extender.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from clusterload.schema import Params

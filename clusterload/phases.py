@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,7 +19,7 @@ from clusterload.reports import Case
 from clusterload.schema import Config, Step
 from clusterload.schema import Measurement as Call
 from clusterload.tuning import Pacing
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from clusterload.progress import Progress

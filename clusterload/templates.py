@@ -12,9 +12,9 @@ from clusterload.functions import functions
 from clusterload.gotemplate import Template
 from clusterload.gotemplate.values import as_json
 from clusterload.objects import Kind
-from extender import files
-from extender.config import parse_stream, parse_yaml
-from extender.errors import ConfigError, UnreadableFileError
+from extender.core import files
+from extender.core.config import parse_stream, parse_yaml
+from extender.core.errors import ConfigError, UnreadableFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from clusterload.schema import (
     TimeLimitedLoad,
     TuningSet,
 )
-from extender.kube.pacing import Timing
+from extender.core.kube.pacing import Timing
 
 if TYPE_CHECKING:
     import random

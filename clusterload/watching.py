@@ -7,17 +7,17 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from extender.errors import ExtenderError
-from extender.kube.frames import Resource
-from extender.kube.reflector import Reflector
-from extender.kube.watchers import Watchers
+from extender.core.errors import ExtenderError
+from extender.core.kube.frames import Resource
+from extender.core.kube.reflector import Reflector
+from extender.core.kube.watchers import Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     import msgspec
 
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 SYNC_TIMEOUT_S = 60.0
 """The time limit of the first list."""

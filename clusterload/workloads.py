@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.kube.frames import Metadata
+from extender.core.errors import ObjectError
+from extender.core.kube.frames import Metadata
 
 _ENDED = frozenset(("Succeeded", "Failed"))
 _SHORT_LIVED = frozenset(("name", "emptyDir", "downwardAPI", "configMap", "secret", "projected"))

@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from extender.callbacks.binding import Binds
-from extender.callbacks.filtering import Filters, Helper, Listeners
-from extender.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods, unseen
-from extender.callbacks.preempting import Preemptions
-from extender.callbacks.requests import Requests
-from extender.callbacks.wait_budget import WaitBudget
-from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, PluginName
-from extender.model.objects import PodClass
-from extender.parts import Context
-from extender.ports import Hook
-from extender.verbs.interaction import interact
-from extender.verbs.plugins import Plugins
-from extender.web.app import Callback
+from extender.core.callbacks.binding import Binds
+from extender.core.callbacks.filtering import Filters, Helper, Listeners
+from extender.core.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods, unseen
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.callbacks.requests import Requests
+from extender.core.callbacks.wait_budget import WaitBudget
+from extender.core.cluster.state import ClusterState
+from extender.core.config import Config, Mode, PluginName
+from extender.core.model.objects import PodClass
+from extender.core.parts import Context
+from extender.core.ports import Hook
+from extender.core.verbs.interaction import interact
+from extender.core.verbs.plugins import Plugins
+from extender.core.web.app import Callback
 
 
 def judged(

@@ -16,24 +16,24 @@ from typing import Any, Final, NoReturn
 import uvloop
 
 from extender import __version__
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.collecting import keep_collecting
-from extender.config import Config, Mode, to_yaml
-from extender.controllers.broken_annotations import keep_telling_of_broken
-from extender.controllers.history import History
-from extender.controllers.recording import Recorder
-from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_expiring, keep_up_to_date
-from extender.enabled import enforced
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.ports import Check, Remark
-from extender.resources import VITAL, WatchedResource, needed
-from extender.source import Picture, empty_state, open_source
-from extender.warm_up import WarmUp
-from extender.web.app import LAST_CALLS
-from extender.web.listening import (
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.collecting import keep_collecting
+from extender.core.config import Config, Mode, to_yaml
+from extender.core.controllers.broken_annotations import keep_telling_of_broken
+from extender.core.controllers.history import History
+from extender.core.controllers.recording import Recorder
+from extender.core.controllers.staleness import Freshness
+from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
+from extender.core.enabled import enforced
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.ports import Check, Remark
+from extender.core.resources import VITAL, WatchedResource, needed
+from extender.core.source import Picture, empty_state, open_source
+from extender.core.warm_up import WarmUp
+from extender.core.web.app import LAST_CALLS
+from extender.core.web.listening import (
     callback_connections,
     listen_callbacks,
     listen_ops,

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.command_line import DONE, Commands, command, complain, exit_codes, say
-from extender.errors import UnreadableError
+from extender.core.command_line import DONE, Commands, command, complain, exit_codes, say
+from extender.core.errors import UnreadableError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from extender.config import Config
-    from extender.config.options import Option
+    from extender.core.config import Config
+    from extender.core.config.options import Option
 
 STANDARD_OUTPUT = "-"
 """Instead of a file's name, as in other tools."""
@@ -60,7 +60,7 @@ signals: SIGTERM and SIGINT fail readiness at once, let calls in flight finish, 
 
 
 def add_to(commands: Commands) -> None:
-    from extender.config.options import all_options  # noqa: PLC0415 - help comes at once
+    from extender.core.config.options import all_options  # noqa: PLC0415 - help comes at once
 
     serve = command(
         commands,
@@ -106,9 +106,9 @@ def _names(options: Iterable[Option]) -> Iterable[str]:
 
 
 def _serve(flags: argparse.Namespace) -> int:
-    from extender import config, files, logs  # noqa: PLC0415 - help comes at once
-    from extender.config import layers  # noqa: PLC0415
-    from extender.config.options import refuse_variables  # noqa: PLC0415
+    from extender.core import config, files, logs  # noqa: PLC0415 - help comes at once
+    from extender.core.config import layers  # noqa: PLC0415
+    from extender.core.config.options import refuse_variables  # noqa: PLC0415
 
     refuse_variables(os.environ)
     loaded = layers.load(flags, files.read_text)
@@ -133,7 +133,7 @@ def _serve(flags: argparse.Namespace) -> int:
 
 
 def _write(loaded: Config, target: str) -> None:
-    from extender import config  # noqa: PLC0415 - help comes at once
+    from extender.core import config  # noqa: PLC0415 - help comes at once
 
     text = config.to_yaml(loaded)
     if target == STANDARD_OUTPUT:

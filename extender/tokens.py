@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
-from extender.command_line import DONE, Commands, command, exit_codes
-from extender.errors import ExtenderError
+from extender.core.command_line import DONE, Commands, command, exit_codes
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +67,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _token(flags: argparse.Namespace) -> int:
-    from extender import logs  # noqa: PLC0415 - help comes at once
+    from extender.core import logs  # noqa: PLC0415 - help comes at once
 
     logs.configure(json_lines=True, verbosity=2, stream=sys.stderr)
     asyncio.run(_until_told_to_end(flags.account, flags.bound_to, flags.folder))
@@ -75,8 +75,8 @@ def _token(flags: argparse.Namespace) -> int:
 
 
 async def _until_told_to_end(account: str, secret: str, folder: Path) -> None:
-    from extender.kube.client import ApiClient  # noqa: PLC0415 - help comes at once
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.core.kube.client import ApiClient  # noqa: PLC0415 - help comes at once
+    from extender.core.kube.credentials import load_credentials  # noqa: PLC0415
 
     namespace = (ACCOUNT / "namespace").read_text().strip()
     async with ApiClient(await load_credentials()) as client:

@@ -6,16 +6,16 @@ import asyncio
 import shutil
 from collections.abc import Iterator
 
-from extender.config import Config, Serving
-from extender.errors import (
+from extender.core.config import Config, Serving
+from extender.core.errors import (
     ConfigError,
     ConfigFaultsError,
     ExtenderError,
     UnreadableError,
     UnreadableFileError,
 )
-from extender.source import cluster_files, empty_state
-from extender.web.tls import ServerTLS, unreadable
+from extender.core.source import cluster_files, empty_state
+from extender.core.web.tls import ServerTLS, unreadable
 
 
 def check_files(config: Config) -> None:
@@ -85,9 +85,9 @@ def _check_kubeconfig(path: str, context: str | None) -> None:
 
     Where credentials come from a program, it is looked for but not run.
     """
-    from extender.kube.clientcmd import choose  # noqa: PLC0415 - the API's client
-    from extender.kube.credentials import kubeconfig_credentials  # noqa: PLC0415
-    from extender.kube.kubeconfig_file import FIELD  # noqa: PLC0415
+    from extender.core.kube.clientcmd import choose  # noqa: PLC0415 - the API's client
+    from extender.core.kube.credentials import kubeconfig_credentials  # noqa: PLC0415
+    from extender.core.kube.kubeconfig_file import FIELD  # noqa: PLC0415
 
     chosen = choose(path, context)
     user = chosen.user

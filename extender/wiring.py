@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
-from extender.callbacks.in_flight import (
+from extender.core.callbacks.in_flight import (
     FEW,
     SCORE_HOLD_SECONDS,
     InFlightPods,
     unseen,
 )
-from extender.callbacks.passing import passing_filter, passing_preempt
-from extender.callbacks.prioritizing import Priorities
-from extender.callbacks.requests import Requests
-from extender.callbacks.wait_budget import WaitBudget
-from extender.cluster.state import ClusterState
-from extender.config import Mode, effective
-from extender.enabled import enforced, score_plugins
-from extender.parts import Context, Part, Program
-from extender.ports import Check, Hook
-from extender.reading import pods_apart
-from extender.source import pod_reader
-from extender.verbs.interaction import prefer
-from extender.web.app import Application, Callback, LastCalls, callbacks_app
-from extender.web.ops import ops_app
-from extender.wire.limits import OF_REQUESTS
+from extender.core.callbacks.passing import passing_filter, passing_preempt
+from extender.core.callbacks.prioritizing import Priorities
+from extender.core.callbacks.requests import Requests
+from extender.core.callbacks.wait_budget import WaitBudget
+from extender.core.cluster.state import ClusterState
+from extender.core.config import Mode, effective
+from extender.core.enabled import enforced, score_plugins
+from extender.core.parts import Context, Part, Program
+from extender.core.ports import Check, Hook
+from extender.core.reading import pods_apart
+from extender.core.source import pod_reader
+from extender.core.verbs.interaction import prefer
+from extender.core.web.app import Application, Callback, LastCalls, callbacks_app
+from extender.core.web.ops import ops_app
+from extender.core.wire.limits import OF_REQUESTS
 
 
 def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application:

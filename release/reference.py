@@ -17,14 +17,14 @@ from msgspec import NODEFAULT, Struct, inspect
 from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
-from extender.command_line import Parser
-from extender.config import connections, rules, schema
-from extender.config.faults import describe, unwrap
-from extender.config.features import defaults, features
-from extender.config.options import Option, all_options
-from extender.enabled import of_features
-from extender.metrics import Family, Metrics
-from extender.parts import part_of
+from extender.core.command_line import Parser
+from extender.core.config import connections, rules, schema
+from extender.core.config.faults import describe, unwrap
+from extender.core.config.features import defaults, features
+from extender.core.config.options import Option, all_options
+from extender.core.enabled import of_features
+from extender.core.metrics import Family, Metrics
+from extender.core.parts import part_of
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.json import schema
 
-from extender.config.features import whole
+from extender.core.config.features import whole
 from release.chart import CHART
 
 FILE = CHART / "values.schema.json"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.config import Config
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
+from extender.core.config import Config
+from extender.core.config.document import decode
+from extender.core.config.schema import API_VERSION, KIND
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
 from simulation.repairing_plan import Repairing

@@ -11,23 +11,23 @@ from typing import Any, Final
 
 from kubernetes_asyncio.client import Configuration
 
-from extender.config import Config
-from extender.controllers.context import Clocks
-from extender.controllers.history import History
-from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_expiring
-from extender.errors import RequestError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import Credentials
-from extender.kube.flowcontrol import FlowControl
-from extender.kube.pacing import Timing
-from extender.kube.watchers import Watchers
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.resources import VITAL
-from extender.source import Source, empty_state, mirror
-from extender.warm_up import WarmUp
-from extender.web.app import CALLBACKS, Callback
+from extender.core.config import Config
+from extender.core.controllers.context import Clocks
+from extender.core.controllers.history import History
+from extender.core.controllers.staleness import Freshness
+from extender.core.controllers.upkeep import keep_expiring
+from extender.core.errors import RequestError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import Credentials
+from extender.core.kube.flowcontrol import FlowControl
+from extender.core.kube.pacing import Timing
+from extender.core.kube.watchers import Watchers
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.resources import VITAL
+from extender.core.source import Source, empty_state, mirror
+from extender.core.warm_up import WarmUp
+from extender.core.web.app import CALLBACKS, Callback
 from extender.wiring import build_callbacks
 from simulation.apiserver.store import PATHS
 from simulation.loop import now, spawn, the_loop

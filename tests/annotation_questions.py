@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.max_matching_pods import MaxMatchingPods
-from extender.verbs.plugins import Plugins
-from extender.wire.manifests import REVISIONS_ANNOTATION
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
+from extender.core.verbs.plugins import Plugins
+from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from simulation.invariants.recount import mismatches
 from tests.annotating import moved
 from tests.builders import HOST, ZONE, Json, Pod, namespace, node, pod, selector, state_of, term

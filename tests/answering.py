@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from extender.callbacks.filtering import Filters, HeldPlaces, Helper, Listeners
-from extender.callbacks.in_flight import InFlightPods
-from extender.callbacks.observing import Defer, soon
-from extender.callbacks.prioritizing import Priorities
-from extender.callbacks.requests import Requests
-from extender.cluster.state import ClusterState
-from extender.config import Mode
-from extender.metrics import Metrics
-from extender.ports import Check, Hook
-from extender.reading import pods_apart
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.warm_up import WarmUp
-from extender.web.app import Callback
-from extender.wire.objects import PodReader
+from extender.core.callbacks.filtering import Filters, HeldPlaces, Helper, Listeners
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.callbacks.observing import Defer, soon
+from extender.core.callbacks.prioritizing import Priorities
+from extender.core.callbacks.requests import Requests
+from extender.core.cluster.state import ClusterState
+from extender.core.config import Mode
+from extender.core.metrics import Metrics
+from extender.core.ports import Check, Hook
+from extender.core.reading import pods_apart
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import Plugins, ScorePlugins
+from extender.core.warm_up import WarmUp
+from extender.core.web.app import Callback
+from extender.core.wire.objects import PodReader
 
 AFFINITY = (InterPodAffinity(),)
 ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_annotations=True))

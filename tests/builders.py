@@ -11,15 +11,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from extender.cluster.state import ClusterState
-from extender.config.features import defaults, features
-from extender.model.disruption import mark_message
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Namespace, Node
-from extender.model.objects import Pod as ModelPod
-from extender.resources import book, of_features
-from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import NodeReader, PodReader, ReadFacet, read_namespace
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import defaults, features
+from extender.core.model.disruption import mark_message
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Namespace, Node
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.resources import book, of_features
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.wire.objects import NodeReader, PodReader, ReadFacet, read_namespace
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from extender.cluster.counts.pod_sets import MANY_TERMS
-from extender.wire.limits import OF_RULES
+from extender.core.cluster.counts.pod_sets import MANY_TERMS
+from extender.core.wire.limits import OF_RULES
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -11,24 +11,24 @@ from itertools import count
 import msgspec
 
 from bench.refusing import helpers
-from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.callbacks.preempting import Preemptions
-from extender.cluster.view import MOST_MATCHING_SETS
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.model.disruption import preemptor_in
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod, SeenPod
-from extender.model.verdict import BindOutcome, Bound
-from extender.ports import Occurrence
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.interaction import interact
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import Plugins
-from extender.warm_up import WarmUp
-from extender.wire.objects import NodeReader, PodReader, read_namespace
+from extender.core.callbacks.binding import Binds
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.cluster.view import MOST_MATCHING_SETS
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.model.disruption import preemptor_in
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Pod, SeenPod
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.ports import Occurrence
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.interaction import interact
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import Plugins
+from extender.core.warm_up import WarmUp
+from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering, requests_of
 from tests.builders import empty_state, every_facet
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes

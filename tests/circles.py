@@ -1,6 +1,6 @@
 """Objects that refer to each other in a circle, which only the garbage collector frees.
 
-`extender.collecting` relies on that those which live long leave none behind.
+`extender.core.collecting` relies on that those which live long leave none behind.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # First of all: the tests get kubernetes_asyncio as the program does, without its models.
-import extender.kube  # noqa: F401
+import extender.core.kube  # noqa: F401
 
 pytest_plugins = ("tests.serving", "tests.kube.rig")
 """Fixtures that tests in several folders ask for."""
@@ -41,7 +41,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 if sys.version_info[:2] in {(3, 12), (3, 13)}:
     # With these the server refuses to watch a cluster; all else is tested as with others.
-    pytest.MonkeyPatch().setattr("extender.source.check_depth", lambda: None)
+    pytest.MonkeyPatch().setattr("extender.core.source.check_depth", lambda: None)
 
 
 @pytest.fixture(autouse=True)

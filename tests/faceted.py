@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from extender.model.facets import Facet, read_number
+from extender.core.model.facets import Facet, read_number
 
 SIZE_ANNOTATION = "example.com/size"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
 from tests.builders import (
     HOST,
     ZONE,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from extender.ports import LeaseNotes
+from extender.core.ports import LeaseNotes
 
 
 @dataclass(slots=True)

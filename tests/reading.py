@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from extender.model.objects import Pod
-from extender.wire.decoding import Json
-from extender.wire.objects import GenerateName, PodReader
+from extender.core.model.objects import Pod
+from extender.core.wire.decoding import Json
+from extender.core.wire.objects import GenerateName, PodReader
 
 
 class Reading(PodReader):

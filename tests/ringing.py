@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from extender.metrics.series import CounterRow, GaugeRow, HistogramRow
+from extender.core.metrics.series import CounterRow, GaugeRow, HistogramRow
 
 WAIT = 10.0
 

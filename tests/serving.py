@@ -11,9 +11,9 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.web.app import callbacks_app
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.web.app import callbacks_app
 from tests.answering import AFFINITY, ANNOTATIONS, Answering
 from tests.builders import HOST, node, pod, selector, state_of, term
 

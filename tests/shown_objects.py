@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.objects import Namespace, Node, Pod, SeenPod
-from extender.model.pod_affinity import PodSelector
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.objects import Namespace, Node, Pod, SeenPod
+from extender.core.model.pod_affinity import PodSelector
 
 
 class Objects:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from extender.wire.limits import OF_RULES
+from extender.core.wire.limits import OF_RULES
 from tests import builders
 from tests.builders import HOST, ZONE, Json, Pod
 from tests.oracle import Args, Cluster

@@ -12,10 +12,10 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender import config
-from extender.config import layers
+from extender.core import config
+from extender.core.config import layers
+from extender.core.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
 from extender.runtime import Running, running
-from extender.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
 from tests.builders import (
     HOST,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from extender.collecting import WALKS, Collector, keep_collecting, pass_over_new, resting
+from extender.core.collecting import WALKS, Collector, keep_collecting, pass_over_new, resting
 
 pytestmark = pytest.mark.thorough
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from extender.errors import (
+from extender.core.errors import (
     MESSAGE_BYTES,
     ApiError,
     ConfigError,

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from affinityctl import cli
-from extender import files, plain_yaml
-from extender.cluster.state import ClusterState
-from extender.config import parse_stream, parse_yaml
-from extender.errors import MESSAGE_BYTES, ConfigError
-from extender.offline import ClusterFileError, ClusterFiles
-from extender.wire.objects import PodReader
+from extender.core import files, plain_yaml
+from extender.core.cluster.state import ClusterState
+from extender.core.config import parse_stream, parse_yaml
+from extender.core.errors import MESSAGE_BYTES, ConfigError
+from extender.core.offline import ClusterFileError, ClusterFiles
+from extender.core.wire.objects import PodReader
 from tests.builders import node, pod
 
 LIST = json.dumps({"kind": "List", "items": [node("a", {}), pod("p").on("a")]})

@@ -15,23 +15,38 @@ from bench.shape import PROGRAM, circles
 from extender.features import FEATURES
 
 ROOT = Path(__file__).parent.parent
-LAYERS = "Layers point one way"
+LAYERS = "Layers of the core"
 PURE = "The core knows no I/O, clock, log, metric or codec"
 ARROWS = [
-    pytest.param(LAYERS, "model/labels.py", "extender.cluster.state", id="model on the cluster"),
-    pytest.param(LAYERS, "cluster/state.py", "extender.verbs.plugins", id="the cluster on rules"),
-    pytest.param(LAYERS, "verbs/plugins.py", "extender.wire.objects", id="rules on JSON"),
-    pytest.param(LAYERS, "wire/objects.py", "extender.metrics", id="JSON on metrics"),
-    pytest.param(LAYERS, "controllers/history.py", "extender.web.app", id="a controller on HTTP"),
+    pytest.param(
+        LAYERS, "core/model/labels.py", "extender.core.cluster.state", id="model on the cluster"
+    ),
+    pytest.param(
+        LAYERS, "core/cluster/state.py", "extender.core.verbs.plugins", id="the cluster on rules"
+    ),
+    pytest.param(LAYERS, "core/verbs/plugins.py", "extender.core.wire.objects", id="rules on JSON"),
+    pytest.param(LAYERS, "core/wire/objects.py", "extender.core.metrics", id="JSON on metrics"),
+    pytest.param(
+        LAYERS, "core/controllers/history.py", "extender.core.web.app", id="a controller on HTTP"
+    ),
     pytest.param(
         LAYERS,
-        "controllers/history.py",
-        "extender.callbacks.binding",
+        "core/controllers/history.py",
+        "extender.core.callbacks.binding",
         id="a controller on a callback",
     ),
-    pytest.param(LAYERS, "kube/binder.py", "extender.callbacks.binding", id="kube on a callback"),
-    pytest.param(LAYERS, "callbacks/filtering.py", "extender.web.app", id="a callback on HTTP"),
-    pytest.param(LAYERS, "web/app.py", "extender.runtime", id="HTTP on the composition root"),
+    pytest.param(
+        LAYERS, "core/kube/binder.py", "extender.core.callbacks.binding", id="kube on a callback"
+    ),
+    pytest.param(
+        LAYERS, "core/callbacks/filtering.py", "extender.core.web.app", id="a callback on HTTP"
+    ),
+    pytest.param(
+        "Layers point one way",
+        "core/web/app.py",
+        "extender.runtime",
+        id="HTTP on the composition root",
+    ),
     *(
         pytest.param(
             "The core and the commands know no feature, and no template",
@@ -43,8 +58,8 @@ ARROWS = [
     ),
     pytest.param(
         "Within the cluster: state owns what is counted and booked; audits only read",
-        "cluster/ledgers/budgets.py",
-        "extender.cluster.state",
+        "core/cluster/ledgers/budgets.py",
+        "extender.core.cluster.state",
         id="a ledger on its owner",
     ),
     pytest.param(
@@ -73,12 +88,12 @@ ARROWS = [
     ),
     pytest.param(
         "Only the composition root joins ports to kube",
-        "callbacks/binding.py",
-        "extender.kube.binder",
+        "core/callbacks/binding.py",
+        "extender.core.kube.binder",
         id="a callback on kube",
     ),
-    pytest.param(PURE, "verbs/binding.py", "time", id="a rule on the clock"),
-    pytest.param(PURE, "cluster/state.py", "logging", id="the state on logs"),
+    pytest.param(PURE, "core/verbs/binding.py", "time", id="a rule on the clock"),
+    pytest.param(PURE, "core/cluster/state.py", "logging", id="the state on logs"),
     pytest.param(
         PURE,
         "../affinityctl/commands/simulate/whatif/scheduling.py",
@@ -87,25 +102,25 @@ ARROWS = [
     ),
     pytest.param(
         "kubernetes-asyncio stays in kube",
-        "source.py",
+        "core/source.py",
         "kubernetes_asyncio.config",
         id="the source on kubernetes-asyncio",
     ),
     pytest.param(
         "aiohttp stays in web (the server) and kube (the client)",
-        "callbacks/filtering.py",
+        "core/callbacks/filtering.py",
         "aiohttp",
         id="a callback on aiohttp",
     ),
     pytest.param(
         "orjson stays in wire",
-        "callbacks/filtering.py",
+        "core/callbacks/filtering.py",
         "orjson",
         id="a callback on orjson",
     ),
     pytest.param(
         "prometheus-client stays in metrics",
-        "kube/client.py",
+        "core/kube/client.py",
         "prometheus_client",
         id="kube on prometheus-client",
     ),

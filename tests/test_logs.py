@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import logs
-from extender.errors import MESSAGE_BYTES
+from extender.core import logs
+from extender.core.errors import MESSAGE_BYTES
 
 
 @dataclass
@@ -35,7 +35,7 @@ def stream() -> io.StringIO:
 
 def record(message: str, level: int = logging.INFO, **fields: object) -> logging.LogRecord:
     made = logging.LogRecord(
-        "extender.kube", level, "/src/extender/kube/watchers.py", 12, message, (), None
+        "extender.core.kube", level, "/src/extender/core/kube/watchers.py", 12, message, (), None
     )
     made.created = 1_700_000_000.1234
     vars(made).update(fields)
@@ -52,7 +52,7 @@ def test_a_json_line() -> None:
     line = logs.JsonFormatter().format(record("Synced", pod=Pod("default", "web"), objects=3))
     assert line == (
         '{"ts":1700000000123.4,"caller":"kube/watchers.py:12","msg":"Synced","level":"info",'
-        '"logger":"extender.kube","v":0,"pod":{"name":"web","namespace":"default"},"objects":3}'
+        '"logger":"extender.core.kube","v":0,"pod":{"name":"web","namespace":"default"},"objects":3}'
     )
 
 

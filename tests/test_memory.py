@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.model import memory
-from extender.wire.objects import NodeReader, PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.model import memory
+from extender.core.wire.objects import NodeReader, PodReader
 from tests.builders import every_facet, node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn

@@ -12,9 +12,9 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.kube.flowcontrol import Flow
-from extender.kube.observers import ReflectorObserver, RequestObserver
-from extender.metrics import Metrics
+from extender.core.kube.flowcontrol import Flow
+from extender.core.kube.observers import ReflectorObserver, RequestObserver
+from extender.core.metrics import Metrics
 from tests.missing import missing
 
 

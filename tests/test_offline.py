@@ -17,10 +17,10 @@ import yaml
 
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.volumes.ledger import ledger_of
-from extender.cluster.state import ClusterState
-from extender.errors import UnreadableError
-from extender.offline import ClusterFileError, ClusterFiles
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import UnreadableError
+from extender.core.offline import ClusterFileError, ClusterFiles
+from extender.core.wire.objects import PodReader
 from simulation.invariants.recount import live
 from tests.builders import (
     ZONE,

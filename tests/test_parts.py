@@ -8,10 +8,10 @@ from typing import Any
 
 from aiohttp import web
 
-from extender.cluster.state import ClusterState
-from extender.parts import Part, Program
-from extender.web.app import LastCalls
-from extender.web.offered import Route
+from extender.core.cluster.state import ClusterState
+from extender.core.parts import Part, Program
+from extender.core.web.app import LastCalls
+from extender.core.web.offered import Route
 from extender.wiring import build_ops
 from tests.wired import context_over
 

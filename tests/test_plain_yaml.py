@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from extender.plain_yaml import FastDumper, documents
+from extender.core.plain_yaml import FastDumper, documents
 
 VALUES: dict[str, object] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "true", "True", "TRUE"), True),

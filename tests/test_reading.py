@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from extender.callbacks.preempting import Preemptions
-from extender.errors import ObjectError
-from extender.reading import APART_BYTES, pods_apart
-from extender.wire.objects import PodReader
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.errors import ObjectError
+from extender.core.reading import APART_BYTES, pods_apart
+from extender.core.wire.objects import PodReader
 from tests.answering import AFFINITY, Answering, requests_of
 from tests.builders import Pod, pod
 from tests.hostile import crowded, hostile

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import aiohttp
 import pytest
 
-from extender.config.layers import load
-from extender.errors import ExtenderError
-from extender.offline import ClusterFileError
+from extender.core.config.layers import load
+from extender.core.errors import ExtenderError
+from extender.core.offline import ClusterFileError
 from extender.runtime import announcement, running
 from tests.builders import ZONE, node, pod, selector, term
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.timing import KIND_CHARACTERS, MOST_KINDS, LogThrottle, TokenBucket
+from extender.core.timing import KIND_CHARACTERS, MOST_KINDS, LogThrottle, TokenBucket
 from tests.clock import Clock
 
 SECONDS = 10.0

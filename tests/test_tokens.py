@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 from extender.tokens import LIFETIME_SECONDS, RENEWAL_SECONDS, RETRY_SECONDS, keep
 
 if TYPE_CHECKING:

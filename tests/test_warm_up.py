@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.warm_up import AT_MOST, OverBudgetError, WarmUp
-from extender.wire.limits import OF_REQUESTS, OF_RULES
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.warm_up import AT_MOST, OverBudgetError, WarmUp
+from extender.core.wire.limits import OF_REQUESTS, OF_RULES
+from extender.core.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node, node_term, pod, requirement, term
 from tests.calls import calls_during

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from extender import config
-from extender.config import layers
-from extender.enabled import score_plugins
-from extender.source import pod_reader
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.core import config
+from extender.core.config import layers
+from extender.core.enabled import score_plugins
+from extender.core.source import pod_reader
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from tests.annotating import REQUIRED, annotated
 from tests.builders import ZONE, pod, term
 

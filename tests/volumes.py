@@ -9,8 +9,8 @@ from typing import Any
 from affinityctl.scheduler.volumes.ledger import KINDS, ledger_of
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
-from extender.cluster.state import ClusterState
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.wire.objects import PodReader
 from tests.builders import ZONE, Json, Pod, pod, requirement
 
 DRIVER = "csi.example.com"

@@ -5,24 +5,24 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
-from extender.controllers.context import Clocks
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.source import Source, StillPicture
-from extender.warm_up import WarmUp
-from extender.web.app import CALLBACKS
+from extender.core.config.document import decode
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.controllers.context import Clocks
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.source import Source, StillPicture
+from extender.core.warm_up import WarmUp
+from extender.core.web.app import CALLBACKS
 from extender.wiring import build_callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from extender.cluster.state import ClusterState
-    from extender.config import Config
-    from extender.ports import Check
-    from extender.web.app import Callback
+    from extender.core.cluster.state import ClusterState
+    from extender.core.config import Config
+    from extender.core.ports import Check
+    from extender.core.web.app import Callback
 
 
 def context_over(

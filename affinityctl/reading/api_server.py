@@ -11,11 +11,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.errors import ApiError, ConfigError, UnreadableError
+from extender.core.errors import ApiError, ConfigError, UnreadableError
 
 if TYPE_CHECKING:
-    from extender.kube.client import ApiClient
-    from extender.kube.clientcmd import Acting
+    from extender.core.kube.client import ApiClient
+    from extender.core.kube.clientcmd import Acting
 
 
 @contextlib.asynccontextmanager
@@ -24,8 +24,8 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
 
     UnreadableError says what to do where the server refuses or does not answer.
     """
-    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB come along
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.core.kube.client import ApiClient  # noqa: PLC0415 - 40 MB come along
+    from extender.core.kube.credentials import load_credentials  # noqa: PLC0415
 
     acting = _acting(flags)
     kubeconfig = _usual_kubeconfig(flags.kubeconfig)
@@ -61,14 +61,14 @@ def namespace_of(flags: argparse.Namespace) -> str:
     """Return the namespace that is meant: that of -n, else the context's as kubectl has it."""
     if flags.namespace or flags.cluster:
         return flags.namespace or "default"
-    from extender.kube.credentials import namespace_of_context  # noqa: PLC0415 - 40 MB come along
+    from extender.core.kube.credentials import namespace_of_context  # noqa: PLC0415 - 40 MB come along
 
     kubeconfig = _usual_kubeconfig(flags.kubeconfig)
     return namespace_of_context(kubeconfig, flags.context, acting=_acting(flags)) or "default"
 
 
 def _acting(flags: argparse.Namespace) -> Acting:
-    from extender.kube.clientcmd import Acting  # noqa: PLC0415 - 40 MB come along
+    from extender.core.kube.clientcmd import Acting  # noqa: PLC0415 - 40 MB come along
 
     return Acting(flags.as_user, flags.as_group)
 

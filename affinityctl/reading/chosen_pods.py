@@ -9,12 +9,12 @@ from typing import Final
 
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.reading.workloads import SHORT_NAMES
-from extender.cluster.state import ClusterState
-from extender.command_line import complain
-from extender.errors import ConfigError
-from extender.model.objects import Pod
-from extender.model.workload import Identity
-from extender.verbs.node_room import shape_of
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import complain
+from extender.core.errors import ConfigError
+from extender.core.model.objects import Pod
+from extender.core.model.workload import Identity
+from extender.core.verbs.node_room import shape_of
 
 SIMILAR: Final = 3
 """Names that an error proposes."""

@@ -17,13 +17,13 @@ from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_
 from affinityctl.scheduler.judging import Judging
 from affinityctl.scheduler.volumes.ledger import KINDS, ledger_of
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
-from extender.cluster.state import ClusterState
-from extender.command_line import complain
-from extender.config.features import features
-from extender.errors import ApiError, ConfigError
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity
-from extender.offline import EXPECTED, ClusterFiles, objects_in
-from extender.resources import (
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import complain
+from extender.core.config.features import features
+from extender.core.errors import ApiError, ConfigError
+from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
+from extender.core.offline import EXPECTED, ClusterFiles, objects_in
+from extender.core.resources import (
     BUDGETS,
     NAMESPACES,
     NODES,
@@ -32,9 +32,9 @@ from extender.resources import (
     book,
     of_features,
 )
-from extender.wire.decoding import Json
-from extender.wire.objects import PodReader
-from extender.wire.workloads import Workload, read_workload
+from extender.core.wire.decoding import Json
+from extender.core.wire.objects import PodReader
+from extender.core.wire.workloads import Workload, read_workload
 
 
 def fill(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from extender.model.facets import Facet, read_number
+from extender.core.model.facets import Facet, read_number
 
 COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from extender.errors import ConfigError
-from extender.model.labels import Operator, Requirement, Selector
+from extender.core.errors import ConfigError
+from extender.core.model.labels import Operator, Requirement, Selector
 
 _NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"[-A-Za-z0-9_.]*"

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.cluster.state import ClusterState
-from extender.kube.client import ApiClient
-from extender.kube.failures import BrokenAnswerError
-from extender.kube.frames import Resource, read_page
-from extender.kube.limits import MOST
-from extender.kube.observers import RepeatingLog
-from extender.kube.watching import Lister
-from extender.resources import WatchedResource
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.kube.client import ApiClient
+from extender.core.kube.failures import BrokenAnswerError
+from extender.core.kube.frames import Resource, read_page
+from extender.core.kube.limits import MOST
+from extender.core.kube.observers import RepeatingLog
+from extender.core.kube.watching import Lister
+from extender.core.resources import WatchedResource
+from extender.core.wire.objects import PodReader
 
 _log: Final = logging.getLogger(__name__)
 

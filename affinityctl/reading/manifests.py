@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.offline import ClusterFileError, objects_in
-from extender.wire.decoding import Json, decode
+from extender.core.errors import ObjectError
+from extender.core.offline import ClusterFileError, objects_in
+from extender.core.wire.decoding import Json, decode
 
 T = TypeVar("T")
 

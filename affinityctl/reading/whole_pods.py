@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from affinityctl.reading.deletion_cost import DELETION_COST
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
-from extender.config.features import features
-from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.objects import PodReader, ReadFacet
+from extender.core.config.features import features
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.wire.objects import PodReader, ReadFacet
 
 
 def _of_features() -> tuple[ReadFacet, ...]:

@@ -12,17 +12,17 @@ import msgspec
 from affinityctl.scheduler.default_spread.selectors import Selectors, is_selector_alone
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
-from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
-from extender.model.keys import Key
-from extender.model.labels import TEMPLATE_HASH
-from extender.model.objects import Pod
-from extender.model.workload import Identity, controller_by_name, revision_labels
-from extender.offline import ClusterFileError, ClusterFiles
-from extender.resources import WatchedResource
-from extender.wire.decoding import Json, decode
-from extender.wire.objects import TERMINAL_PHASES, PodReader
-from extender.wire.workloads import (
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError
+from extender.core.model.keys import Key
+from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.objects import Pod
+from extender.core.model.workload import Identity, controller_by_name, revision_labels
+from extender.core.offline import ClusterFileError, ClusterFiles
+from extender.core.resources import WatchedResource
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.objects import TERMINAL_PHASES, PodReader
+from extender.core.wire.workloads import (
     NEW_REVISION,
     WORKLOADS,
     OwnedMetadata,

@@ -17,11 +17,11 @@ from affinityctl.scheduler.file import (
     SchedulerProfile,
     read_scheduler_file,
 )
-from extender.errors import ConfigError, ObjectError
-from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
-from extender.model.node_resources import DEFAULT_SCHEDULER
-from extender.model.topology_spread import SpreadConstraint
-from extender.model.verdict import (
+from extender.core.errors import ConfigError, ObjectError
+from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
+from extender.core.model.node_resources import DEFAULT_SCHEDULER
+from extender.core.model.topology_spread import SpreadConstraint
+from extender.core.model.verdict import (
     INTER_POD_AFFINITY,
     NAMED_NODES,
     NODE_AFFINITY,
@@ -36,9 +36,9 @@ from extender.model.verdict import (
     VOLUME_RESTRICTIONS,
     VOLUME_ZONE,
 )
-from extender.offline import objects_in
-from extender.wire.decoding import Json, decode
-from extender.wire.node_affinity import read_node_affinity
+from extender.core.offline import objects_in
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.node_affinity import read_node_affinity
 
 _FAIL_ALONE: Final = (
     *(NODE_PORTS, NODE_RESOURCES_FIT, VOLUME_RESTRICTIONS, VOLUME_BINDING),

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.wire.decoding import Json, decode
+from extender.core.errors import ObjectError
+from extender.core.wire.decoding import Json, decode
 
 KIND: Final = "KubeSchedulerConfiguration"
 

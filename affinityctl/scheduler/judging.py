@@ -12,20 +12,20 @@ from affinityctl.scheduler.arguments import SchedulerArguments, Taken, read_prof
 from affinityctl.scheduler.default_spread.plugin import ConfiguredTopologySpread
 from affinityctl.scheduler.default_spread.selectors import Selectors
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
-from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain
-from extender.config import Config
-from extender.config.features import defaults, features
-from extender.enabled import of_features
-from extender.errors import ConfigError
-from extender.model.labels import Selector
-from extender.model.node_affinity import NodeAffinity
-from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
-from extender.model.wording import plural
-from extender.verbs.node_room import NodeResourcesFit
-from extender.verbs.plugins import MAX_NODE_SCORE, Plugins
-from extender.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain
+from extender.core.config import Config
+from extender.core.config.features import defaults, features
+from extender.core.enabled import of_features
+from extender.core.errors import ConfigError
+from extender.core.model.labels import Selector
+from extender.core.model.node_affinity import NodeAffinity
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
+from extender.core.model.wording import plural
+from extender.core.verbs.node_room import NodeResourcesFit
+from extender.core.verbs.plugins import MAX_NODE_SCORE, Plugins
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 
 EXIT: Final[Mapping[Verdict, int]] = {
     Verdict.FITS: DONE,
@@ -116,8 +116,8 @@ def judging(
 
 
 def _of_extender(path: Path) -> Judging:
-    from extender import config, enabled, files  # noqa: PLC0415 - the whole server
-    from extender.config import layers  # noqa: PLC0415
+    from extender.core import config, enabled, files  # noqa: PLC0415 - the whole server
+    from extender.core.config import layers  # noqa: PLC0415
 
     loaded = layers.load(Namespace(config=str(path)), files.read_text)
     profile = Profile(

@@ -11,11 +11,11 @@ from typing import Final
 from affinityctl.scheduler.volumes.binding import VolumeBinding, VolumeZone
 from affinityctl.scheduler.volumes.claims import VolumeClaims
 from affinityctl.scheduler.volumes.limits import NodeVolumeLimits, VolumeRestrictions
-from extender.cluster.state import ClusterState
-from extender.model.node_affinity import NO_NODE_AFFINITY
-from extender.model.objects import Pod
-from extender.model.topology_spread import SpreadConstraint
-from extender.model.verdict import (
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_affinity import NO_NODE_AFFINITY
+from extender.core.model.objects import Pod
+from extender.core.model.topology_spread import SpreadConstraint
+from extender.core.model.verdict import (
     NAMED_NODES,
     NODE_AFFINITY,
     NODE_NAME,
@@ -25,13 +25,13 @@ from extender.model.verdict import (
     POD_TOPOLOGY_SPREAD,
     TAINT_TOLERATION,
 )
-from extender.verbs.filters import OWN_SPREAD, ROOM, filters
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import NodeResourcesFit
-from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.victims import Candidate, candidates
+from extender.core.verbs.filters import OWN_SPREAD, ROOM, filters
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_room import NodeResourcesFit
+from extender.core.verbs.plugins import Plugins, ScorePlugins
+from extender.core.verbs.topology_spread import PodTopologySpread
+from extender.core.verbs.victims import Candidate, candidates
 
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())
 OF_ROOM: Final = frozenset(

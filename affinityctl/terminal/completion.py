@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from extender.command_line import DONE, Commands, Parser, command, exit_codes, say
+from extender.core.command_line import DONE, Commands, Parser, command, exit_codes, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

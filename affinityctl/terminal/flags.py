@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from extender.command_line import Parser
+from extender.core.command_line import Parser
 
 if TYPE_CHECKING:
     import argparse

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from extender.errors import printable
-from extender.plain_yaml import FastDumper
+from extender.core.errors import printable
+from extender.core.plain_yaml import FastDumper
 
 WIDTH: Final = 80
 INDENT: Final = "  "

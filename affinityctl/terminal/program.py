@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from extender import __version__
-from extender.command_line import (
+from extender.core.command_line import (
     CLOSED_PIPE,
     DONE,
     INTERRUPTED,
@@ -22,7 +22,7 @@ from extender.command_line import (
     complain,
     parser,
 )
-from extender.errors import (
+from extender.core.errors import (
     ConfigError,
     ConfigFaultsError,
     ExtenderError,

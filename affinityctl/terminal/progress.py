@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from time import monotonic
 from typing import Final, TypeVar
 
-from extender.command_line import complain
+from extender.core.command_line import complain
 
 T = TypeVar("T")
 WIDTH: Final = 30

@@ -26,16 +26,16 @@ from aiohttp import web
 from bench import echo
 from bench.instructions.callgrind import Counter
 from bench.workloads import MIXED, QUESTIONS, Question, Rules, cluster_items, questions, write_list
-from extender.callbacks.refused_pods import RefusedPods
-from extender.config import API_VERSION, KIND, Config, Mode
-from extender.controllers.context import Clocks
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.parts import Context
-from extender.source import empty_state, open_source
-from extender.warm_up import WarmUp
-from extender.web.connections import Connection, Connections, ServerLog
-from extender.wire.extender_args import Envelope, read_envelope
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.config import API_VERSION, KIND, Config, Mode
+from extender.core.controllers.context import Clocks
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.parts import Context
+from extender.core.source import empty_state, open_source
+from extender.core.warm_up import WarmUp
+from extender.core.web.connections import Connection, Connections, ServerLog
+from extender.core.wire.extender_args import Envelope, read_envelope
 from extender.wiring import build_callbacks
 
 NODES: Final = 1_000
@@ -193,7 +193,7 @@ async def _main(again: int) -> None:
     async with AsyncExitStack() as parts:
         if again:
             parts.enter_context(
-                patch("extender.callbacks.requests.read_envelope", _repeated(again))
+                patch("extender.core.callbacks.requests.read_envelope", _repeated(again))
             )
         folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="instructions-")))
         ours = await _extender(parts, folder)

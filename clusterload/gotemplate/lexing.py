@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from extender.errors import ConfigError
+from extender.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from clusterload.monitoring import Monitoring
     from clusterload.objects import Objects
     from clusterload.parameters import Parameters
     from clusterload.reports import Summary
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from clusterload.workloads import (
     runs,
     state,
 )
-from extender.errors import ExtenderError
-from extender.kube.frames import read_answer
+from extender.core.errors import ExtenderError
+from extender.core.kube.frames import read_answer
 
 if TYPE_CHECKING:
     from clusterload.measurements.base import Surroundings

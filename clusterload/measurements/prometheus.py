@@ -13,8 +13,8 @@ import msgspec
 from clusterload.decoding import fold_case
 from clusterload.measurements.base import Outcome
 from clusterload.reports import Summary, perf_data
-from extender.config.faults import convert
-from extender.errors import ExtenderError
+from extender.core.config.faults import convert
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

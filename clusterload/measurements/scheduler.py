@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from clusterload.durations import SECOND
 from clusterload.measurements.base import Outcome
 from clusterload.reports import PERCENTILES, Summary
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

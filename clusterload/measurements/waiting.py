@@ -10,7 +10,7 @@ from clusterload.measurements.base import Outcome
 from clusterload.reports import Summary, perf_data
 from clusterload.watching import watching
 from clusterload.workloads import all_run, describe, read_pod
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from clusterload.measurements.base import Surroundings

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from extender.cluster.counts.node_rules import Judged
-from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.node_rules import Judged
+from extender.core.cluster.counts.pod_sets import How, PodSet
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import Selector
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.ledger import quotas_of
-from extender.model.labels import Selector
-from extender.model.pod_affinity import PodSelector
-from extender.wire.quantities import BILLIONTHS
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from extender.cluster.ledgers.nominated_pods import NominationLedger
+from extender.core.cluster.ledgers.nominated_pods import NominationLedger
 from simulation.invariants.broken import BrokenError
 
 LONGEST_NOMINATION: Final = 60.0

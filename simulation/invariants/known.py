@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.execution import Picture, Standing, rules_of
 

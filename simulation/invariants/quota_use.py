@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import namespace_of
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
-from extender.model.keys import namespace_of
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:

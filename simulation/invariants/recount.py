@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from extender.cluster.counts.annotation_scope import Scope
-from extender.cluster.counts.existing_term import Named, Role
-from extender.cluster.counts.pod_sets import PodSet
-from extender.cluster.state import ClusterState
-from extender.model.node_resources import UsedPorts
-from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import NO_AFFINITY
+from extender.core.cluster.counts.annotation_scope import Scope
+from extender.core.cluster.counts.existing_term import Named, Role
+from extender.core.cluster.counts.pod_sets import PodSet
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import UsedPorts
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.pod_affinity import NO_AFFINITY
 
 TableName: TypeAlias = Named | tuple[PodSet, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]

@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from extender.cluster.counts.node_rules import FIRST_CAPACITY, NodeColumn
-from extender.controllers import history
-from extender.controllers.history import History
-from extender.model.lru_cache import LruCache
+from extender.core.cluster.counts.node_rules import FIRST_CAPACITY, NodeColumn
+from extender.core.controllers import history
+from extender.core.controllers.history import History
+from extender.core.model.lru_cache import LruCache
 from simulation.invariants.broken import BrokenError
 
 _CONTAINERS: Final = (dict, list, set, frozenset, deque)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Final
 
-from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
-from extender.callbacks.in_flight import SCORE_HOLD_SECONDS
-from extender.cluster.state import ClusterState
+from extender.core.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
+from extender.core.callbacks.in_flight import SCORE_HOLD_SECONDS
+from extender.core.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.quota_use import quota_mismatches

@@ -13,19 +13,24 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.state import ClusterState
-from extender.errors import ExtenderError
-from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.model.objects import SeenPod
-from extender.model.verdict import BindOutcome, Bound
-from extender.ports import BetterNode, Hook, NoApiServer
-from extender.verbs.interaction import interact
-from extender.verbs.plugins import Plugins
-from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
+from extender.core.callbacks.binding import (
+    ANSWER_SECONDS,
+    CONFIRMED_SECONDS,
+    RESERVATION_SECONDS,
+    Binds,
+)
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ExtenderError
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.objects import SeenPod
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.ports import BetterNode, Hook, NoApiServer
+from extender.core.verbs.interaction import interact
+from extender.core.verbs.plugins import Plugins
+from extender.core.web.app import callbacks_app
+from extender.core.wire.objects import PodReader
 from simulation.invariants.recount import mismatches
 from tests.answering import Answering, requests_of
 from tests.builders import (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.errors import ApiError
-from extender.kube.binder import Binder
-from extender.model.verdict import BindOutcome, Bound
-from extender.wire.objects import PodReader
-from extender.wire.placement import RULES_AT_PLACEMENT
+from extender.core.errors import ApiError
+from extender.core.kube.binder import Binder
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.wire.objects import PodReader
+from extender.core.wire.placement import RULES_AT_PLACEMENT
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 from tests.callbacks.test_binding import BindRig, bind
@@ -19,7 +19,7 @@ from tests.callbacks.test_binding import BindRig, bind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 AWAY = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"), namespaceSelector={})]}}
 OTHER = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"))]}}

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from extender.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
-from extender.model.keys import Key, key_of
-from extender.model.objects import Pod, PodClass
+from extender.core.callbacks.in_flight import MOST_PODS, ROW_SECONDS, InFlightPods
+from extender.core.model.keys import Key, key_of
+from extender.core.model.objects import Pod, PodClass
 from tests.clock import Clock
 
 HOLD = 10.0

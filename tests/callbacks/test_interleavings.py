@@ -18,14 +18,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.metrics import Metrics
-from extender.model.objects import SeenPod
-from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.interaction import interact
-from extender.verbs.plugins import Plugins
-from extender.wire.objects import PodReader
+from extender.core.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.metrics import Metrics
+from extender.core.model.objects import SeenPod
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.verbs.interaction import interact
+from extender.core.verbs.plugins import Plugins
+from extender.core.wire.objects import PodReader
 from simulation.invariants.quota_use import quota_mismatches
 from simulation.invariants.recount import mismatches, room_mismatches
 from tests import oracle
@@ -49,7 +49,7 @@ from tests.features.every import plugins as further_plugins
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
-    from extender.model.objects import Pod as ModelPod
+    from extender.core.model.objects import Pod as ModelPod
 
 LATEST_SECONDS = 60.0
 """How late the API server may still carry out a bind that we gave up."""

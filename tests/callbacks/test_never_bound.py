@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods
-from extender.callbacks.wait_budget import (
+from extender.core.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods
+from extender.core.callbacks.wait_budget import (
     BURST_SECONDS,
     MOST_NAMESPACES,
     MOST_PODS,
     REST,
     WaitBudget,
 )
-from extender.cluster.state import ClusterState
-from extender.config import API_VERSION, KIND, Config, Mode
-from extender.config.rules import Annotations, NamespaceSelector
-from extender.model.keys import key_of
-from extender.model.objects import Pod as ModelPod
-from extender.model.objects import PodClass
+from extender.core.cluster.state import ClusterState
+from extender.core.config import API_VERSION, KIND, Config, Mode
+from extender.core.config.rules import Annotations, NamespaceSelector
+from extender.core.model.keys import key_of
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.objects import PodClass
 from simulation.loop import now, simulate
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.filtering import Filters
-from extender.callbacks.passing import Passing
-from extender.callbacks.preempting import Preemptions
-from extender.config import API_VERSION, KIND, Config, Mode, PluginName
-from extender.config.rules import Annotations, NamespaceSelector
-from extender.errors import RequestError
-from extender.metrics import Metrics
-from extender.wire.extender_results import write_filter_error
-from extender.wire.preempting import write_preemption_result
+from extender.core.callbacks.filtering import Filters
+from extender.core.callbacks.passing import Passing
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.config import API_VERSION, KIND, Config, Mode, PluginName
+from extender.core.config.rules import Annotations, NamespaceSelector
+from extender.core.errors import RequestError
+from extender.core.metrics import Metrics
+from extender.core.wire.extender_results import write_filter_error
+from extender.core.wire.preempting import write_preemption_result
 from tests.annotating import annotated
 from tests.builders import pod, state_of
 from tests.serving import APART, NODES, OLD
@@ -26,7 +26,7 @@ from tests.wired import wired
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.web.app import Callback
+    from extender.core.web.app import Callback
 
 
 def assisting(metrics: Metrics | None = None, **fields: Any) -> Mapping[str, Callback]:

@@ -15,14 +15,14 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
-from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
-from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.ports import Preemptor
-from extender.verbs.plugins import Plugins
-from extender.warm_up import AT_MOST, WarmUp
-from extender.web.app import callbacks_app
+from extender.core.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
+from extender.core.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.ports import Preemptor
+from extender.core.verbs.plugins import Plugins
+from extender.core.warm_up import AT_MOST, WarmUp
+from extender.core.web.app import callbacks_app
 from tests.answering import Answering, requests_of
 from tests.builders import (
     HOST,

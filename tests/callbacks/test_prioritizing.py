@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import Callable
 
-from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.counts.nodes import NodeList
-from extender.model.objects import Pod
-from extender.ports import Hook
-from extender.verbs.prioritizing import Scored
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.model.objects import Pod
+from extender.core.ports import Hook
+from extender.core.verbs.prioritizing import Scored
 from tests.answering import Answering
 from tests.builders import HOST, model_pod, pod, selector, state_of, term
 from tests.serving import NODES, TOGETHER, Start, ask, question

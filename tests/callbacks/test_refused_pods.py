@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from extender.callbacks import refused_pods
-from extender.callbacks.filtering import Filters, Listeners
-from extender.callbacks.refused_pods import RefusedPods
-from extender.model.verdict import Reason
+from extender.core.callbacks import refused_pods
+from extender.core.callbacks.filtering import Filters, Listeners
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.model.verdict import Reason
 from tests.answering import ANNOTATIONS, requests_of
 from tests.builders import HOST, model_pod, node, pod, state_of
 

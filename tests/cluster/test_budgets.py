@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.ledgers.budgets import MOST_OF_BUDGETS, BudgetLedger
-from extender.model.disruption import PodDisruptionBudget
-from extender.model.keys import key_of
-from extender.model.labels import NOTHING, Operator, Requirement, Selector
-from extender.model.objects import Pod
+from extender.core.cluster.ledgers.budgets import MOST_OF_BUDGETS, BudgetLedger
+from extender.core.model.disruption import PodDisruptionBudget
+from extender.core.model.keys import key_of
+from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.core.model.objects import Pod
 from tests.builders import model_pod, pod
 from tests.calls import calls_during
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.deferred_work import DeferredWork
+from extender.core.cluster.counts.deferred_work import DeferredWork
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 7))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.objects import Pod as ModelPod
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.objects import Pod as ModelPod
 from simulation.invariants.recount import (
     mismatches,
     nominated_mismatches,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
-from extender.model.labels import Labels
-from extender.model.objects import Pod as ModelPod
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import Labels
+from extender.core.model.objects import Pod as ModelPod
 from tests.builders import (
     HOST,
     model_namespace,

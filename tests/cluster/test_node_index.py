@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.node_index import NodeIndex
-from extender.cluster.state import ClusterState
-from extender.model.labels import Operator, Requirement
-from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
-from extender.model.objects import Node
+from extender.core.cluster.counts.node_index import NodeIndex
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import Operator, Requirement
+from extender.core.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.core.model.objects import Node
 
 NODES = 150
 """Values that one node has, that a few have, and that more have than are put together anew."""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.cluster.counts import node_rules
-from extender.cluster.counts.node_rules import AT_ONCE
-from extender.cluster.state import ClusterState
-from extender.model import memory
-from extender.model.node_affinity import NodeRule
+from extender.core.cluster.counts import node_rules
+from extender.core.cluster.counts.node_rules import AT_ONCE
+from extender.core.cluster.state import ClusterState
+from extender.core.model import memory
+from extender.core.model.node_affinity import NodeRule
 from tests import strategies
 from tests.builders import (
     Json,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.ledgers import nominated_pods
-from extender.cluster.state import ClusterState
-from extender.model import memory
+from extender.core.cluster.ledgers import nominated_pods
+from extender.core.cluster.state import ClusterState
+from extender.core.model import memory
 from simulation.invariants.recount import nominated_mismatches
 from tests.builders import Pod, model_pod, pod
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from tests.builders import Pod, model_pod, node, pod, state_of
 
 ONE, TWO = pod("one").in_group("gang"), pod("two").in_group("gang")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.ledgers.reservations import Claim
-from extender.cluster.state import ClusterState
-from extender.model.keys import Identity, Key
-from extender.model.objects import Pod
+from extender.core.cluster.ledgers.reservations import Claim
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Identity, Key
+from extender.core.model.objects import Pod
 from simulation.invariants.recount import mismatches, room_mismatches
 from tests.builders import (
     ZONE,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.cluster.audits.violations import patrol
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Victims
-from extender.model.labels import Operator, Requirement, Selector
-from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.interaction import interact
-from extender.wire.manifests import REVISIONS_ANNOTATION
+from extender.core.cluster.audits.violations import patrol
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.interaction import interact
+from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, moved
 from tests.annotation_questions import LIMITS

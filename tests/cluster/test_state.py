@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from extender.cluster.counts.count_tables import versions
-from extender.cluster.state import ClusterState
-from extender.model import memory
+from extender.core.cluster.counts.count_tables import versions
+from extender.core.cluster.state import ClusterState
+from extender.core.model import memory
 from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.class_index import ClassIndex
-from extender.cluster.counts.matching_pods import PlacedClass
-from extender.cluster.counts.matching_sets import FILING
-from extender.cluster.counts.pod_sets import matched_by
-from extender.cluster.state import ClusterState
-from extender.model.objects import PodClass
-from extender.warm_up import AT_MOST
-from extender.wire.limits import OF_RULES
+from extender.core.cluster.counts.class_index import ClassIndex
+from extender.core.cluster.counts.matching_pods import PlacedClass
+from extender.core.cluster.counts.matching_sets import FILING
+from extender.core.cluster.counts.pod_sets import matched_by
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import PodClass
+from extender.core.warm_up import AT_MOST
+from extender.core.wire.limits import OF_RULES
 from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.count_tables import CountTable
-from extender.cluster.counts.existing_term import Role
-from extender.cluster.state import ClusterState
-from extender.model import memory
-from extender.model.keys import key_of
-from extender.model.labels import Labels
-from extender.model.objects import Namespace, Node, Pod, PodClass
-from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
-from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.warm_up import AT_MOST
+from extender.core.cluster.counts.count_tables import CountTable
+from extender.core.cluster.counts.existing_term import Role
+from extender.core.cluster.state import ClusterState
+from extender.core.model import memory
+from extender.core.model.keys import key_of
+from extender.core.model.labels import Labels
+from extender.core.model.objects import Namespace, Node, Pod, PodClass
+from extender.core.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.warm_up import AT_MOST
 from simulation.invariants.recount import mismatches
 from tests.builders import HOST, ZONE, Json, model_pod, requirement, term
 from tests.builders import Pod as Written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
+from extender.core.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
 
 
 def test_nodes_of_one_value_share_a_domain() -> None:

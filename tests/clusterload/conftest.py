@@ -10,7 +10,7 @@ import pytest
 from clusterload.measurements import Surroundings
 from clusterload.monitoring import Monitoring
 from clusterload.objects import Objects
-from extender.kube.client import ApiClient
+from extender.core.kube.client import ApiClient
 from tests.clusterload.small_cluster import SmallCluster
 from tests.kube.rig import credentials_for
 

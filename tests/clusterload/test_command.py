@@ -16,7 +16,7 @@ import pytest
 from clusterload.cli import clusterload
 from clusterload.command import check, check_tests, run_tests
 from clusterload.progress import Progress
-from extender.errors import ConfigError, ExtenderError
+from extender.core.errors import ConfigError, ExtenderError
 from tests.clusterload.small_cluster import NAMESPACES, NODES, PODS, kubeconfig
 
 if TYPE_CHECKING:

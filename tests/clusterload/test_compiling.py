@@ -13,7 +13,7 @@ from clusterload.compiling import compile_test
 from clusterload.decoding import to_yaml
 from clusterload.schema import Config
 from clusterload.templates import Templates
-from extender.errors import ConfigError
+from extender.core.errors import ConfigError
 
 METHODS = ("Sleep", "Timer")
 

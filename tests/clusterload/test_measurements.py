@@ -15,7 +15,7 @@ from clusterload.measurements.throughput import SchedulingThroughput, scheduled_
 from clusterload.parameters import Parameters
 from clusterload.watching import Pulse, Watch
 from clusterload.workloads import Pod, describe
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 from tests.clusterload.small_cluster import DEPLOYMENTS, PODS, seen
 
 if TYPE_CHECKING:

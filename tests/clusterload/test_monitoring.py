@@ -15,7 +15,7 @@ from clusterload.measurements import METHODS, Outcome
 from clusterload.measurements.scheduler import EXTENSION_POINTS, Buckets, histograms, quantile
 from clusterload.monitoring import Monitoring
 from clusterload.parameters import Parameters
-from extender.errors import ConfigError, ExtenderError
+from extender.core.errors import ConfigError, ExtenderError
 from tests.clusterload.small_cluster import NODES
 from tests.kube.fake_api import answering
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from clusterload.objects import Kind, Objects
-from extender.errors import ExtenderError
-from extender.kube.failures import NoAnswerError, StatusError
+from extender.core.errors import ExtenderError
+from extender.core.kube.failures import NoAnswerError, StatusError
 from tests.kube.rig import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 DEPLOYMENT = Kind("apps/v1", "Deployment")
 RESOURCES = {

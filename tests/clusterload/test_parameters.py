@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clusterload.parameters import Parameters
-from extender.errors import ConfigError
+from extender.core.errors import ConfigError
 
 
 @pytest.mark.parametrize(

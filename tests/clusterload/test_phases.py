@@ -19,7 +19,7 @@ from clusterload.schema import (
 )
 from clusterload.templates import Templates
 from clusterload.tuning import Pacing
-from extender.errors import ExtenderError
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from clusterload.compiling import compile_test
 from clusterload.measurements import METHODS
 from clusterload.schema import Config
 from clusterload.templates import Templates, mapping
-from extender.metrics import PREFIX
+from extender.core.metrics import PREFIX
 from tests.features.every import all_metrics
 
 FOLDER = Path(__file__).resolve().parents[2] / "loadtest"

@@ -10,7 +10,7 @@ import pytest
 
 from clusterload.objects import Kind
 from clusterload.templates import Templates, mapping
-from extender.errors import ConfigError
+from extender.core.errors import ConfigError
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{.Name}}\n"
 

@@ -17,9 +17,9 @@ import pytest
 import clusterload.cli
 import extender
 from affinityctl import cli
-from extender import config
-from extender.config.options import all_options
-from extender.errors import ApiError
+from extender.core import config
+from extender.core.config.options import all_options
+from extender.core.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

@@ -17,7 +17,7 @@ import yaml
 import extender
 from affinityctl import cli
 from affinityctl.commands.quota import run as quota
-from extender.config import API_VERSION, KIND
+from extender.core.config import API_VERSION, KIND
 from tests.annotating import annotated
 from tests.builders import HOST, ZONE, node, pod, selector, term, workload
 

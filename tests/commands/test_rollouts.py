@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from affinityctl.reading.strategies import rollout
-from extender.errors import ObjectError
-from extender.wire.workloads import read_workload
+from extender.core.errors import ObjectError
+from extender.core.wire.workloads import read_workload
 
 
 def surge(given: Any, replicas: int = 10) -> int:

@@ -15,10 +15,10 @@ from affinityctl.scheduler.volumes.manifests import (
     read_volume,
 )
 from affinityctl.scheduler.volumes.objects import ClaimsAndDisks, ClaimUse, volumes_in
-from extender.errors import ObjectError
-from extender.model.keys import Key
-from extender.wire.objects import PodReader
-from extender.wire.workloads import read_workload
+from extender.core.errors import ObjectError
+from extender.core.model.keys import Key
+from extender.core.wire.objects import PodReader
+from extender.core.wire.workloads import read_workload
 from tests.builders import Pod, pod, workload
 from tests.volumes import READER, bound, claim, using, volume, with_volumes
 

@@ -9,11 +9,11 @@ import pytest
 
 from affinityctl.scheduler.profiles import OF_VOLUMES
 from affinityctl.scheduler.volumes.claims import VolumeClaims, not_looked_at
-from extender.cluster.state import ClusterState
-from extender.model.verdict import Reason
-from extender.verbs.filtering import judge
-from extender.verbs.filters import NotModelledVolumes
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.model.verdict import Reason
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.filters import NotModelledVolumes
+from extender.core.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement
 from tests.volumes import (
     AT_ONCE,

@@ -9,9 +9,9 @@ import pytest
 
 from affinityctl.reading import workloads
 from affinityctl.reading.workloads import Workloads
-from extender.errors import ObjectError
-from extender.model.workload import REVISION, WORKLOAD
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError
+from extender.core.model.workload import REVISION, WORKLOAD
+from extender.core.wire.objects import PodReader
 from tests.builders import every_facet, pod, selector, term, workload
 
 FAR = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.config import layers
-from extender.config.faults import MOST_FAULTS
-from extender.errors import ConfigError
+from extender.core.config import layers
+from extender.core.config.faults import MOST_FAULTS
+from extender.core.errors import ConfigError
 from tests.config.test_decoding import PLUGINS
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

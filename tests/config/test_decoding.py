@@ -11,13 +11,13 @@ import msgspec
 import pytest
 import yaml
 
-from extender import config
-from extender.config import layers, schema
-from extender.config.connections import ClientConnection
-from extender.config.features import features
-from extender.errors import ConfigError
-from extender.model.labels import EVERYTHING
-from extender.model.verdict import PluginName
+from extender.core import config
+from extender.core.config import layers, schema
+from extender.core.config.connections import ClientConnection
+from extender.core.config.features import features
+from extender.core.errors import ConfigError
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.verdict import PluginName
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

@@ -12,13 +12,13 @@ import pytest
 import yaml
 from msgspec import structs
 
-from extender import config
-from extender.config import layers
-from extender.config.conditions import REPLACE, WRITING
-from extender.config.connections import Block
-from extender.config.effects import effects
-from extender.config.features import features, whole
-from extender.errors import ConfigError
+from extender.core import config
+from extender.core.config import layers
+from extender.core.config.conditions import REPLACE, WRITING
+from extender.core.config.connections import Block
+from extender.core.config.effects import effects
+from extender.core.config.features import features, whole
+from extender.core.errors import ConfigError
 from tests.features.every import values_of
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from extender import config
-from extender.config import layers
-from extender.config.options import Option, all_options, refuse_variables
-from extender.errors import ConfigError
+from extender.core import config
+from extender.core.config import layers
+from extender.core.config.options import Option, all_options, refuse_variables
+from extender.core.errors import ConfigError
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 

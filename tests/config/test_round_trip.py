@@ -10,13 +10,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import config
-from extender.config import layers, schema
-from extender.config.connections import ClientConnection
-from extender.config.document import decode, effective, parse, to_yaml
-from extender.config.features import whole
-from extender.config.rules import NodeAffinityTerms
-from extender.config.schema import NodeAffinityArgs
+from extender.core import config
+from extender.core.config import layers, schema
+from extender.core.config.connections import ClientConnection
+from extender.core.config.document import decode, effective, parse, to_yaml
+from extender.core.config.features import whole
+from extender.core.config.rules import NodeAffinityTerms
+from extender.core.config.schema import NodeAffinityArgs
 
 _files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(
     Path

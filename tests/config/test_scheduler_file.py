@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from extender import config
-from extender.config import layers
-from extender.errors import ConfigError
+from extender.core import config
+from extender.core.config import layers
+from extender.core.errors import ConfigError
 from tests.annotating import PREFERRED, REQUIRED
 from tests.builders import node_term, requirement
 

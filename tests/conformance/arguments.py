@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from affinityctl.scheduler.file import API_VERSION, KIND
-from extender.model.node_resources import DEFAULT_SCHEDULER
+from extender.core.model.node_resources import DEFAULT_SCHEDULER
 from tests import builders
 from tests.builders import ZONE
 from tests.conformance import spreading

@@ -7,11 +7,11 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.wire.node_affinity import read_node_affinity
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.wire.node_affinity import read_node_affinity
 from tests.answering import Answering
 from tests.builders import model_namespace, model_node, model_pod
 from tests.conformance.asking import INTER_POD_AFFINITY, NODE_AFFINITY

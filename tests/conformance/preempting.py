@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from affinityctl.scheduler.profiles import best_of
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.topology_spread import PodTopologySpread
-from extender.verbs.victims import candidates, ineligible, on_node
-from extender.wire.objects import read_budget
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.topology_spread import PodTopologySpread
+from extender.core.verbs.victims import candidates, ineligible, on_node
+from extender.core.wire.objects import read_budget
 from tests.builders import model_pod, state_of
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from extender.cluster.state import ClusterState
-    from extender.model.objects import Pod
+    from extender.core.cluster.state import ClusterState
+    from extender.core.model.objects import Pod
     from tests.conformance.asking import InTree
 
 Case = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from affinityctl.scheduler.file import API_VERSION, KIND
-from extender.model.node_resources import DEFAULT_SCHEDULER
+from extender.core.model.node_resources import DEFAULT_SCHEDULER
 from tests import builders, strategies
 from tests.builders import HOST, ZONE, Pod
 from tests.conformance.questions import Drawn

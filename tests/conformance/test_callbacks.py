@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import ClientSession
 
-from extender import config
-from extender.config import layers
+from extender.core import config
+from extender.core.config import layers
 from extender.runtime import running
 from tests.conformance.cases import Case, load_cases, named
 

@@ -15,20 +15,20 @@ from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
-from extender.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
-from extender.resources import NAMESPACES, NODES, PODS
-from extender.verbs.filtering import judge
-from extender.verbs.rules import events_of
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
+from extender.core.resources import NAMESPACES, NODES, PODS
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.rules import events_of
+from extender.core.wire.objects import PodReader
 from tests.builders import every_facet
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from extender.model.objects import Pod
+    from extender.core.model.objects import Pod
     from tests.conformance.asking import InTree
 
 Case = dict[str, Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers import history
-from extender.controllers.history import EVICTION, History
+from extender.core.controllers import history
+from extender.core.controllers.history import EVICTION, History
 from tests.clock import Clock
 
 

@@ -6,9 +6,9 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from extender.cluster.state import ClusterState
-from extender.controllers.broken_annotations import keep_telling_of_broken
-from extender.model.labels import EVERYTHING
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.broken_annotations import keep_telling_of_broken
+from extender.core.model.labels import EVERYTHING
 from tests.annotating import REQUIRED, annotated
 from tests.builders import ZONE, model_pod, pod, selector, term
 from tests.web.showing import app_of, shown

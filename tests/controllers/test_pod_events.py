@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from extender.cluster.state import ClusterState
-from extender.controllers.pod_events import PodEvents
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.pod_events import PodEvents
 from tests.builders import model_pod, pod
 
 PATIENCE_S = 5.0

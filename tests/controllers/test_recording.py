@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.controllers import recording
-from extender.controllers.recording import Recorder
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod as ModelPod
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers import recording
+from extender.core.controllers.recording import Recorder
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Pod as ModelPod
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import HOST, Pod, model_pod, pod, selector, term
 

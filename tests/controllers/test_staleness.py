@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.controllers.staleness import Freshness
-from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import indeterminate
-from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.staleness import Freshness
+from extender.core.verbs.binding import Decision, may_bind
+from extender.core.verbs.filtering import indeterminate
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
 
 NODES = [node("a", {ZONE: "a"})]

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.controllers.upkeep import EXPIRED_LOG_BURST, keep_expiring
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.upkeep import EXPIRED_LOG_BURST, keep_expiring
 from tests.builders import model_pod, pod
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.controllers.workqueue import MOST_STALE, WorkQueue
+from extender.core.controllers.workqueue import MOST_STALE, WorkQueue
 
 WAIT = 5.0
 SOON = 0.01

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.config import Config
-from extender.config.checks import faults
-from extender.config.document import decode, parse
+from extender.core.config import Config
+from extender.core.config.checks import faults
+from extender.core.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import K3S, KUBEADM, MANIFESTS, SERVICE, SIDECARS, named, read_yaml
 

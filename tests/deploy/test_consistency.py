@@ -7,9 +7,9 @@ import re
 import pytest
 
 from extender import __version__
-from extender.config.document import decode, parse
-from extender.config.options import all_options
-from extender.model.node_resources import KNOWN_SCHEDULERS
+from extender.core.config.document import decode, parse
+from extender.core.config.options import all_options
+from extender.core.model.node_resources import KNOWN_SCHEDULERS
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECARS
 from tests.deploy.pods import (

@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 
 from bench.shape import questions
-from extender.metrics import PREFIX
+from extender.core.metrics import PREFIX
 from tests.deploy.places import EXAMPLES, ROOT
 from tests.features.every import all_metrics
 
@@ -58,10 +58,16 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
 
 MAP = (ROOT / "docs" / "development" / "architecture.md").read_text()
 PROGRAM = ROOT / "extender"
+CORE = PROGRAM / "core"
 COMMANDS = ROOT / "affinityctl"
 ROOMS = [
     ROOT,
-    *(room for whole in (PROGRAM, COMMANDS) for room in (whole, *whole.iterdir()) if room.is_dir()),
+    *(
+        room
+        for whole in (PROGRAM, CORE, COMMANDS)
+        for room in (whole, *whole.iterdir())
+        if room.is_dir()
+    ),
     *(COMMANDS / "commands").iterdir(),
 ]
 
@@ -71,7 +77,7 @@ def test_every_path_of_the_map_is_there() -> None:
     assert len(named) > 60
     assert [name for name in named if not any((room / name).exists() for room in ROOMS)] == []
     rooms = set(re.findall(r"^\| `(\w+)/` \|", MAP, re.MULTILINE))
-    packages = (each for whole in (PROGRAM, COMMANDS) for each in whole.iterdir() if each.is_dir())
+    packages = (each for whole in (CORE, COMMANDS) for each in whole.iterdir() if each.is_dir())
     assert rooms == {each.name for each in packages if (each / "__init__.py").exists()}
 
 

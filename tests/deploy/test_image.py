@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from extender.config import Serving
+from extender.core.config import Serving
 from tests.deploy.places import KUBEADM, ROOT, read_yaml
 from tests.missing import missing
 

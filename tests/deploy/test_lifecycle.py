@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.config import Serving
+from extender.core.config import Serving
 from tests.deploy.kustomize import render
 from tests.deploy.places import OVERLAYS, SIDECAR, named
 from tests.deploy.pods import (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from extender.config.document import decode, parse
+from extender.core.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
     K3S,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from extender.config.conditions import REPLACE
-from extender.config.document import decode, parse
-from extender.config.features import Want, features
-from extender.source import lease_key
+from extender.core.config.conditions import REPLACE
+from extender.core.config.document import decode, parse
+from extender.core.config.features import Want, features
+from extender.core.source import lease_key
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, K3S, KUBEADM, MANIFESTS
 from tests.features.every import switched_on

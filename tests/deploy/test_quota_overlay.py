@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.config import PluginName
-from extender.config.checks import faults
-from extender.config.document import decode, parse
+from extender.core.config import PluginName
+from extender.core.config.checks import faults
+from extender.core.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECAR, SIDECAR_QUOTA, read_yaml
 from tests.deploy.pods import shipped_config

@@ -8,8 +8,8 @@ import pytest
 
 from affinityctl.cli import affinity_extender
 from clusterload.cli import clusterload
-from extender.command_line import Parser
-from extender.config.options import all_options
+from extender.core.command_line import Parser
+from extender.core.config.options import all_options
 from release import reference, values_schema
 from tests.deploy.places import ROOT
 from tests.features.every import all_metrics

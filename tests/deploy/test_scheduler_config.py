@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from extender.config import Mode, Prioritize, Serving
+from extender.core.config import Mode, Prioritize, Serving
 from tests.deploy.places import SCHEDULER_CONFIG, SIDECARS, read_yaml
 
 SHIPPED = sorted(SCHEDULER_CONFIG.glob("*.yaml"))

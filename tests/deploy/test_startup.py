@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from extender.command_line import parser
-from extender.config import layers
+from extender.core.command_line import parser
+from extender.core.config import layers
 from extender.serve import add_to
 from tests.deploy.kustomize import render
 from tests.deploy.places import (

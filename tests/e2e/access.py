@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from extender.config.features import features
+from extender.core.config.features import features
 from tests.e2e.api import Api, ApiError
 
 if TYPE_CHECKING:

@@ -15,19 +15,19 @@ from affinityctl.commands.simulate.whatif.placing import begin
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.rolling import scale
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
-from extender.model.stepping import at_once
-from extender.wire.objects import read_budget
-from extender.wire.workloads import read_workload
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.stepping import at_once
+from extender.core.wire.objects import read_budget
+from extender.core.wire.workloads import read_workload
 from tests.builders import HOST, model_node, node
 from tests.strategies import rarely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from extender.model.keys import Key
-    from extender.model.objects import Pod
+    from extender.core.model.keys import Key
+    from extender.core.model.objects import Pod
 
 JSON = dict[str, Any]
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from kubernetes_asyncio.client import Configuration
 from yarl import URL
 
-from extender.errors import ConfigError
-from extender.kube import kubeconfig as kubeconfigs
-from extender.kube.clientcmd import Acting, Chosen
-from extender.kube.credentials import (
+from extender.core.errors import ConfigError
+from extender.core.kube import kubeconfig as kubeconfigs
+from extender.core.kube.clientcmd import Acting, Chosen
+from extender.core.kube.credentials import (
     Credentials,
     kubeconfig_credentials,
     namespace_of_context,
 )
-from extender.kube.kubeconfig_file import Exec
-from extender.kube.plugin import cluster_info
-from extender.kube.proxies import proxy_for
-from extender.kube.tls_material import Embedded, read_material
+from extender.core.kube.kubeconfig_file import Exec
+from extender.core.kube.plugin import cluster_info
+from extender.core.kube.proxies import proxy_for
+from extender.core.kube.tls_material import Embedded, read_material
 
 if TYPE_CHECKING:
     import pytest

@@ -18,9 +18,9 @@ from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import ordinal
 from affinityctl.reading.strategies import rollout
-from extender.cluster.state import ClusterState
-from extender.model.stepping import at_once
-from extender.wire.workloads import read_workload
+from extender.core.cluster.state import ClusterState
+from extender.core.model.stepping import at_once
+from extender.core.wire.workloads import read_workload
 from tests.builders import HOST, model_node, node
 from tests.e2e.stepping import (
     HASH,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from affinityctl.commands.simulate.whatif.outcome import Step
-    from extender.model.objects import Pod
+    from extender.core.model.objects import Pod
     from tests.conformance.asking import Ask
     from tests.e2e.stepping import JSON
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from affinityctl.commands.simulate.whatif.deletion_order import Lives
-    from extender.model.objects import Pod
+    from extender.core.model.objects import Pod
     from tests.conformance.asking import Ask
     from tests.e2e.controlplane.binaries import Binaries
 

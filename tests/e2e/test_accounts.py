@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import load_credentials
 from extender.tokens import RENEWAL_SECONDS, keep
 from tests.deploy.kustomize import render
 from tests.deploy.places import MANIFESTS, ROOT, SIDECAR

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from extender.wire.manifests import (
+from extender.core.wire.manifests import (
     AFFINITY_ANNOTATION,
     POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,

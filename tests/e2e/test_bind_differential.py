@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from extender.kube import binder
-from extender.kube.binder import Binder
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
-from extender.model.keys import Key
-from extender.model.verdict import BindOutcome
-from extender.wire.objects import PodReader
+from extender.core.kube import binder
+from extender.core.kube.binder import Binder
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import load_credentials
+from extender.core.model.keys import Key
+from extender.core.model.verdict import BindOutcome
+from extender.core.wire.objects import PodReader
 from tests.e2e.api import ApiError
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import JSON, node, pod
@@ -31,7 +31,7 @@ from tests.e2e.sandbox import pod_path, pods_path
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from extender.model.objects import Pod
+    from extender.core.model.objects import Pod
     from tests.e2e.sandbox import Sandbox
 
 SHARE = 20

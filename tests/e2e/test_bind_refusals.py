@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.kube.binder import Binder
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
-from extender.model.keys import Key
-from extender.model.verdict import BindOutcome
-from extender.wire.objects import PodReader
+from extender.core.kube.binder import Binder
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import load_credentials
+from extender.core.model.keys import Key
+from extender.core.model.verdict import BindOutcome
+from extender.core.wire.objects import PodReader
 from tests.e2e.extending import EXTENDER
 from tests.e2e.objects import JSON, node, pod
 from tests.e2e.sandbox import pod_path

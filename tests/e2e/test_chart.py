@@ -15,10 +15,10 @@ import yaml
 
 from affinityctl import cli
 from extender import __version__
-from extender.config.checks import faults
-from extender.config.document import decode
-from extender.config.features import lease_name
-from extender.source import lease_key
+from extender.core.config.checks import faults
+from extender.core.config.document import decode
+from extender.core.config.features import lease_name
+from extender.core.source import lease_key
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, SIDECAR, read_yaml

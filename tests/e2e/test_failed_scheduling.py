@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from affinityctl.scheduler.volumes.claims import PodClaims
-from extender.model.verdict import POD_TOPOLOGY_SPREAD
+from extender.core.model.verdict import POD_TOPOLOGY_SPREAD
 from tests.builders import HOST, ZONE
 from tests.conformance.drawing import look_at_each
 from tests.conformance.spreading import scheduler_file
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from affinityctl.scheduler.profiles import Profile
-    from extender.cluster.state import ClusterState
+    from extender.core.cluster.state import ClusterState
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import strategies as st
 from yarl import URL
 
-from extender.errors import ConfigError
-from extender.kube.proxies import proxy_for
+from extender.core.errors import ConfigError
+from extender.core.kube.proxies import proxy_for
 from tests.conformance.asking import asking
 from tests.conformance.drawing import look_at_each
 from tests.e2e.kubeconfigs import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
-from extender.kube.limits import WITHIN
+from extender.core.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
+from extender.core.kube.limits import WITHIN
 from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from extender.errors import ApiError
-from extender.kube.failures import NoAnswerError
-from extender.kube.lease import Lease
-from extender.kube.limits import LEASE
-from extender.kube.pacing import Timing
-from extender.model.keys import Key
+from extender.core.errors import ApiError
+from extender.core.kube.failures import NoAnswerError
+from extender.core.kube.lease import Lease
+from extender.core.kube.limits import LEASE
+from extender.core.kube.pacing import Timing
+from extender.core.model.keys import Key
 from tests.clock import Clock
 from tests.conformance.asking import asking
 from tests.conformance.drawing import look_at_each

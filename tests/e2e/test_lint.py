@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from affinityctl.commands.lint.patching import merged
-from extender.wire.objects import PodReader
+from extender.core.wire.objects import PodReader
 from tests.builders import (
     HOST,
     ZONE,

@@ -25,11 +25,11 @@ from affinityctl.commands.lint.linting import lint
 from affinityctl.commands.lint.manifest_files import read_objects
 from affinityctl.commands.lint.objects import Objects
 from affinityctl.commands.lint.rulebook import OF_WRITTEN
-from extender.wire.affinity import EVERY_GATE_ON
-from extender.wire.annotations import AnnotationReader
-from extender.wire.manifests import AFFINITY_ANNOTATION, PodAnnotations
-from extender.wire.objects import PodReader
-from extender.wire.topology_spread import FIELD
+from extender.core.wire.affinity import EVERY_GATE_ON
+from extender.core.wire.annotations import AnnotationReader
+from extender.core.wire.manifests import AFFINITY_ANNOTATION, PodAnnotations
+from extender.core.wire.objects import PodReader
+from extender.core.wire.topology_spread import FIELD
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.manifests import COLLECTIONS, Case, Drawing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender import config
+from extender.core import config
 from tests.e2e.extending import ASSIST, REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
 from tests.e2e.sandbox import pods_path, refusal

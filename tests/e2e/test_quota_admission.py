@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.core.wire.objects import PodReader
+from extender.core.wire.quantities import read_exact_amounts
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.objects import read_quota
 from extender.features.quota.rules import shortfall
-from extender.wire.objects import PodReader
-from extender.wire.quantities import read_exact_amounts
 from tests.builders import empty_state, every_facet, quota
 from tests.e2e.api import Api, ApiError
 from tests.e2e.controlplane.cluster import storage_and_apiserver

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import load_credentials
+from extender.core.wire.objects import PodReader
 from extender.features.refused_pods.nominator import ApiNominator
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
-from extender.wire.objects import PodReader
 from tests.e2e.api import for_each
 from tests.e2e.extending import EXTENDER, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term

@@ -17,9 +17,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from affinityctl.commands.lint.rights import needed_rights
-from extender.config.document import decode, effective
-from extender.config.features import enabled
-from extender.config.schema import API_VERSION, KIND
+from extender.core.config.document import decode, effective
+from extender.core.config.features import enabled
+from extender.core.config.schema import API_VERSION, KIND
 from extender.runtime import running
 
 ROOT = Path(__file__).parents[2]

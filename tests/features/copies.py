@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.config.features import Feature, features
+from extender.core.config.features import Feature, features
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.config.features import features
-from extender.metrics import Metrics
-from extender.parts import part_of
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import features
+from extender.core.metrics import Metrics
+from extender.core.parts import part_of
 
 if TYPE_CHECKING:
-    from extender.parts import Part
-    from extender.verbs.plugins import FilterPlugin
-    from extender.web.offered import Findings
+    from extender.core.parts import Part
+    from extender.core.verbs.plugins import FilterPlugin
+    from extender.core.web.offered import Findings
     from tests.web.showing import Seen
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from extender.config.features import Feature, features
-from extender.metrics import Metrics
-from extender.parts import part_of
+from extender.core.config.features import Feature, features
+from extender.core.metrics import Metrics
+from extender.core.parts import part_of
 from tests.features.copies import (
     EACH,
     REMOVABLE,

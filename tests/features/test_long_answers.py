@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from extender.metrics import Metrics
-from extender.web import turns
-from extender.web.limits import MOST, Seconds
+from extender.core.metrics import Metrics
+from extender.core.web import turns
+from extender.core.web.limits import MOST, Seconds
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.features.every import shown_over
 from tests.web.showing import app_of, shown

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.features import PROGRAM, Optional, features, shown
-from extender.config.features import Feature
-from extender.config.features import features as declared
+from extender.core.config.features import Feature
+from extender.core.config.features import features as declared
 from tests.deploy.places import MANIFESTS, ROOT
 
 NAMES = {each.name for each in declared()}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.config.conditions import REPLACE
-from extender.config.features import Feature, features
+from extender.core.config.conditions import REPLACE
+from extender.core.config.features import Feature, features
 from tests.commands.lint.asking import found, linted, ours
 from tests.deploy.places import MANIFESTS, ROOT, read_objects
 from tests.features.every import switched_on

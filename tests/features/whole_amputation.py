@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from extender.config.features import Feature
+from extender.core.config.features import Feature
 from tests.features.copies import (
     EACH,
     REMOVABLE,

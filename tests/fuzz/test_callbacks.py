@@ -19,9 +19,9 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from extender.config.layers import load
-from extender.errors import MESSAGE_BYTES
-from extender.logs import TextFormatter
+from extender.core.config.layers import load
+from extender.core.errors import MESSAGE_BYTES
+from extender.core.logs import TextFormatter
 from extender.runtime import Running, running
 from simulation.invariants.recount import mismatches
 from tests.conformance.cases import Case, load_cases

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from msgspec import structs
 
-from extender.model.keys import Key
+from extender.core.model.keys import Key
 from tests.fuzz.campaign import SEED, Campaign
 from tests.verbs.test_explaining import Case, agree, cases
 

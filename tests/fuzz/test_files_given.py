@@ -14,11 +14,11 @@ import yaml
 
 import extender
 from affinityctl.reading.workloads import WorkloadFiles
-from extender import config, files
-from extender.cluster.state import ClusterState
-from extender.config import layers
-from extender.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
-from extender.wire.objects import PodReader
+from extender.core import config, files
+from extender.core.cluster.state import ClusterState
+from extender.core.config import layers
+from extender.core.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
+from extender.core.wire.objects import PodReader
 from tests.builders import every_facet
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import broken, mutated

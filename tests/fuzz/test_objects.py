@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.errors import MESSAGE_BYTES, ExtenderError, ObjectError
-from extender.kube.failures import BrokenAnswerError, failure_from_body
-from extender.kube.frames import SkippedError, read_event, read_metadata, read_page
-from extender.resources import of_features
-from extender.wire.affinity import Gates
-from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
+from extender.core.errors import MESSAGE_BYTES, ExtenderError, ObjectError
+from extender.core.kube.failures import BrokenAnswerError, failure_from_body
+from extender.core.kube.frames import SkippedError, read_event, read_metadata, read_page
+from extender.core.resources import of_features
+from extender.core.wire.affinity import Gates
+from extender.core.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from tests.builders import (
     budget,
     every_facet,

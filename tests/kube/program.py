@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from extender import config
-from extender.config import Config, layers
+from extender.core import config
+from extender.core.config import Config, layers
 from tests.kube.live import pointing_to
 from tests.kube.rig import Rig
 

@@ -14,17 +14,17 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client import Configuration
 
-from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import Credentials
-from extender.kube.frames import Resource
-from extender.kube.limits import Timeouts
-from extender.kube.pacing import MirrorSettings, Timing
-from extender.kube.reflector import Reflector
-from extender.kube.watchers import Watchers, build_reflectors
-from extender.resources import WatchedResource
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import Credentials
+from extender.core.kube.frames import Resource
+from extender.core.kube.limits import Timeouts
+from extender.core.kube.pacing import MirrorSettings, Timing
+from extender.core.kube.reflector import Reflector
+from extender.core.kube.watchers import Watchers, build_reflectors
+from extender.core.resources import WatchedResource
+from extender.core.wire.objects import PodReader
 from tests.builders import empty_state
 from tests.kube.fake_api import Collection, FakeApi, Json
 from tests.kube.pulse import Pulse

@@ -8,11 +8,11 @@ import threading
 import msgspec
 import pytest
 
-from extender.errors import ObjectError
-from extender.kube.frames import Resource, read_object
-from extender.model.objects import Pod
-from extender.reading import APART_BYTES, ApartReader
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError
+from extender.core.kube.frames import Resource, read_object
+from extender.core.model.objects import Pod
+from extender.core.reading import APART_BYTES, ApartReader
+from extender.core.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.hostile import hostile
 from tests.reading import Reading

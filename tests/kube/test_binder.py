@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.errors import ApiError
-from extender.kube import binder as binder_module
-from extender.kube.binder import Binder
-from extender.kube.client import ApiClient
-from extender.kube.limits import RequestSeconds
-from extender.model.objects import SeenPod
-from extender.model.verdict import BindOutcome
-from extender.reading import APART_BYTES
+from extender.core.errors import ApiError
+from extender.core.kube import binder as binder_module
+from extender.core.kube.binder import Binder
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import RequestSeconds
+from extender.core.model.objects import SeenPod
+from extender.core.model.verdict import BindOutcome
+from extender.core.reading import APART_BYTES
 from tests.builders import Pod, model_pod, pod
 from tests.faceted import SIZE
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging

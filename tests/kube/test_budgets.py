@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.cluster.state import ClusterState
-from extender.resources import BUDGETS
+from extender.core.cluster.state import ClusterState
+from extender.core.resources import BUDGETS
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
 from tests.kube.rig import Rig

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from extender.errors import ExtenderError
-from extender.kube.calls import ApiCall
-from extender.kube.failures import StatusError
-from extender.kube.frames import Lines
+from extender.core.errors import ExtenderError
+from extender.core.kube.calls import ApiCall
+from extender.core.kube.failures import StatusError
+from extender.core.kube.frames import Lines
 from tests.circles import left_in_circles
 from tests.kube.fake_api import CLOSE, CUT, answering, failure, line, status
 from tests.kube.rig import PATH, Rig

@@ -14,14 +14,14 @@ from aiohttp import web
 from kubernetes_asyncio.client import Configuration
 
 from extender import __version__
-from extender.errors import ExtenderError
-from extender.kube.calls import kept_alive_socket
-from extender.kube.client import ApiClient
-from extender.kube.credentials import Credentials
-from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError, StatusError
-from extender.kube.flowcontrol import FlowControl
-from extender.kube.limits import RequestSeconds, Timeouts
-from extender.logs import TRACE
+from extender.core.errors import ExtenderError
+from extender.core.kube.calls import kept_alive_socket
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import Credentials
+from extender.core.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError, StatusError
+from extender.core.kube.flowcontrol import FlowControl
+from extender.core.kube.limits import RequestSeconds, Timeouts
+from extender.core.logs import TRACE
 from tests.kube.fake_api import (
     CUT,
     Answer,
@@ -49,7 +49,7 @@ async def test_request_names_us_and_carries_parameters(rig: Rig) -> None:
 
 
 async def test_each_answer_is_observed(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(TRACE, "extender.kube.client")
+    caplog.set_level(TRACE, "extender.core.kube.client")
     rig.things.lists.append(answering(lambda: failure(503, "Unavailable", "no")))
     async with rig.client() as client:
         with pytest.raises(StatusError):
@@ -212,7 +212,7 @@ async def test_connections_are_kept_alive_by_the_kernel(
         made.append(kept_alive_socket(address))
         return made[-1]
 
-    monkeypatch.setattr("extender.kube.client.kept_alive_socket", remember)
+    monkeypatch.setattr("extender.core.kube.client.kept_alive_socket", remember)
     async with rig.client() as client:
         await client.get(PATH, {})
         (connection,) = made
@@ -319,7 +319,7 @@ async def test_token_that_is_old_is_read_again_once_for_all(rig: Rig) -> None:
 
 
 async def test_reading_that_hangs_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.kube.credentials.WITHIN", RequestSeconds(credentials=0.05))
+    monkeypatch.setattr("extender.core.kube.credentials.WITHIN", RequestSeconds(credentials=0.05))
     tokens = Tokens(rig.api.url, "first", "second")
     tokens.hanging, tokens.now = True, 60.0
     async with ApiClient(tokens.credentials) as client:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from extender.kube.limits import Timeouts
+from extender.core.kube.limits import Timeouts
 from tests.kube.fake_api import (
     CLOSE,
     CUT,

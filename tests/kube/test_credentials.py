@@ -16,15 +16,15 @@ import pytest
 import trustme
 import yaml
 
-from extender.errors import ConfigError, ExtenderError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import (
+from extender.core.errors import ConfigError, ExtenderError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import (
     in_cluster_credentials,
     kubeconfig_credentials,
     load_credentials,
     namespace_of_context,
 )
-from extender.kube.limits import RequestSeconds
+from extender.core.kube.limits import RequestSeconds
 from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
@@ -240,7 +240,7 @@ HANGING = RequestSeconds(credentials=1.5, reading=0.1)
 async def test_plugin_that_hangs_is_ended_and_waited_for_only_shortly(
     tmp_path: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch, *, stubborn: bool
 ) -> None:
-    monkeypatch.setattr("extender.kube.credentials.WITHIN", HANGING)
+    monkeypatch.setattr("extender.core.kube.credentials.WITHIN", HANGING)
     clock = Clock()
     plugin.say("first", minutes=4)
     found = await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user), clock=clock)
@@ -261,7 +261,7 @@ async def test_plugin_that_hangs_is_ended_and_waited_for_only_shortly(
 async def test_plugin_that_hangs_at_the_start_is_ended(
     tmp_path: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.kube.credentials.WITHIN", HANGING)
+    monkeypatch.setattr("extender.core.kube.credentials.WITHIN", HANGING)
     pids = plugin.hang(stubborn=False)
     with pytest.raises(ConfigError, match=r"^clientConnection\.kubeconfig: no credentials in"):
         await kubeconfig_credentials(kubeconfig(tmp_path, plugin.user))

@@ -19,11 +19,11 @@ import yaml
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
-from extender.errors import ConfigError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import in_cluster_credentials, kubeconfig_credentials
-from extender.kube.failures import NoAnswerError
-from extender.kube.tls_material import memory_file
+from extender.core.errors import ConfigError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.credentials import in_cluster_credentials, kubeconfig_credentials
+from extender.core.kube.failures import NoAnswerError
+from extender.core.kube.tls_material import memory_file
 from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from extender.kube.failures import failure_from_body
+from extender.core.kube.failures import failure_from_body
 from tests.kube.fake_api import status
 
 

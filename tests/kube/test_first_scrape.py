@@ -10,10 +10,10 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.kube.failures import Relist, Restart
-from extender.kube.frames import EventType, Skip
-from extender.metrics.table import ATTEMPTS, BINDS
-from extender.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, AnyReason, Reason
+from extender.core.kube.failures import Relist, Restart
+from extender.core.kube.frames import EventType, Skip
+from extender.core.metrics.table import ATTEMPTS, BINDS
+from extender.core.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, AnyReason, Reason
 from extender.runtime import running
 from tests.features.every import plugins as further_plugins
 from tests.kube.program import live

@@ -16,16 +16,16 @@ import trustme
 import yaml
 
 from affinityctl import cli
-from extender.errors import ConfigError
-from extender.kube.client import ApiClient
-from extender.kube.clientcmd import Acting, choose
-from extender.kube.credentials import (
+from extender.core.errors import ConfigError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.clientcmd import Acting, choose
+from extender.core.kube.credentials import (
     in_cluster_credentials,
     kubeconfig_credentials,
     load_credentials,
     namespace_of_context,
 )
-from extender.kube.plugin import cluster_info
+from extender.core.kube.plugin import cluster_info
 from tests.kube.live import made_current
 from tests.kube.rig import PATH, Rig
 

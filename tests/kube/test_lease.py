@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.kube.client import ApiClient
-from extender.kube.lease import ACKNOWLEDGED, Lease
-from extender.kube.limits import LEASE
-from extender.kube.pacing import Timing
-from extender.model.keys import Key
+from extender.core.kube.client import ApiClient
+from extender.core.kube.lease import ACKNOWLEDGED, Lease
+from extender.core.kube.limits import LEASE
+from extender.core.kube.pacing import Timing
+from extender.core.model.keys import Key
 from tests.clock import Clock
 from tests.kube.rig import credentials_for
 

@@ -15,14 +15,14 @@ import pytest
 from aiohttp import web
 from aiohttp.base_protocol import BaseProtocol
 
-from extender.errors import ObjectError
-from extender.kube import watching
-from extender.kube.calls import pod_path
-from extender.kube.failures import BrokenAnswerError, IdleStreamError
-from extender.kube.frames import Lines
-from extender.kube.limits import MOST, Most, Timeouts
-from extender.kube.pacing import Patience
-from extender.timing import LOG_SECONDS
+from extender.core.errors import ObjectError
+from extender.core.kube import watching
+from extender.core.kube.calls import pod_path
+from extender.core.kube.failures import BrokenAnswerError, IdleStreamError
+from extender.core.kube.frames import Lines
+from extender.core.kube.limits import MOST, Most, Timeouts
+from extender.core.kube.pacing import Patience
+from extender.core.timing import LOG_SECONDS
 from tests.kube.fake_api import (
     CLOSE,
     DRIP_SECONDS,
@@ -237,7 +237,7 @@ def _json(body: Any) -> web.Response:
 async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "extender.kube")
+    caplog.set_level(logging.WARNING, "extender.core.kube")
     broken = {**thing("secretive"), "value": "x" * 10_000}
     async with rig.running():
         await rig.until_watching()

@@ -8,10 +8,10 @@ import sys
 import pytest
 from aiohttp import web
 
-from extender.errors import ExtenderError
-from extender.resources import PODS as MIRRORED_PODS
-from extender.wire import decoding
-from extender.wire.decoding import check_depth
+from extender.core.errors import ExtenderError
+from extender.core.resources import PODS as MIRRORED_PODS
+from extender.core.wire import decoding
+from extender.core.wire.decoding import check_depth
 from tests.kube.fake_api import Json, answering, initial_events_end, line, saying
 from tests.kube.rig import Rig, at
 from tests.kube.test_resources import PODS, placed, pod

@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from extender.callbacks.binding import ANSWER_SECONDS
-from extender.kube.binder import Binder
-from extender.kube.calls import JSON_PATCH, pod_path
-from extender.kube.client import ApiClient
-from extender.kube.failures import NotSentError, ThrottledError
-from extender.kube.flowcontrol import Flow, FlowControl
-from extender.kube.limits import WITHIN
-from extender.kube.pacing import Timing
-from extender.model.verdict import BindOutcome, Bound
-from extender.wire.objects import PodReader
+from extender.core.callbacks.binding import ANSWER_SECONDS
+from extender.core.kube.binder import Binder
+from extender.core.kube.calls import JSON_PATCH, pod_path
+from extender.core.kube.client import ApiClient
+from extender.core.kube.failures import NotSentError, ThrottledError
+from extender.core.kube.flowcontrol import Flow, FlowControl
+from extender.core.kube.limits import WITHIN
+from extender.core.kube.pacing import Timing
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.binding_api import PODS, BindingApi
 from tests.kube.fake_api import answering, failure

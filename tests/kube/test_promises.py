@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from extender.cluster.state import ClusterState
-from extender.model.keys import Identity, key_of
-from extender.resources import PODS as MIRRORED_PODS
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Identity, key_of
+from extender.core.resources import PODS as MIRRORED_PODS
 from tests.builders import model_pod
 from tests.kube.fake_api import CLOSE, Collection
 from tests.kube.rig import Rig

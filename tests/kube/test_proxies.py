@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from yarl import URL
 
-from extender.errors import ConfigError
-from extender.kube.client import ApiClient
-from extender.kube.proxies import proxy_for
+from extender.core.errors import ConfigError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.proxies import proxy_for
 from tests.kube.rig import credentials_for
 
 PROXY = "http://proxy.test:3128"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.errors import ApiError
-from extender.kube.client import ApiClient
-from extender.kube.limits import MOST
-from extender.kube.reader import LIVE, ObjectReader
-from extender.model.keys import Key
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
-from extender.wire.objects import PodReader
+from extender.core.errors import ApiError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import MOST
+from extender.core.kube.reader import LIVE, ObjectReader
+from extender.core.model.keys import Key
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.wire.objects import PodReader
 from tests.builders import namespace, node, pod
 from tests.kube.rig import credentials_for
 

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.kube.frames import read_object
-from extender.kube.watchers import Watchers, build_reflectors
-from extender.logs import CHANGES, PRODUCTION
-from extender.reading import APART_BYTES
-from extender.resources import RESOURCES, VITAL, WatchedResource
-from extender.wire import decoding
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.kube.frames import read_object
+from extender.core.kube.watchers import Watchers, build_reflectors
+from extender.core.logs import CHANGES, PRODUCTION
+from extender.core.reading import APART_BYTES
+from extender.core.resources import RESOURCES, VITAL, WatchedResource
+from extender.core.wire import decoding
+from extender.core.wire.objects import PodReader
 from simulation.invariants.recount import live, mismatches
 from tests.kube.fake_api import CLOSE, Json
 from tests.kube.rig import Rig

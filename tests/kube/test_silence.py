@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from extender.config import Config
-from extender.kube.pacing import USUAL_MIRROR
+from extender.core.config import Config
+from extender.core.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import CLOSE, Answer, answering, failure
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually

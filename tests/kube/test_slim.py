@@ -10,7 +10,7 @@ import pytest
 
 _REPORT = """
 import json, sys
-import extender.kube.credentials
+import extender.core.kube.credentials
 print(json.dumps([name for name in sys.modules if name.startswith("kubernetes_asyncio")]))
 """
 

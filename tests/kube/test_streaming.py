@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.kube.limits import Timeouts
+from extender.core.kube.limits import Timeouts
 from tests.kube.fake_api import (
     CLOSE,
     CUT,

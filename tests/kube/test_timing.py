@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from clusterload.tuning import RateLimit
-from extender.kube.observers import RepeatingLog
-from extender.kube.pacing import Backoff, Timing
+from extender.core.kube.observers import RepeatingLog
+from extender.core.kube.pacing import Backoff, Timing
 from tests.kube.rig import VirtualTime
 
 

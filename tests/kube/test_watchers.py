@@ -7,10 +7,10 @@ import logging
 
 import pytest
 
-from extender.kube.client import ApiClient
-from extender.kube.frames import Resource
-from extender.kube.reflector import Reflector
-from extender.kube.watchers import Watchers
+from extender.core.kube.client import ApiClient
+from extender.core.kube.frames import Resource
+from extender.core.kube.reflector import Reflector
+from extender.core.kube.watchers import Watchers
 from tests.kube.fake_api import CLOSE, answering, failure
 from tests.kube.rig import PATH, RecordingSink, Rig, Thing, read_thing, thing
 

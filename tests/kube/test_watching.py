@@ -7,8 +7,8 @@ import logging
 import pytest
 from aiohttp import web
 
-from extender.kube.limits import Most, Timeouts
-from extender.kube.pacing import USUAL_MIRROR
+from extender.core.kube.limits import Most, Timeouts
+from extender.core.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import (
     CLOSE,
     CUT,
@@ -385,7 +385,7 @@ async def test_server_that_is_away_for_a_while_costs_no_list(rig: Rig) -> None:
 async def test_break_and_its_end_are_logged_once(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "extender.kube.reflector")
+    caplog.set_level(logging.INFO, "extender.core.kube.reflector")
     rig.things.watches.extend([saying()] * 5)
     async with rig.running():
         await rig.until_watching(6)
@@ -526,7 +526,7 @@ async def test_event_of_many_mebibytes_is_one_line(rig: Rig) -> None:
 async def test_event_beyond_the_limit_is_passed_by_with_a_list(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.kube.frames.MOST", Most(line=1000))
+    monkeypatch.setattr("extender.core.kube.frames.MOST", Most(line=1000))
     async with rig.running():
         await rig.until_watching()
         obj = thing("huge", 1)

@@ -12,16 +12,16 @@ from random import Random
 
 import msgspec
 
-from extender.cluster.state import ClusterState
-from extender.config import API_VERSION, KIND, Config
-from extender.config.layers import load
-from extender.controllers.staleness import Freshness
-from extender.kube.client import ApiClient
-from extender.kube.flowcontrol import FlowControl
-from extender.kube.pacing import Timing
-from extender.metrics import Metrics
-from extender.resources import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
-from extender.source import Source, mirror
+from extender.core.cluster.state import ClusterState
+from extender.core.config import API_VERSION, KIND, Config
+from extender.core.config.layers import load
+from extender.core.controllers.staleness import Freshness
+from extender.core.kube.client import ApiClient
+from extender.core.kube.flowcontrol import FlowControl
+from extender.core.kube.pacing import Timing
+from extender.core.metrics import Metrics
+from extender.core.resources import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
+from extender.core.source import Source, mirror
 from tests.kube.fake_api import Collection, FakeApi, Json, Seen
 from tests.kube.pulse import Pulse
 from tests.kube.rig import credentials_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from extender.model.labels import Operator, Requirement
+from extender.core.model.labels import Operator, Requirement
 
 KEYS, VALUES = ("app", "tier"), ("a", "b", "c")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.model.conjunctions import (
+from extender.core.model.conjunctions import (
     MOST_ENTRIES,
     NAME,
     Conjunction,
@@ -14,9 +14,9 @@ from extender.model.conjunctions import (
     is_conjunction,
     is_too_wide,
 )
-from extender.model.labels import EVERYTHING, NOTHING, Labels, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
-from extender.model.workload import OWN, REVISION, REVISIONS, WORKLOAD, OtherRevisions
+from extender.core.model.labels import EVERYTHING, NOTHING, Labels, Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.workload import OWN, REVISION, REVISIONS, WORKLOAD, OtherRevisions
 from tests.model.drawn import labels, requirements
 
 NAMESPACES = ("red", "blue", "green")

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.cluster.ledgers.budgets import BudgetLedger
-from extender.model.disruption import mark_message, preemptor_in
-from extender.wire.objects import PodReader, read_budget
+from extender.core.cluster.ledgers.budgets import BudgetLedger
+from extender.core.model.disruption import mark_message, preemptor_in
+from extender.core.wire.objects import PodReader, read_budget
 from tests.builders import Pod, model_pod, pod, requirement, selector
 
 DB = pod("db").labels(app="db")

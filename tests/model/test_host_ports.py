@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.model.node_resources import EVERY_ADDRESS, HostPort, UsedPorts
+from extender.core.model.node_resources import EVERY_ADDRESS, HostPort, UsedPorts
 
 EVERY = HostPort(EVERY_ADDRESS, "TCP", 80)
 ONE = HostPort("10.0.0.1", "TCP", 80)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.model.labels import NOTHING, Operator, Requirement, Selector
-from extender.model.objects import PodClass
-from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
+from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.core.model.objects import PodClass
+from extender.core.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
 
 HASH = "pod-template-hash"
 APP = Requirement("app", Operator.IN, frozenset(("web",)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.model.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
+from extender.core.model.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 
 IN_A = Requirement("app", Operator.IN, frozenset(("a", "b")))
 NOT_A = Requirement("app", Operator.NOT_IN, frozenset(("a", "b")))

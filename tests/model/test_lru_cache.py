@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.model.lru_cache import ENTRY_BYTES, LruCache, Pool
+from extender.core.model.lru_cache import ENTRY_BYTES, LruCache, Pool
 
 ROOM = 100
 """Bytes of an entry in these tests, beside what every entry takes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.model.objects import PodClass
+from extender.core.model.objects import PodClass
 from tests.builders import HOST, model_pod, pod, selector, term
 
 

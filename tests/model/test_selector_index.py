@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.model.labels import NOTHING, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
-from extender.model.selector_index import SelectorIndex
+from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.selector_index import SelectorIndex
 from tests.model.drawn import labels, requirements
 
 NAMESPACES = ("red", "blue")

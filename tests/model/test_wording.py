@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.model.wording import nodes_of, pods_of
+from extender.core.model.wording import nodes_of, pods_of
 from tests.builders import ZONE, Json, model_pod, node_term, pod, requirement, selector, term
 
 

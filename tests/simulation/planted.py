@@ -9,22 +9,22 @@ from typing import Any, NoReturn
 import msgspec
 import pytest
 
-import extender.callbacks.binding
-import extender.callbacks.in_flight
-import extender.callbacks.preempting
-import extender.kube.binder
-import extender.kube.watching
-from extender.cluster.counts.counters import Counters
-from extender.cluster.ledgers.nominated_pods import NominationLedger
-from extender.cluster.ledgers.reservations import Claim
-from extender.cluster.state import ClusterState
-from extender.kube.binder import Binder
-from extender.kube.flowcontrol import FlowControl
-from extender.kube.watchers import StateSink
-from extender.model.objects import Pod
-from extender.model.verdict import BindOutcome, Bound
-from extender.resources import PODS
-from extender.verbs.binding import BindVerdict, Decision
+import extender.core.callbacks.binding
+import extender.core.callbacks.in_flight
+import extender.core.callbacks.preempting
+import extender.core.kube.binder
+import extender.core.kube.watching
+from extender.core.cluster.counts.counters import Counters
+from extender.core.cluster.ledgers.nominated_pods import NominationLedger
+from extender.core.cluster.ledgers.reservations import Claim
+from extender.core.cluster.state import ClusterState
+from extender.core.kube.binder import Binder
+from extender.core.kube.flowcontrol import FlowControl
+from extender.core.kube.watchers import StateSink
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.resources import PODS
+from extender.core.verbs.binding import BindVerdict, Decision
 from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
@@ -51,7 +51,7 @@ def _binds_without_looking(patch: Patch) -> None:
     def may_bind(*_: object) -> BindVerdict:
         return BindVerdict(Decision.BIND)
 
-    patch.setattr(extender.callbacks.binding, "may_bind", may_bind)
+    patch.setattr(extender.core.callbacks.binding, "may_bind", may_bind)
 
 
 def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> None:
@@ -76,16 +76,16 @@ def _takes_unclear_for_bound(patch: Patch) -> None:
 
 
 def _takes_conflict_for_refused(patch: Patch) -> None:
-    clear = extender.kube.binder._CLEAR | {409, 500, 504}
-    patch.setattr(extender.kube.binder, "_CLEAR", clear)
+    clear = extender.core.kube.binder._CLEAR | {409, 500, 504}
+    patch.setattr(extender.core.kube.binder, "_CLEAR", clear)
 
 
 def _gives_up_unclear_places(patch: Patch) -> None:
-    patch.setattr(extender.callbacks.binding, "RESERVATION_SECONDS", 3.0)
+    patch.setattr(extender.core.callbacks.binding, "RESERVATION_SECONDS", 3.0)
 
 
 def _drops_confirmed_places(patch: Patch) -> None:
-    patch.setattr(extender.callbacks.binding, "CONFIRMED_SECONDS", 0.0)
+    patch.setattr(extender.core.callbacks.binding, "CONFIRMED_SECONDS", 0.0)
 
 
 def _never_expires(patch: Patch) -> None:
@@ -101,7 +101,7 @@ def _never_settles(patch: Patch) -> None:
 
 
 def _ignores_support(patch: Patch) -> None:
-    patch.setattr(extender.callbacks.binding, "unconfirmed_support", lambda *_: [])
+    patch.setattr(extender.core.callbacks.binding, "unconfirmed_support", lambda *_: [])
 
 
 def _forgets_no_pod(patch: Patch) -> None:
@@ -130,23 +130,23 @@ def _answers_unsynced(patch: Patch) -> None:
 
 
 def _holds_filters(patch: Patch) -> None:
-    init = extender.callbacks.in_flight.InFlightPods.__init__
+    init = extender.core.callbacks.in_flight.InFlightPods.__init__
     patch.setattr(init, "__kwdefaults__", {**(init.__kwdefaults__ or {}), "hold": 1.0})
 
 
 def _answers_late(patch: Patch) -> None:
-    patch.setattr(extender.callbacks.binding, "ANSWER_SECONDS", 6.0)
+    patch.setattr(extender.core.callbacks.binding, "ANSWER_SECONDS", 6.0)
 
 
 def _binds_whoever_has_the_name(patch: Patch) -> None:
-    binding = extender.kube.binder._binding
+    binding = extender.core.kube.binder._binding
 
     def nameless(pod: Pod, node: str) -> bytes:
         said = msgspec.json.decode(binding(pod, node))
         del said["metadata"]["uid"]
         return msgspec.json.encode(said)
 
-    patch.setattr(extender.kube.binder, "_binding", nameless)
+    patch.setattr(extender.core.kube.binder, "_binding", nameless)
 
 
 def _takes_any_error_for_success(patch: Patch) -> None:
@@ -157,7 +157,7 @@ def _takes_any_error_for_success(patch: Patch) -> None:
 
 
 def _settles_by_cached_lists(patch: Patch) -> None:
-    patch.setattr(extender.kube.watching, "LATEST_VERSION", "1")
+    patch.setattr(extender.core.kube.watching, "LATEST_VERSION", "1")
 
 
 def _settles_what_is_not_listed(patch: Patch) -> None:
@@ -200,7 +200,7 @@ def _evicts_blindly(patch: Patch) -> None:
         candidates: Mapping[str, Any] = args[2]
         return candidates.items()
 
-    patch.setattr(extender.callbacks.preempting, "choose_victims", all_of_them)
+    patch.setattr(extender.core.callbacks.preempting, "choose_victims", all_of_them)
 
 
 def _keeps_tokens(patch: Patch) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import extender.cluster.counts.node_index
-import extender.model.node_affinity
-from extender.cluster.counts.topology import Topology
-from extender.model.labels import Labels, Operator, Requirement
-from extender.model.node_affinity import Comparison, NodeTerm, int64
-from extender.model.pod_affinity import PodSelector
-from extender.verbs.max_matching_pods import MaxMatchingPods
+import extender.core.cluster.counts.node_index
+import extender.core.model.node_affinity
+from extender.core.cluster.counts.topology import Topology
+from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.model.node_affinity import Comparison, NodeTerm, int64
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
@@ -49,7 +49,7 @@ def _takes_every_hostname_for_a_name(patch: Patch) -> None:
 
 
 def _has_no_largest_number(patch: Patch) -> None:
-    patch.setattr(extender.model.node_affinity, "_INT64", range(-(10**18), 10**19))
+    patch.setattr(extender.core.model.node_affinity, "_INT64", range(-(10**18), 10**19))
 
 
 def _takes_the_bound_of_gt_as_well(patch: Patch) -> None:
@@ -59,7 +59,7 @@ def _takes_the_bound_of_gt_as_well(patch: Patch) -> None:
         return (self.above and int64(value) == self.bound) or covers(self, value)
 
     patch.setattr(Comparison, "covers", with_bound)
-    patch.setattr(extender.cluster.counts.node_index, "bisect_right", bisect_left)
+    patch.setattr(extender.core.cluster.counts.node_index, "bisect_right", bisect_left)
 
 
 def _excludes_no_node_by_name(patch: Patch) -> None:

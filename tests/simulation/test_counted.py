@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import extender.cluster.counts.node_index
-from extender.cluster.state import ClusterState
-from extender.model.labels import Labels, Operator, Requirement
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.wire.objects import NodeReader, PodReader, read_namespace
+import extender.core.cluster.counts.node_index
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from simulation.apiserver.store import Store, encode
 from simulation.apiserver.verbs import bind
 from simulation.invariants.broken import BrokenError
@@ -131,7 +131,7 @@ def test_what_the_program_misreads_is_found_though_its_own_audit_misreads_it_too
 
 
 def test_node_affinity_that_is_misread_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extender.cluster.counts.node_index, "bisect_right", bisect_left)
+    monkeypatch.setattr(extender.core.cluster.counts.node_index, "bisect_right", bisect_left)
     store = stored()
     with pytest.raises(BrokenError, match="other/waits may not be on n1"):
         check_stored(read(store), store)

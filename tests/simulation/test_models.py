@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.controllers.history import MOST, History
-from extender.model.lru_cache import LruCache
+from extender.core.controllers.history import MOST, History
+from extender.core.model.lru_cache import LruCache
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch

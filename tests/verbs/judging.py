@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Victims
-from extender.model.objects import Pod
-from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import choose_victims
-from extender.verbs.prioritizing import prioritize
-from extender.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.model.objects import Pod
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.preempting import choose_victims
+from extender.core.verbs.prioritizing import prioritize
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from tests import oracle
 from tests.builders import Json, model_pod
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from extender import config
-from extender.cluster.state import ClusterState
-from extender.config import layers
-from extender.enabled import filter_plugins
-from extender.model.objects import Pod as ModelPod
-from extender.verbs.filtering import judge
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
-from extender.verbs.victims import candidates, ineligible, on_node
+from extender.core import config
+from extender.core.cluster.state import ClusterState
+from extender.core.config import layers
+from extender.core.enabled import filter_plugins
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.victims import candidates, ineligible, on_node
 from tests.builders import HOST, Pod, model_pod, node, pod, requirement, selector, state_of, term
 
 ROOM = {"pods": "10", "cpu": "4"}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from extender.verbs.inter_pod_affinity import min_max
-from extender.verbs.prioritizing import scale
-from extender.wire.affinity import Gates
+from extender.core.verbs.inter_pod_affinity import min_max
+from extender.core.verbs.prioritizing import scale
+from extender.core.wire.affinity import Gates
 from tests import oracle, strategies
 from tests.builders import state_of
 from tests.verbs.judging import (

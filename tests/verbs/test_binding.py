@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from extender.cluster.state import ClusterState
-from extender.verbs.binding import Decision, may_bind, unconfirmed_support
-from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.cluster.state import ClusterState
+from extender.core.verbs.binding import Decision, may_bind, unconfirmed_support
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import concerned, indeterminate, judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.max_matching_pods import MaxMatchingPods
-from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.binding import Decision, may_bind
+from extender.core.verbs.filtering import concerned, indeterminate, judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from tests.annotating import moved, sound, split
 from tests.builders import (
     HOST,
@@ -34,7 +34,7 @@ from tests.features.every import plugins as further_plugins
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.verbs.plugins import Plugins
+    from extender.core.verbs.plugins import Plugins
     from tests.builders import Json
 
 NODES: Final = [node(name, {HOST: name, ZONE: name[0]}) for name in ("a1", "a2", "b1")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.interaction import MOST_CONDITIONS, interact, prefer
+from extender.core.verbs.interaction import MOST_CONDITIONS, interact, prefer
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,

@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_term import Role, carried_by
-from extender.cluster.state import ClusterState
-from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
-from extender.model.objects import Pod
-from extender.model.verdict import Reason
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
-from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.telling import summary
-from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
-from extender.verbs.prioritizing import prioritize
-from extender.verbs.rules import Rule
-from extender.wire.manifests import EXCLUSIVE_ANNOTATION
-from extender.wire.node_affinity import read_node_affinity
+from extender.core.cluster.counts.existing_term import Role, carried_by
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import Reason
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import MOST_BLOCKERS, Question
+from extender.core.verbs.explaining.notes import notes
+from extender.core.verbs.explaining.telling import summary
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
+from extender.core.verbs.prioritizing import prioritize
+from extender.core.verbs.rules import Rule
+from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
+from extender.core.wire.node_affinity import read_node_affinity
 from tests import builders, strategies
 from tests.annotating import split
 from tests.builders import HOST, model_pod, selector, state_of, term

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from extender.model.verdict import Reason
-from extender.verbs.filtering import concerned
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.wire.objects import NodeReader
+from extender.core.model.verdict import Reason
+from extender.core.verbs.filtering import concerned
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.wire.objects import NodeReader
 from tests.builders import (
     HOST,
     ZONE,

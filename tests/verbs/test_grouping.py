@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import concerned
-from extender.verbs.grouping import entangled
-from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.binding import Decision, may_bind
+from extender.core.verbs.filtering import concerned
+from extender.core.verbs.grouping import entangled
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.annotating import moved
 from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY

@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Victims
-from extender.model.verdict import AnyReason, Reason
-from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import judge
-from extender.verbs.max_matching_pods import MaxMatchingPods
-from extender.verbs.nominating import Chooser
-from extender.verbs.victims import on_node
+from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, NominationLedger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.model.verdict import AnyReason, Reason
+from extender.core.verbs.binding import Decision, may_bind
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
+from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.victims import on_node
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term

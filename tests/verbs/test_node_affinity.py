@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
-from extender.model.verdict import AnyReason, Reason
-from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.prioritizing import prioritize
-from extender.wire.node_affinity import read_node_affinity
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError
+from extender.core.model.verdict import AnyReason, Reason
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import Plugins, ScorePlugins
+from extender.core.verbs.prioritizing import prioritize
+from extender.core.wire.node_affinity import read_node_affinity
 from tests import strategies
 from tests.answering import Answering
 from tests.builders import (

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from extender.model.node_resources import CORDONED
-from extender.model.verdict import Reason
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.filtering import judge
-from extender.verbs.node_room import (
+from extender.core.model.node_resources import CORDONED
+from extender.core.model.verdict import Reason
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Question
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.node_room import (
     MOST_ASKED,
     NodeFit,
     NodeName,
@@ -20,8 +20,8 @@ from extender.verbs.node_room import (
     NodeUnschedulable,
     TaintToleration,
 )
-from extender.verbs.plugins import FilterPlugin
-from extender.wire.objects import PodReader
+from extender.core.verbs.plugins import FilterPlugin
+from extender.core.wire.objects import PodReader
 from tests.builders import Json, Pod, model_pod, node, pod, state_of
 
 ROOM = {"cpu": "4", "memory": "4Gi", "pods": "9"}

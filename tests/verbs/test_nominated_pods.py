@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.model.disruption import Victims
-from extender.model.verdict import Reason
-from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import concerned, judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.nominating import Chooser
+from extender.core.model.disruption import Victims
+from extender.core.model.verdict import Reason
+from extender.core.verbs.binding import Decision, may_bind
+from extender.core.verbs.filtering import concerned, judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.nominating import Chooser
 from simulation.invariants.recount import mismatches
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated

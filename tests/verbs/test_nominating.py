@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
-from extender.verbs.nominating import Chooser, ExpectedPlacement
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
+from extender.core.verbs.nominating import Chooser, ExpectedPlacement
 from tests.builders import (
     HOST,
     Json,

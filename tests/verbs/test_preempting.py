@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Victims
-from extender.verbs.preempting import only_waits
-from extender.wire.objects import read_budget
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.verbs.preempting import only_waits
+from extender.core.wire.objects import read_budget
 from simulation.invariants.recount import mismatches
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated

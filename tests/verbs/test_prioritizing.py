@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from extender.verbs.inter_pod_affinity import min_max
-from extender.verbs.prioritizing import scale
+from extender.core.verbs.inter_pod_affinity import min_max
+from extender.core.verbs.prioritizing import scale
 from tests import oracle
 from tests.builders import HOST, ZONE, Json, node, pod, selector, state_of, term
 from tests.verbs.judging import actual_scores

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Victims
-from extender.verbs import preempting
-from extender.verbs.preempting import Settled
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.verbs import preempting
+from extender.core.verbs.preempting import Settled
 from tests.builders import Pod, node, pod, state_of
 
 NODES = [node("a"), node("b")]

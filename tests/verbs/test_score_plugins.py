@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from extender.metrics import Metrics
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
-from extender.verbs.prioritizing import prioritize
+from extender.core.metrics import Metrics
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
+from extender.core.verbs.prioritizing import prioritize
 from tests.answering import Answering
 from tests.builders import (
     HOST,
@@ -33,10 +33,10 @@ from tests.builders import (
 )
 
 if TYPE_CHECKING:
-    from extender.cluster.counts.nodes import NodeList
-    from extender.cluster.state import ClusterState
-    from extender.model.objects import Pod
-    from extender.verbs.plugins import Scorer
+    from extender.core.cluster.counts.nodes import NodeList
+    from extender.core.cluster.state import ClusterState
+    from extender.core.model.objects import Pod
+    from extender.core.verbs.plugins import Scorer
 
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a", "speed": "9"}),

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from extender.model.verdict import AnyReason, Reason
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.filtering import judge
-from extender.verbs.node_room import NodeResourcesFit
-from extender.verbs.topology_spread import MOST_CONSTRAINTS, PodTopologySpread
-from extender.verbs.victims import candidates
-from extender.wire.objects import PodReader
+from extender.core.model.verdict import AnyReason, Reason
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Question
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.node_room import NodeResourcesFit
+from extender.core.verbs.topology_spread import MOST_CONSTRAINTS, PodTopologySpread
+from extender.core.verbs.victims import candidates
+from extender.core.wire.objects import PodReader
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,

@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from affinityctl.scheduler.profiles import best_of
-from extender.cluster.state import ClusterState
-from extender.model.node_resources import HostPort
-from extender.model.objects import Pod as ModelPod
-from extender.verbs import victims
-from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import importance
-from extender.verbs.victims import (
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import HostPort
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.verbs import victims
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.preempting import importance
+from extender.core.verbs.victims import (
     Candidate,
     candidates,
     ineligible,
     on_node,
 )
-from extender.wire.objects import read_budget
+from extender.core.wire.objects import read_budget
 from simulation.invariants.recount import mismatches
 from tests import oracle, preemption_oracle, strategies
 from tests.builders import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.model.verdict import Reason
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.model.verdict import Reason
 from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
 
 DB = selector(app="db")

@@ -8,16 +8,16 @@ from typing import Any
 
 from aiohttp import web
 
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History
-from extender.metrics import Metrics
-from extender.model.labels import EVERYTHING
-from extender.parts import Part, Program
-from extender.ports import Check
-from extender.web.app import LastCalls
-from extender.web.ops import ops_app
-from extender.web.turns import Turns
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.model.labels import EVERYTHING
+from extender.core.parts import Part, Program
+from extender.core.ports import Check
+from extender.core.web.app import LastCalls
+from extender.core.web.ops import ops_app
+from extender.core.web.turns import Turns
 from tests.builders import empty_state
 from tests.features.every import framing
 

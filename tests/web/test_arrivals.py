@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from extender.web.app import Arrivals
-from extender.web.limits import MOST
+from extender.core.web.app import Arrivals
+from extender.core.web.limits import MOST
 
 
 @dataclass

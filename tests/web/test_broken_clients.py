@@ -19,10 +19,10 @@ from aiohttp import web
 from yarl import URL
 
 import extender
-from extender.callbacks.filtering import Filters
-from extender.config.layers import load
-from extender.errors import MESSAGE_BYTES
-from extender.logs import JsonFormatter, TextFormatter
+from extender.core.callbacks.filtering import Filters
+from extender.core.config.layers import load
+from extender.core.errors import MESSAGE_BYTES
+from extender.core.logs import JsonFormatter, TextFormatter
 from extender.runtime import running
 from tests.circles import left_in_circles
 

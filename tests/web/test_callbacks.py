@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.logs import TRACE
-from extender.metrics import Metrics
-from extender.verbs.filtering import concerned
-from extender.web.app import callbacks_app
+from extender.core.cluster.state import ClusterState
+from extender.core.logs import TRACE
+from extender.core.metrics import Metrics
+from extender.core.verbs.filtering import concerned
+from extender.core.web.app import callbacks_app
 from tests import strategies
 from tests.answering import Answering
 from tests.builders import HOST, model_node, model_pod, node, pod, state_of

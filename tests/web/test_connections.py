@@ -17,12 +17,12 @@ import uvloop
 from aiohttp import web
 from msgspec import structs
 
-from extender.config import Serving
-from extender.errors import ConfigError, ExtenderError
-from extender.metrics.observers import CLOSED, HANDSHAKE_FAILURES
-from extender.web.connections import Connection, Connections, ServerLog
-from extender.web.handshakes import Handshakes, client_names
-from extender.web.listening import GuardedSite, callback_connections
+from extender.core.config import Serving
+from extender.core.errors import ConfigError, ExtenderError
+from extender.core.metrics.observers import CLOSED, HANDSHAKE_FAILURES
+from extender.core.web.connections import Connection, Connections, ServerLog
+from extender.core.web.handshakes import Handshakes, client_names
+from extender.core.web.listening import GuardedSite, callback_connections
 from tests.circles import left_in_circles
 
 WAIT = 10.0

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from extender.config import Serving
-from extender.web.connections import Connection, Connections
-from extender.web.limits import MOST
+from extender.core.config import Serving
+from extender.core.web.connections import Connection, Connections
+from extender.core.web.limits import MOST
 
 
 class Heard:

@@ -12,9 +12,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.metrics import Metrics
-from extender.ports import Check
-from extender.web.health import LoopLag, report
+from extender.core.metrics import Metrics
+from extender.core.ports import Check
+from extender.core.web.health import LoopLag, report
 from tests.ringing import ring
 from tests.web.showing import app_of, shown
 

@@ -10,8 +10,8 @@ import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.metrics import Metrics
-from extender.web.app import callbacks_app
+from extender.core.metrics import Metrics
+from extender.core.web.app import callbacks_app
 from simulation.invariants.recount import mismatches
 from tests.answering import Answering
 from tests.builders import (

@@ -15,10 +15,10 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_pem_x509_certificate
 
-from extender.certificates import not_after
-from extender.errors import ConfigError
-from extender.ports import Remark
-from extender.web.tls import ServerTLS
+from extender.core.certificates import not_after
+from extender.core.errors import ConfigError
+from extender.core.ports import Remark
+from extender.core.web.tls import ServerTLS
 
 NAMES = ("localhost", "127.0.0.1")
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from extender.model.exclusive import MOST_LETTERS
-from extender.model.labels import Operator, Requirement, Selector
-from extender.model.node_affinity import NodeRule
-from extender.model.pod_affinity import PodSelector, Term
-from extender.model.workload import REVISION, REVISIONS, WORKLOAD
-from extender.wire.annotations import POLICY_REMOVED
-from extender.wire.limits import OF_ANNOTATIONS as MOST
-from extender.wire.manifests import (
+from extender.core.model.exclusive import MOST_LETTERS
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.model.node_affinity import NodeRule
+from extender.core.model.pod_affinity import PodSelector, Term
+from extender.core.model.workload import REVISION, REVISIONS, WORKLOAD
+from extender.core.wire.annotations import POLICY_REMOVED
+from extender.core.wire.limits import OF_ANNOTATIONS as MOST
+from extender.core.wire.manifests import (
     AFFINITY_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
     POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
-from extender.wire.objects import PodReader
+from extender.core.wire.objects import PodReader
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated, digest_of
 from tests.builders import (
     HOST,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError, RequestError
-from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError, RequestError
+from extender.core.wire.extender_args import ExtenderArgs, open_args, read_envelope
+from extender.core.wire.objects import PodReader
 from tests.builders import node, pod
 from tests.missing import needs_depth
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from extender.model.facets import read_number
-from extender.wire.objects import PodReader
+from extender.core.model.facets import read_number
+from extender.core.wire.objects import PodReader
 from tests.builders import HOST, Pod, pod, selector, term
 from tests.faceted import SIZE, SIZE_ANNOTATION
 

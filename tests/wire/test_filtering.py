@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.nodes import NodeList
-from extender.model.verdict import Reason
-from extender.verbs.plugins import FilterResult
-from extender.wire.extender_args import ExtenderArgs, error_text, open_args, read_envelope
-from extender.wire.extender_results import write_filter_error, write_filter_result
-from extender.wire.objects import PodReader
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.model.verdict import Reason
+from extender.core.verbs.plugins import FilterResult
+from extender.core.wire.extender_args import ExtenderArgs, error_text, open_args, read_envelope
+from extender.core.wire.extender_results import write_filter_error, write_filter_result
+from extender.core.wire.objects import PodReader
 from tests.builders import node, pod
 
 POD = pod("new")

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.wire import annotation_manifests, placement
-from extender.wire.manifests import AffinityManifest, PodManifest
-from extender.wire.node_terms import NodeAffinityManifest
+from extender.core.wire import annotation_manifests, placement
+from extender.core.wire.manifests import AffinityManifest, PodManifest
+from extender.core.wire.node_terms import NodeAffinityManifest
 from tests.builders import HOST, Json, requirement, term
 
 pytestmark = pytest.mark.thorough

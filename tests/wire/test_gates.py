@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from extender.model.labels import Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector, Term
-from extender.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector, Term
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from tests.builders import HOST, model_pod, pod, requirement, selector, term
 
 NO_KEYS, NO_NAMESPACE_SELECTOR = Gates(match_label_keys=False), Gates(namespace_selector=False)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model.node_resources import HostPort
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError
+from extender.core.model.node_resources import HostPort
+from extender.core.wire.objects import PodReader
 from tests.builders import model_pod
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from extender.model.labels import Operator, Requirement, Selector
-from extender.wire.objects import PodReader
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.wire.objects import PodReader
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, Json, pod, requirement, selector, term
 from tests.strategies import POD_LABELS, labels, requirements

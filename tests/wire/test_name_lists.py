@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from extender.errors import ObjectError
-from extender.wire.extender_args import read_names
+from extender.core.errors import ObjectError
+from extender.core.wire.extender_args import read_names
 
 
 @pytest.mark.parametrize("raw", [b'"a"', b"[1]", b'{"a":1}', b'["a"', b"[null]"])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model.node_affinity import NodeAffinity
-from extender.wire.limits import OF_REQUESTS
-from extender.wire.node_affinity import NodeAffinityReader, read_node_affinity
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError
+from extender.core.model.node_affinity import NodeAffinity
+from extender.core.wire.limits import OF_REQUESTS
+from extender.core.wire.node_affinity import NodeAffinityReader, read_node_affinity
+from extender.core.wire.objects import PodReader
 from tests.builders import Pod, node_term, pod, requirement
 
 LABELS = {

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model import memory
-from extender.model.labels import NOTHING, Operator, Requirement, Selector
-from extender.model.objects import Pod as ModelPod
-from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
-from extender.wire.manifests import AFFINITY_ANNOTATION
-from extender.wire.objects import NodeReader, PodReader, read_namespace
-from extender.wire.placement import RULES_AT_PLACEMENT
+from extender.core.errors import ObjectError
+from extender.core.model import memory
+from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.wire.objects import NodeReader, PodReader, read_namespace
+from extender.core.wire.placement import RULES_AT_PLACEMENT
 from tests.builders import ZONE, Pod, every_facet, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from extender.wire.placement import OwnerReader
+from extender.core.wire.placement import OwnerReader
 
 CONTROLLER = b'[{"kind":"ReplicaSet","name":"web","uid":"u1","controller":true}]'
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError, RequestError
-from extender.model.disruption import Victims
-from extender.wire.objects import PodReader
-from extender.wire.preempting import (
+from extender.core.errors import ObjectError, RequestError
+from extender.core.model.disruption import Victims
+from extender.core.wire.objects import PodReader
+from extender.core.wire.preempting import (
     PreemptionArgs,
     read_preemption_args,
     write_preemption_result,

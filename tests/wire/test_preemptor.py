@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model.node_resources import Requirements
+from extender.core.errors import ObjectError
+from extender.core.model.node_resources import Requirements
 from tests.builders import model_pod, pod
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.prioritizing import Scored
-from extender.wire.extender_results import write_scores
+from extender.core.verbs.prioritizing import Scored
+from extender.core.wire.extender_results import write_scores
 
 
 @pytest.mark.parametrize(

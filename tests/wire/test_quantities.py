@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.errors import ObjectError
-from extender.wire.quantities import (
+from extender.core.errors import ObjectError
+from extender.core.wire.quantities import (
     read_amounts,
     read_exact_amounts,
     read_quantity,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
-from extender.model.node_resources import (
+from extender.core.errors import ObjectError
+from extender.core.model.node_resources import (
     CORDONED,
     JUST_A_POD,
     NO_REQUIREMENTS,
@@ -17,7 +17,7 @@ from extender.model.node_resources import (
     Taint,
     Toleration,
 )
-from extender.model.objects import Pod
+from extender.core.model.objects import Pod
 from tests.builders import model_node, model_pod, node
 from tests.builders import pod as new_pod
 
@@ -106,7 +106,7 @@ def test_what_a_pod_requests(spec: dict[str, Any], cpu: int | None) -> None:
 
 
 def test_replicas_share_their_requests() -> None:
-    from extender.wire.objects import PodReader  # noqa: PLC0415
+    from extender.core.wire.objects import PodReader  # noqa: PLC0415
 
     reader = PodReader()
     raw = b'{"metadata":{"name":"%s"},"spec":{"containers":[{"resources":{"requests":%s}}]}}'

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from extender.wire.limits import OF_RULES as MOST
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.wire.limits import OF_RULES as MOST
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, model_pod, pod, requirement, selector, state_of, term
 from tests.hostile import narrow

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.model.node_affinity import NodeAffinity
-from extender.wire.limits import OF_RULES
-from extender.wire.manifests import PodManifest
-from extender.wire.node_affinity import NodeAffinityReader
-from extender.wire.objects import PodReader
-from extender.wire.pod_resources import RequestsReader, key_size, resources_key
+from extender.core.model.node_affinity import NodeAffinity
+from extender.core.wire.limits import OF_RULES
+from extender.core.wire.manifests import PodManifest
+from extender.core.wire.node_affinity import NodeAffinityReader
+from extender.core.wire.objects import PodReader
+from extender.core.wire.pod_resources import RequestsReader, key_size, resources_key
 
 LEAST, MOST = 0.9, 5.5
 """What an estimate may be of the truth, which is 6 % less with Python 3.13 than with 3.11."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from extender.cluster.state import ClusterState
-from extender.model.labels import HOSTNAME
-from extender.model.objects import PodClass
-from extender.model.pod_affinity import PodSelector
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import HOSTNAME
+from extender.core.model.objects import PodClass
+from extender.core.model.pod_affinity import PodSelector
 
 MOST_SELECTORS: Final = 2_000
 """Selectors of a kind whose pods are counted; each costs a look at classes that it may match."""

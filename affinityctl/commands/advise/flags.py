@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affinityctl.terminal.flags import output_flag, whole_cluster_group
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "say whether the extender pays in a cluster, and which mode to take"
 

@@ -28,11 +28,11 @@ from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.profiles import BY_DEFAULT
 from affinityctl.terminal.printing import columns, printed, wrapped
-from extender.cluster.state import ClusterState
-from extender.command_line import DONE, say
-from extender.config.features import about_places
-from extender.model.wording import plural
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import DONE, say
+from extender.core.config.features import about_places
+from extender.core.model.wording import plural
+from extender.core.wire.objects import PodReader
 
 MOST_TRAPS: Final = 8
 """Kinds of findings on the page."""

@@ -20,14 +20,14 @@ from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
 from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
-from extender.offline import READS
-from extender.resources import of_features
-from extender.wire import manifests
-from extender.wire.decoding import Json, decode
-from extender.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
-from extender.wire.topology_spread import FIELD as SPREAD
-from extender.wire.topology_spread import Constraint
-from extender.wire.workloads import WORKLOADS, WorkloadManifest
+from extender.core.offline import READS
+from extender.core.resources import of_features
+from extender.core.wire import manifests
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.core.wire.topology_spread import FIELD as SPREAD
+from extender.core.wire.topology_spread import Constraint
+from extender.core.wire.workloads import WORKLOADS, WorkloadManifest
 
 Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""

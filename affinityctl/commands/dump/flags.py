@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from affinityctl.terminal.flags import whole_cluster_group
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "write what the commands read of a cluster into a file, for --cluster"
 

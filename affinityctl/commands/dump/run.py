@@ -18,16 +18,16 @@ from affinityctl.reading.api_server import api_server
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from affinityctl.terminal.progress import Progress
-from extender.command_line import DONE, complain, say
-from extender.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
-from extender.model.workload import STATEFUL_SET
-from extender.offline import EXPECTED, ClusterFileError, listed, objects_in
-from extender.resources import RESOURCES, VITAL, WatchedResource, of_features
+from extender.core.command_line import DONE, complain, say
+from extender.core.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
+from extender.core.model.workload import STATEFUL_SET
+from extender.core.offline import EXPECTED, ClusterFileError, listed, objects_in
+from extender.core.resources import RESOURCES, VITAL, WatchedResource, of_features
 
 if TYPE_CHECKING:
     from msgspec import Raw
 
-    from extender.kube.client import ApiClient
+    from extender.core.kube.client import ApiClient
 
 Listed: TypeAlias = "WatchedResource[Any] | ListedResource"
 LISTED: Final[Sequence[Listed]] = (

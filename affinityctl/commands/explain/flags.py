@@ -11,7 +11,7 @@ from affinityctl.terminal.flags import (
     scheduler_config_flag,
     whole_cluster_group,
 )
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "say why a pod fits on some nodes and not on others, and which pods are in the way"
 

@@ -27,17 +27,17 @@ from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_a
 from affinityctl.scheduler.profiles import preemption
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.terminal.progress import Progress
-from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
-from extender.config.features import about_places
-from extender.errors import ConfigError
-from extender.model.objects import Pod
-from extender.model.wording import plural
-from extender.offline import ClusterFileError, listed
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.verbs.explaining.notes import Note, notes
-from extender.verbs.explaining.telling import (
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
+from extender.core.config.features import about_places
+from extender.core.errors import ConfigError
+from extender.core.model.objects import Pod
+from extender.core.model.wording import plural
+from extender.core.offline import ClusterFileError, listed
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Explanation, Question, TermFacts
+from extender.core.verbs.explaining.notes import Note, notes
+from extender.core.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     MOST_NEAR,
@@ -57,8 +57,8 @@ from extender.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
-from extender.wire.explanation import KINDS, read_manifest, write_explanation
-from extender.wire.objects import PodReader
+from extender.core.wire.explanation import KINDS, read_manifest, write_explanation
+from extender.core.wire.objects import PodReader
 
 
 class Explained(Protocol):

@@ -10,10 +10,10 @@ import msgspec
 
 from affinityctl.commands.lint.reading import spared_by
 from affinityctl.reading.rollouts import desired_healthy
-from extender.model.labels import Labels, Selector
-from extender.wire.affinity import read_selector
-from extender.wire.decoding import Json, decode
-from extender.wire.manifests import BudgetManifest, BudgetMetadata, BudgetSpec
+from extender.core.model.labels import Labels, Selector
+from extender.core.wire.affinity import read_selector
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.manifests import BudgetManifest, BudgetMetadata, BudgetSpec
 
 _COUNTED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"))
 

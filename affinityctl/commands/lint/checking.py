@@ -9,7 +9,7 @@ from affinityctl.commands.lint.fields import FIELDS, Type
 from affinityctl.commands.lint.near import Names, hint
 from affinityctl.commands.lint.scalars import SCALARS, fits
 from affinityctl.commands.lint.together import CHECKS, label_key_faults
-from extender.wire.decoding import whole_number
+from extender.core.wire.decoding import whole_number
 
 MISTYPED: Final = object()
 """Stands for a value that cannot be read as what it was to be."""

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
-from extender.config import KIND as OUR_KIND
-from extender.errors import ObjectError
-from extender.offline import objects_of
-from extender.wire.decoding import Json, decode
-from extender.wire.workloads import OwnedMetadata
+from extender.core.config import KIND as OUR_KIND
+from extender.core.errors import ObjectError
+from extender.core.offline import objects_of
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.workloads import OwnedMetadata
 
 KIND: Final = "ConfigMap"
 

@@ -11,8 +11,8 @@ import yaml
 
 from affinityctl.commands.lint.finding import Finding
 from affinityctl.commands.lint.patching import STEP
-from extender import files
-from extender.plain_yaml import FastLoader, documents
+from extender.core import files
+from extender.core.plain_yaml import FastLoader, documents
 
 MOST_BYTES: Final = 1 << 20
 """Of a file that people write; people do not look for lines in a dump."""

@@ -26,10 +26,10 @@ from affinityctl.commands.lint.rulebook import (
 from affinityctl.commands.lint.setup import setup_of
 from affinityctl.commands.lint.template import Surroundings
 from affinityctl.commands.lint.written import Written
-from extender.config import Config, Mode
-from extender.model.labels import TEMPLATE_HASH
-from extender.model.wording import plural
-from extender.model.workload import Identity, controller_by_name
+from extender.core.config import Config, Mode
+from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.wording import plural
+from extender.core.model.workload import Identity, controller_by_name
 
 S = TypeVar("S")
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
+from extender.core.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 
 
 class Raw(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from extender.model.labels import Operator, Requirement
+from extender.core.model.labels import Operator, Requirement
 
 _SHORTEST: Final = 3
 _SHORTEST_CHANGED: Final = 5

@@ -35,18 +35,18 @@ from affinityctl.reading.api_server import api_server
 from affinityctl.scheduler.default_spread.selectors import is_selector_alone
 from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
 from affinityctl.scheduler.file import SchedulerFile, read_scheduler_file
-from extender.cluster.state import ClusterState
-from extender.config import KIND as OUR_KIND
-from extender.config import Config, Mode
-from extender.config.checks import faults
-from extender.config.document import decode_all
-from extender.errors import ApiError, ConfigError, ConfigFaultsError, ObjectError
-from extender.model.labels import Labels
-from extender.model.objects import Node
-from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
-from extender.wire.decoding import decode
-from extender.wire.objects import NodeReader, PodReader, read_namespace
-from extender.wire.workloads import OwnedMetadata
+from extender.core.cluster.state import ClusterState
+from extender.core.config import KIND as OUR_KIND
+from extender.core.config import Config, Mode
+from extender.core.config.checks import faults
+from extender.core.config.document import decode_all
+from extender.core.errors import ApiError, ConfigError, ConfigFaultsError, ObjectError
+from extender.core.model.labels import Labels
+from extender.core.model.objects import Node
+from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
+from extender.core.wire.decoding import decode
+from extender.core.wire.objects import NodeReader, PodReader, read_namespace
+from extender.core.wire.workloads import OwnedMetadata
 
 
 class LintedWorkload(NamedTuple):

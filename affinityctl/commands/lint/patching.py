@@ -12,8 +12,8 @@ import msgspec
 from affinityctl.commands.lint.finding import Finding, Report
 from affinityctl.commands.lint.template import Template
 from affinityctl.terminal.printing import wrapped
-from extender.errors import printable
-from extender.model.labels import TEMPLATE_HASH
+from extender.core.errors import printable
+from extender.core.model.labels import TEMPLATE_HASH
 
 Operation: TypeAlias = dict[str, Any]
 

@@ -21,15 +21,15 @@ from affinityctl.commands.lint.template import (
 )
 from affinityctl.reading.rollouts import ONE_POD
 from affinityctl.reading.strategies import RolloutSpec, rollout_of
-from extender.config import Mode
-from extender.config.options import Option, once_set_by
-from extender.errors import ObjectError
-from extender.model.labels import Labels
-from extender.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
-from extender.wire.annotations import AnnotationReader
-from extender.wire.decoding import Json, decode
-from extender.wire.limits import OF_RULES
-from extender.wire.manifests import (
+from extender.core.config import Mode
+from extender.core.config.options import Option, once_set_by
+from extender.core.errors import ObjectError
+from extender.core.model.labels import Labels
+from extender.core.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
+from extender.core.wire.annotations import AnnotationReader
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.limits import OF_RULES
+from extender.core.wire.manifests import (
     AFFINITY_ANNOTATION,
     ALWAYS,
     EXCLUSIVE_ANNOTATION,
@@ -41,11 +41,11 @@ from extender.wire.manifests import (
     PodAnnotations,
     PodSpec,
 )
-from extender.wire.node_affinity import NodeAffinityReader
-from extender.wire.objects import TERMINAL_PHASES
-from extender.wire.placement import RequirementsReader
-from extender.wire.topology_spread import HARD
-from extender.wire.workloads import WORKLOADS, OwnedMetadata
+from extender.core.wire.node_affinity import NodeAffinityReader
+from extender.core.wire.objects import TERMINAL_PHASES
+from extender.core.wire.placement import RequirementsReader
+from extender.core.wire.topology_spread import HARD
+from extender.core.wire.workloads import WORKLOADS, OwnedMetadata
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
 """Annotation with the ids of rules, separated by commas, that an object asks to be spared."""

@@ -12,9 +12,9 @@ from affinityctl.commands.lint.lines import line_of
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.terminal.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__
-from extender.errors import printable
-from extender.model.wording import plural
-from extender.offline import listed
+from extender.core.errors import printable
+from extender.core.model.wording import plural
+from extender.core.offline import listed
 
 MOST_OWNERS = 20
 """Objects, with what they own, that the text names."""

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.config import Config, Mode
-from extender.config.conditions import REPLACE
-from extender.config.features import Feature, Right, enabled, features
-from extender.resources import RESOURCES, WatchedResource, needed, of_features
-from extender.wire.decoding import Json, decode
+from extender.core.config import Config, Mode
+from extender.core.config.conditions import REPLACE
+from extender.core.config.features import Feature, Right, enabled, features
+from extender.core.resources import RESOURCES, WatchedResource, needed, of_features
+from extender.core.wire.decoding import Json, decode
 
 ROLES: Final = frozenset(("ClusterRole", "Role"))
 BINDINGS: Final = frozenset(("ClusterRoleBinding", "RoleBinding"))

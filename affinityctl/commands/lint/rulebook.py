@@ -27,7 +27,7 @@ from affinityctl.commands.lint.rules import (
 from affinityctl.commands.lint.setup import Setup
 from affinityctl.commands.lint.template import Template
 from affinityctl.commands.lint.written import Written
-from extender.config import Config
+from extender.core.config import Config
 
 OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
     *verbs.RULES,

@@ -20,14 +20,14 @@ from affinityctl.commands.lint.patching import script
 from affinityctl.commands.lint.report import json_text, sarif_text, text
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.commands.lint.template import Surroundings
-from extender.command_line import DONE, NOT_FINE, complain, say
-from extender.config import KIND, Mode
-from extender.config.checks import MINOR_VERSION
-from extender.config.layers import load
-from extender.errors import ConfigError
-from extender.files import read_text
-from extender.model.wording import plural
-from extender.offline import EXPECTED
+from extender.core.command_line import DONE, NOT_FINE, complain, say
+from extender.core.config import KIND, Mode
+from extender.core.config.checks import MINOR_VERSION
+from extender.core.config.layers import load
+from extender.core.errors import ConfigError
+from extender.core.files import read_text
+from extender.core.model.wording import plural
+from extender.core.offline import EXPECTED
 
 
 def run(flags: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from extender.wire.quantities import read_quantity
-from extender.wire.validation import (
+from extender.core.wire.quantities import read_quantity
+from extender.core.wire.validation import (
     is_dns_label,
     is_dns_subdomain,
     is_label_key,

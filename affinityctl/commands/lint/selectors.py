@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from extender.model.labels import EVERYTHING, HOSTNAME, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
+from extender.core.model.labels import EVERYTHING, HOSTNAME, Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector
 
 _NESTED: Final[Mapping[str, int]] = {
     HOSTNAME: 0,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from affinityctl.scheduler.file import Ours, SchedulerFile
-from extender.config import API_VERSION, KIND, Config, Mode, PluginName
-from extender.config.checks import is_loopback
+from extender.core.config import API_VERSION, KIND, Config, Mode, PluginName
+from extender.core.config.checks import is_loopback
 
 INTER_POD = "InterPodAffinity"
 NODE = "NodeAffinity"

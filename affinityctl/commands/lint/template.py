@@ -11,16 +11,16 @@ from msgspec import structs
 
 from affinityctl.commands.lint.near import Names, Vocabulary, said
 from affinityctl.reading.rollouts import ONE_POD, Rollout
-from extender.config.options import Option
-from extender.errors import ObjectError
-from extender.model.labels import Labels, Operator, Requirement, Selector
-from extender.model.node_affinity import NodeRule
-from extender.model.node_resources import Toleration
-from extender.model.objects import Node
-from extender.model.pod_affinity import Term, WrittenTerm
-from extender.model.workload import OWN, REVISION_LABELS, REVISIONS, revision_labels
-from extender.wire.annotations import NO_ANNOTATION, Annotation
-from extender.wire.manifests import PodAffinityTerm
+from extender.core.config.options import Option
+from extender.core.errors import ObjectError
+from extender.core.model.labels import Labels, Operator, Requirement, Selector
+from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_resources import Toleration
+from extender.core.model.objects import Node
+from extender.core.model.pod_affinity import Term, WrittenTerm
+from extender.core.model.workload import OWN, REVISION_LABELS, REVISIONS, revision_labels
+from extender.core.wire.annotations import NO_ANNOTATION, Annotation
+from extender.core.wire.manifests import PodAffinityTerm
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """Each namespace has it; manifests do not."""

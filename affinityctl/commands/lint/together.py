@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from affinityctl.commands.lint.scalars import INT32, amount
-from extender.model.labels import Operator
-from extender.wire.decoding import whole_number
-from extender.wire.node_terms import COMPARING, METADATA_NAME
-from extender.wire.pod_resources import HUGE_PAGES
-from extender.wire.validation import is_dns_subdomain, is_label_key, is_label_value
+from extender.core.model.labels import Operator
+from extender.core.wire.decoding import whole_number
+from extender.core.wire.node_terms import COMPARING, METADATA_NAME
+from extender.core.wire.pod_resources import HUGE_PAGES
+from extender.core.wire.validation import is_dns_subdomain, is_label_key, is_label_value
 
 Manifest: TypeAlias = Mapping[str, Any]
 Found: TypeAlias = Iterator[tuple[str, str]]

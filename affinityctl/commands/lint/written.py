@@ -11,8 +11,8 @@ from affinityctl.commands.lint.checking import REPEATED, Fault, check
 from affinityctl.commands.lint.lines import repeated
 from affinityctl.commands.lint.reading import spared_by
 from affinityctl.scheduler.default_spread.selectors import VERSIONS
-from extender.errors import ObjectError
-from extender.wire.decoding import BROKEN_JSON, Json, decode, decoded
+from extender.core.errors import ObjectError
+from extender.core.wire.decoding import BROKEN_JSON, Json, decode, decoded
 
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _WITH_SELECTOR: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))

@@ -12,9 +12,15 @@ from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
-from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, say
-from extender.errors import ConfigError, ObjectError
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import DONE, NOT_FINE, say
+from extender.core.errors import ConfigError, ObjectError
+from extender.core.model.keys import name_of
+from extender.core.model.labels import Requirement
+from extender.core.model.wording import some
+from extender.core.resources import NAMESPACES, PODS
+from extender.core.wire.objects import PodReader
+from extender.core.wire.quantities import read_exact_amounts
 from extender.features.quota.charges import COMPUTE, OF_THE_POD, is_counted
 from extender.features.quota.ledger import QuotaInUse, book
 from extender.features.quota.mirror import FACETS
@@ -22,12 +28,6 @@ from extender.features.quota.objects import QUOTAS, write_use
 from extender.features.quota.quotas import CHARGE, Amounts
 from extender.features.quota.rules import Cause
 from extender.features.quota.survey import Refusal, in_words
-from extender.model.keys import name_of
-from extender.model.labels import Requirement
-from extender.model.wording import some
-from extender.resources import NAMESPACES, PODS
-from extender.wire.objects import PodReader
-from extender.wire.quantities import read_exact_amounts
 
 MOST_LINES = 20
 """Refused pods that the table shows one by one."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import key_of, namespace_of
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.model.objects import Pod
 from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
 from extender.features.quota.quotas import CHARGE, CROSS_NAMESPACE, Amounts, ResourceQuota
 from extender.features.quota.rules import judge_charge, shortfall
 from extender.features.quota.survey import Refusal
-from extender.model.keys import key_of, namespace_of
-from extender.model.labels import Operator, Requirement, Selector
-from extender.model.objects import Pod
 
 WHAT_IF = "what-if"
 """Name of the quota that is only supposed."""

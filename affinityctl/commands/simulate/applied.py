@@ -17,17 +17,17 @@ from affinityctl.reading.strategies import PARALLEL
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.reading.workloads import MOST_PODS, wanted
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
-from extender.errors import ObjectError
-from extender.model.keys import Key, key_of
-from extender.model.node_resources import Requirements
-from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
-from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.decoding import Json, decode
-from extender.wire.manifests import PodAnnotations, PodSpec
-from extender.wire.objects import GenerateName, PodReader
-from extender.wire.placement import RequirementsReader
-from extender.wire.workloads import Workload, read_workload
+from extender.core.errors import ObjectError
+from extender.core.model.keys import Key, key_of
+from extender.core.model.node_resources import Requirements
+from extender.core.model.objects import Pod
+from extender.core.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
+from extender.core.wire.affinity import EVERY_GATE_ON, Gates
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.manifests import PodAnnotations, PodSpec
+from extender.core.wire.objects import GenerateName, PodReader
+from extender.core.wire.placement import RequirementsReader
+from extender.core.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))

@@ -41,14 +41,14 @@ from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import SHORT_NAMES
 from affinityctl.scheduler.default_spread.selectors import Selectors
-from extender.config.features import features
-from extender.errors import ConfigError
-from extender.model.labels import ZONE
-from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity
-from extender.offline import ClusterFileError
-from extender.wire.explanation import KINDS
-from extender.wire.workloads import WORKLOADS, Workload, read_workload
+from extender.core.config.features import features
+from extender.core.errors import ConfigError
+from extender.core.model.labels import ZONE
+from extender.core.model.objects import Pod
+from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
+from extender.core.offline import ClusterFileError
+from extender.core.wire.explanation import KINDS
+from extender.core.wire.workloads import WORKLOADS, Workload, read_workload
 
 NODE_KINDS: Final = frozenset(("node", "nodes", "no"))
 _KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")

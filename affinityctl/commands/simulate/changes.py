@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from extender.command_line import Parser
+    from extender.core.command_line import Parser
 
 
 class ChangeKind(Enum):
@@ -154,7 +154,7 @@ def add_changes(of: Parser) -> None:
 
 
 def _number(text: str) -> int:
-    from extender.wire.decoding import whole_number  # noqa: PLC0415 - help comes at once
+    from extender.core.wire.decoding import whole_number  # noqa: PLC0415 - help comes at once
 
     number = whole_number(text, len(str(MOST)))
     if number is None or not 0 < number <= MOST:

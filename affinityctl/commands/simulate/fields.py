@@ -8,11 +8,11 @@ from typing import Any
 
 from affinityctl.commands.simulate.whatif.outcome import PendingPods, Simulation, Step, Update
 from affinityctl.commands.simulate.whatif.scheduling import Placement
-from extender.cluster.state import ClusterState
-from extender.model.verdict import Verdict
-from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.telling import summary
-from extender.wire.explanation import MOST_NEAR_MISSES
+from extender.core.cluster.state import ClusterState
+from extender.core.model.verdict import Verdict
+from extender.core.verbs.explaining.notes import notes
+from extender.core.verbs.explaining.telling import summary
+from extender.core.wire.explanation import MOST_NEAR_MISSES
 
 
 def told(found: Simulation) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from affinityctl.terminal.flags import (
     scheduler_config_flag,
     whole_cluster_group,
 )
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "say what would happen if pods came, nodes went or a workload was updated"
 

@@ -22,14 +22,14 @@ from affinityctl.commands.simulate.whatif.scaling import ScaledDown
 from affinityctl.commands.simulate.whatif.scheduling import Placement
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
-from extender.cluster.state import ClusterState
-from extender.model.labels import ZONE
-from extender.model.node_resources import VOLUMES
-from extender.model.wording import MOST_SAID, plural, short, some
-from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import Bottleneck
-from extender.verbs.filters import GATES, OTHER_SCHEDULER
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import ZONE
+from extender.core.model.node_resources import VOLUMES
+from extender.core.model.wording import MOST_SAID, plural, short, some
+from extender.core.verbs.explaining.notes import notes
+from extender.core.verbs.explaining.telling import summary
+from extender.core.verbs.explaining.waiting import Bottleneck
+from extender.core.verbs.filters import GATES, OTHER_SCHEDULER
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""

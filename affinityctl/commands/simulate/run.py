@@ -21,13 +21,13 @@ from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
 from affinityctl.terminal.progress import Progress
-from extender.cluster.state import ClusterState
-from extender.command_line import say
-from extender.model.keys import Key
-from extender.model.workload import Identity
-from extender.resources import BUDGETS
-from extender.wire.objects import PodReader
-from extender.wire.workloads import Workload
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import say
+from extender.core.model.keys import Key
+from extender.core.model.workload import Identity
+from extender.core.resources import BUDGETS
+from extender.core.wire.objects import PodReader
+from extender.core.wire.workloads import Workload
 
 REMOVING: Final = frozenset(
     (ChangeKind.DRAIN, ChangeKind.DRAIN_EACH, ChangeKind.LOSE, ChangeKind.LOSE_EACH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affinityctl.terminal.flags import output_flag
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "print the version"
 

@@ -8,7 +8,7 @@ import platform
 
 from affinityctl.terminal.program import version_line
 from extender import __version__
-from extender.command_line import DONE, PROGRAM, say
+from extender.core.command_line import DONE, PROGRAM, say
 
 
 def run(flags: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from affinityctl.terminal.flags import (
     output_flag,
     whole_cluster_group,
 )
-from extender.command_line import Parser, exit_codes
+from extender.core.command_line import Parser, exit_codes
 
 SHORT = "show which placed pods break required rules, and which would be evicted"
 

@@ -13,16 +13,16 @@ from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
 from affinityctl.terminal.printing import columns, more, printed
-from extender.cluster.state import ClusterState
-from extender.command_line import DONE, NOT_FINE, say
-from extender.config.features import about_places
-from extender.errors import ConfigError
-from extender.model.labels import EVERYTHING, Selector
-from extender.model.objects import Pod
-from extender.offline import ClusterFiles
-from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.wire.annotations import broken_rules, write_broken_annotation
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.command_line import DONE, NOT_FINE, say
+from extender.core.config.features import about_places
+from extender.core.errors import ConfigError
+from extender.core.model.labels import EVERYTHING, Selector
+from extender.core.model.objects import Pod
+from extender.core.offline import ClusterFiles
+from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS
+from extender.core.wire.annotations import broken_rules, write_broken_annotation
+from extender.core.wire.objects import PodReader
 
 MOST_LINES: Final = 200
 """Of a table."""

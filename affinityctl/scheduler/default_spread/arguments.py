@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.model.labels import EVERYTHING
-from extender.model.topology_spread import SpreadConstraint
-from extender.wire.decoding import Int32, decode
-from extender.wire.topology_spread import HARD, SOFT
-from extender.wire.validation import is_label_key
+from extender.core.errors import ObjectError
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.topology_spread import SpreadConstraint
+from extender.core.wire.decoding import Int32, decode
+from extender.core.wire.topology_spread import HARD, SOFT
+from extender.core.wire.validation import is_label_key
 
 _SYSTEM, _LIST = "System", "List"
 _HONOR: Final = "Honor"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from affinityctl.scheduler.default_spread.selectors import Selectors
-from extender.cluster.state import ClusterState
-from extender.model.node_resources import SPREAD
-from extender.model.objects import Pod
-from extender.model.topology_spread import SpreadConstraint
-from extender.verbs.plugins import Unknown
-from extender.verbs.topology_spread import PodTopologySpread
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import SPREAD
+from extender.core.model.objects import Pod
+from extender.core.model.topology_spread import SpreadConstraint
+from extender.core.verbs.plugins import Unknown
+from extender.core.verbs.topology_spread import PodTopologySpread
 
 _FIELD: Final = f"{SPREAD} (default)"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from extender.model.labels import (
+from extender.core.model.labels import (
     EVERYTHING,
     NO_LABELS,
     TEMPLATE_HASH,
@@ -17,12 +17,12 @@ from extender.model.labels import (
     Requirement,
     Selector,
 )
-from extender.model.objects import Pod, PodClass
-from extender.model.workload import STATEFUL_SET, Identity, Owner
-from extender.resources import WatchedResource
-from extender.wire.affinity import read_selector
-from extender.wire.decoding import Json, decode
-from extender.wire.manifests import NULL, LabelSelector
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.workload import STATEFUL_SET, Identity, Owner
+from extender.core.resources import WatchedResource
+from extender.core.wire.affinity import read_selector
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.manifests import NULL, LabelSelector
 
 SERVICE: Final = "Service"
 _CONTROLLER: Final = "ReplicationController"

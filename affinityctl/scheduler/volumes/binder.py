@@ -16,8 +16,8 @@ from affinityctl.scheduler.volumes.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
 )
-from extender.cluster.state import ClusterState
-from extender.model.labels import Labels, Operator, Requirement
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import Labels, Operator, Requirement
 
 Bound: TypeAlias = tuple[PersistentVolumeClaim, PersistentVolume | None]
 Bindings: TypeAlias = Sequence[Bound]

@@ -21,18 +21,18 @@ from affinityctl.scheduler.volumes.objects import (
     PersistentVolumeClaim,
     claims_in,
 )
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key, name_of
-from extender.model.labels import Operator, Requirement
-from extender.model.objects import Pod
-from extender.model.verdict import (
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key, name_of
+from extender.core.model.labels import Operator, Requirement
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import (
     VOLUME_BINDING,
     VOLUME_ZONE,
     Reason,
 )
-from extender.model.wording import nodes_of, plural_of, short, some
-from extender.verbs.plugins import FilterPlugin
-from extender.verbs.rules import HOSTNAME
+from extender.core.model.wording import nodes_of, plural_of, short, some
+from extender.core.verbs.plugins import FilterPlugin
+from extender.core.verbs.rules import HOSTNAME
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"

@@ -18,15 +18,15 @@ from affinityctl.scheduler.volumes.objects import (
     claims_in,
     volumes_in,
 )
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.state import ClusterState
-from extender.model.keys import name_of
-from extender.model.node_resources import VOLUMES
-from extender.model.objects import Pod
-from extender.model.verdict import VOLUME_BINDING, Reason
-from extender.model.wording import some
-from extender.verbs.plugins import FilterPlugin, Unknown
-from extender.verbs.rules import Rule
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import name_of
+from extender.core.model.node_resources import VOLUMES
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import VOLUME_BINDING, Reason
+from extender.core.model.wording import some
+from extender.core.verbs.plugins import FilterPlugin, Unknown
+from extender.core.verbs.rules import Rule
 
 Allows: TypeAlias = Callable[[str], bool]
 """Whether one thing about a node, by its name, suits the volumes of the pod."""

@@ -23,13 +23,13 @@ from affinityctl.scheduler.volumes.objects import (
     claims_in,
     volumes_in,
 )
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key, name_of
-from extender.model.labels import Labels, Operator, Requirement
-from extender.model.node_affinity import NodeRule, NodeTerm
-from extender.model.objects import Pod
-from extender.model.signed import shift
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key, name_of
+from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.model.node_affinity import NodeRule, NodeTerm
+from extender.core.model.objects import Pod
+from extender.core.model.signed import shift
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"

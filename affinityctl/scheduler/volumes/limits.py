@@ -20,15 +20,15 @@ from affinityctl.scheduler.volumes.objects import (
     claims_in,
     volumes_in,
 )
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.objects import Pod
-from extender.model.verdict import (
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import (
     NODE_VOLUME_LIMITS,
     VOLUME_RESTRICTIONS,
     Reason,
 )
-from extender.verbs.filtering import CountingPlugin
+from extender.core.verbs.filtering import CountingPlugin
 
 
 @dataclass(frozen=True, slots=True)

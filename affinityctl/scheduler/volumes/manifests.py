@@ -32,15 +32,15 @@ from affinityctl.scheduler.volumes.pod_volumes import (
     read_claim_spec,
     read_disk_source,
 )
-from extender.errors import ObjectError
-from extender.model.keys import key_of
-from extender.model.node_affinity import NodeRule
-from extender.wire.affinity import read_selector
-from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import NULL, LabelSelector, NamespacedMetadata
-from extender.wire.node_terms import NodeSelectorManifest, read_required
-from extender.wire.placement import OwnerReference
-from extender.wire.quantities import read_amounts
+from extender.core.errors import ObjectError
+from extender.core.model.keys import key_of
+from extender.core.model.node_affinity import NodeRule
+from extender.core.wire.affinity import read_selector
+from extender.core.wire.decoding import Int32, Json, decode
+from extender.core.wire.manifests import NULL, LabelSelector, NamespacedMetadata
+from extender.core.wire.node_terms import NodeSelectorManifest, read_required
+from extender.core.wire.placement import OwnerReference
+from extender.core.wire.quantities import read_amounts
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

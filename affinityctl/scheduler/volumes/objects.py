@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from extender.model.keys import Key, key_of
-from extender.model.labels import Labels, Selector
-from extender.model.node_affinity import NodeRule
-from extender.model.node_resources import PodVolumes
-from extender.model.objects import Pod
+from extender.core.model.keys import Key, key_of
+from extender.core.model.labels import Labels, Selector
+from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_resources import PodVolumes
+from extender.core.model.objects import Pod
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

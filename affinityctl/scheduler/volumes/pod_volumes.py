@@ -14,12 +14,12 @@ from affinityctl.scheduler.volumes.objects import (
     ClaimUse,
     Disk,
 )
-from extender.errors import ObjectError
-from extender.wire.affinity import read_selector
-from extender.wire.decoding import decode
-from extender.wire.manifests import LabelSelector
-from extender.wire.placement import Fields
-from extender.wire.quantities import read_amounts
+from extender.core.errors import ObjectError
+from extender.core.wire.affinity import read_selector
+from extender.core.wire.decoding import decode
+from extender.core.wire.manifests import LabelSelector
+from extender.core.wire.placement import Fields
+from extender.core.wire.quantities import read_amounts
 
 STORAGE: Final = "storage"
 BLOCK: Final = "Block"

@@ -16,8 +16,8 @@ from affinityctl.scheduler.volumes.manifests import (
     read_volume,
 )
 from affinityctl.scheduler.volumes.objects import VolumeObject
-from extender.resources import WatchedResource
-from extender.wire.decoding import Json
+from extender.core.resources import WatchedResource
+from extender.core.wire.decoding import Json
 
 
 def _listed(kind: str, read: Callable[[Json], VolumeObject]) -> WatchedResource[VolumeObject]:

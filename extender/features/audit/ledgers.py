@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
 
 AUDITED_PODS: Final = 5_000
 """Of one step: some milliseconds."""

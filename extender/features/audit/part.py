@@ -7,10 +7,10 @@ import logging
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics.series import Collectors, CounterRow
+from extender.core.parts import Context, Part, Task
 from extender.features.audit.recount import audit
-from extender.metrics.series import Collectors, CounterRow
-from extender.parts import Context, Part, Task
 
 PAUSE_SECONDS: Final = 1.0
 """Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""

@@ -8,19 +8,19 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from extender.cluster.counts.existing_term import (
+from extender.core.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
     carried_by,
 )
-from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
-from extender.cluster.counts.term_index import TermSum
-from extender.cluster.counts.topology import DomainTable
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.matching_pods import MatchingPods, PlacedClass
+from extender.core.cluster.counts.term_index import TermSum
+from extender.core.cluster.counts.topology import DomainTable
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import UsedPorts
+from extender.core.model.objects import PodClass
+from extender.core.model.stepping import at_once
 from extender.features.audit.ledgers import audit_columns, audit_nominated
-from extender.model.node_resources import UsedPorts
-from extender.model.objects import PodClass
-from extender.model.stepping import at_once
 
 AUDITED_NODES = 50
 """Nodes of one step: a thousand pods or two."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.config.connections import Block
-from extender.config.features import Feature
+from extender.core.config.connections import Block
+from extender.core.config.features import Feature
 
 
 class Audit(Block, frozen=True, kw_only=True):

@@ -12,27 +12,27 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from extender.cluster.state import ClusterState
-from extender.config.features import about_places, enabled
-from extender.enabled import score_plugins
-from extender.errors import InputError, RequestError
-from extender.explained import explained
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import about_places, enabled
+from extender.core.enabled import score_plugins
+from extender.core.errors import InputError, RequestError
+from extender.core.explained import explained
+from extender.core.model.objects import Pod
+from extender.core.parts import Context
+from extender.core.ports import Check
+from extender.core.reading import pods_apart
+from extender.core.source import pod_reader
+from extender.core.verbs.explaining.explain import comparisons, explanation_of, preparing
+from extender.core.verbs.explaining.explanation import Explanation, Question
+from extender.core.verbs.explaining.notes import notes
+from extender.core.web.app import HungUpError, read_body
+from extender.core.web.offered import Request, Response
+from extender.core.web.turns import Pieces, QueryError, Turns, check_known, in_slices
+from extender.core.wire.explanation import write_explanation
+from extender.core.wire.limits import OF_REQUESTS
+from extender.core.wire.objects import PodReader
+from extender.core.wire.validation import LONGEST_NAME
 from extender.features.explain.asked import AskedPod, read_asked
-from extender.model.objects import Pod
-from extender.parts import Context
-from extender.ports import Check
-from extender.reading import pods_apart
-from extender.source import pod_reader
-from extender.verbs.explaining.explain import comparisons, explanation_of, preparing
-from extender.verbs.explaining.explanation import Explanation, Question
-from extender.verbs.explaining.notes import notes
-from extender.web.app import HungUpError, read_body
-from extender.web.offered import Request, Response
-from extender.web.turns import Pieces, QueryError, Turns, check_known, in_slices
-from extender.wire.explanation import write_explanation
-from extender.wire.limits import OF_REQUESTS
-from extender.wire.objects import PodReader
-from extender.wire.validation import LONGEST_NAME
 
 PARAMETERS: Final = ("namespace", "pod", "node")
 RESTS: Final = 9

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from extender.errors import ObjectError, RequestError
-from extender.model.objects import Pod
-from extender.wire.decoding import decode
-from extender.wire.explanation import KINDS, read_manifest
-from extender.wire.extender_args import is_null, read_nodes
-from extender.wire.manifests import NULL
-from extender.wire.objects import PodReader
+from extender.core.errors import ObjectError, RequestError
+from extender.core.model.objects import Pod
+from extender.core.wire.decoding import decode
+from extender.core.wire.explanation import KINDS, read_manifest
+from extender.core.wire.extender_args import is_null, read_nodes
+from extender.core.wire.manifests import NULL
+from extender.core.wire.objects import PodReader
 
 
 class _Asked(msgspec.Struct):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.cluster.state import ClusterState
-from extender.features.explain.answer import Explain
-from extender.model.wording import plural
-from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.telling import (
+from extender.core.cluster.state import ClusterState
+from extender.core.model.wording import plural
+from extender.core.verbs.explaining.explanation import Explanation, TermFacts
+from extender.core.verbs.explaining.notes import notes
+from extender.core.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     best_title,
@@ -29,7 +28,8 @@ from extender.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
-from extender.web.offered import Asked, View
+from extender.core.web.offered import Asked, View
+from extender.features.explain.answer import Explain
 
 MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""

@@ -6,8 +6,8 @@ from functools import cached_property
 from time import time
 from typing import TYPE_CHECKING
 
-from extender.parts import Context, Part
-from extender.web.offered import Asked, Request, Response, Route, Section, View
+from extender.core.parts import Context, Part
+from extender.core.web.offered import Asked, Request, Response, Route, Section, View
 
 if TYPE_CHECKING:
     from extender.features.explain.answer import Explain

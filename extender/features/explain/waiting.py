@@ -11,14 +11,14 @@ from functools import partial
 from math import inf
 from typing import Any, Final
 
-from extender.callbacks.refused_pods import RefusedPods
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.model.objects import Pod
+from extender.core.model.wording import plural
+from extender.core.verbs.explaining.explanation import Explanation
+from extender.core.verbs.explaining.telling import summary
+from extender.core.verbs.explaining.waiting import cause_of, kind_of
+from extender.core.web.offered import Asked, View
 from extender.features.explain.answer import Explain
-from extender.model.objects import Pod
-from extender.model.wording import plural
-from extender.verbs.explaining.explanation import Explanation
-from extender.verbs.explaining.telling import summary
-from extender.verbs.explaining.waiting import cause_of, kind_of
-from extender.web.offered import Asked, View
 
 MOST_KINDS: Final = 20
 """Kinds of pods that are explained, those of most pods first."""

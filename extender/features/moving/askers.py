@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from extender.controllers.history import HOUR
-from extender.errors import ObjectError
-from extender.ports import Hook
-from extender.wire.decoding import decode
+from extender.core.controllers.history import HOUR
+from extender.core.errors import ObjectError
+from extender.core.ports import Hook
+from extender.core.wire.decoding import decode
 
 LATELY_HOURS: Final = 24
 """A scheduler asks about each new pod, and in a quiet cluster there is none for hours."""

@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.history import EVICTION
-from extender.errors import ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.history import EVICTION
+from extender.core.errors import ExtenderError
+from extender.core.model.keys import name_of, namespace_of
+from extender.core.model.objects import Pod
+from extender.core.ports import Occurrence
+from extender.core.timing import LogThrottle, TokenBucket
 from extender.features.moving.findings import time_of
 from extender.features.moving.limits import Pauses
 from extender.features.moving.moves import End, Move
@@ -17,10 +21,6 @@ from extender.features.moving.record import Record
 from extender.features.moving.rows import MOVES
 from extender.features.moving.rules.evicting import Outcome, breach_in_words
 from extender.features.moving.shared import Shared
-from extender.model.keys import name_of, namespace_of
-from extender.model.objects import Pod
-from extender.ports import Occurrence
-from extender.timing import LogThrottle, TokenBucket
 
 REASON: Final = "RequiredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""

@@ -11,9 +11,11 @@ import logging
 from itertools import islice
 from typing import Final, NoReturn
 
-from extender.collecting import pass_over_new
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
+from extender.core.collecting import pass_over_new
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import LOOK_SECONDS, Reconciler
+from extender.core.model.keys import namespace_of
+from extender.core.ports import Check
 from extender.features.moving.event_recorder import EventRecorder
 from extender.features.moving.limits import CircuitBreaker
 from extender.features.moving.mover import REST_SECONDS, EvictionLimits, Mover
@@ -23,8 +25,6 @@ from extender.features.moving.rules.evicting import Outcome, first_look
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.shared import Shared
 from extender.features.moving.turns import EvictionTurns
-from extender.model.keys import namespace_of
-from extender.ports import Check
 
 MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.core.kube.calls import pod_path
+from extender.core.kube.client import ApiClient
+from extender.core.kube.events import EventWriter
+from extender.core.kube.failures import NotSentError, StatusError
+from extender.core.kube.flowcontrol import Flow
+from extender.core.kube.limits import WITHIN
+from extender.core.model.keys import Key, name_of, namespace_of
+from extender.core.model.objects import Pod
+from extender.core.ports import ClusterReader
 from extender.features.moving.ports import Evicted, Eviction
-from extender.kube.calls import pod_path
-from extender.kube.client import ApiClient
-from extender.kube.events import EventWriter
-from extender.kube.failures import NotSentError, StatusError
-from extender.kube.flowcontrol import Flow
-from extender.kube.limits import WITHIN
-from extender.model.keys import Key, name_of, namespace_of
-from extender.model.objects import Pod
-from extender.ports import ClusterReader
 
 _OF_BUDGET: Final = "DisruptionBudget"
 """The cause in an answer that a budget, or its unusable status, has led to."""

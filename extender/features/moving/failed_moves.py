@@ -19,7 +19,7 @@ from hashlib import blake2b
 from math import inf
 from typing import Final
 
-from extender.controllers.history import HOUR
+from extender.core.controllers.history import HOUR
 
 MOST: Final = 3
 """One may be bad luck, and two the same. With more, more pods are lost until it is noticed."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.wire.affinity import write_term
 from extender.features.moving.record import Record
 from extender.features.moving.rules.breaches import Breach
 from extender.features.moving.rules.evicting import Finding, Outcome
 from extender.features.moving.rules.improving import Improvement
-from extender.wire.affinity import write_term
 
 
 def findings(state: ClusterState, records: Iterable[Record]) -> Iterator[Finding]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.web.offered import Asked, Findings, Tile, View
+from extender.core.wire.documents import Fields
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.findings import findings, write_finding, write_improvement
 from extender.features.moving.repair import RepairController
 from extender.features.moving.repair_mover import Prospect
 from extender.features.moving.rules.improving import Improvement
-from extender.web.offered import Asked, Findings, Tile, View
-from extender.wire.documents import Fields
 
 
 class Known(Findings):

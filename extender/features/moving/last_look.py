@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from extender.controllers.last_look import LOOK_SECONDS, LastLook, Looked, Read
-from extender.errors import ExtenderError
+from extender.core.controllers.last_look import LOOK_SECONDS, LastLook, Looked, Read
+from extender.core.errors import ExtenderError
+from extender.core.model.labels import HOSTNAME
+from extender.core.model.objects import Pod
+from extender.core.ports import ClusterReader
+from extender.core.timing import LogThrottle
 from extender.features.moving.rules.breaches import Breach, enough_to_push, in_force
 from extender.features.moving.rules.evicting import EvictionCause, culprits
 from extender.features.moving.rules.execution import Execution, RuleKind
 from extender.features.moving.rules.rule_watch import RuleWatch
-from extender.model.labels import HOSTNAME
-from extender.model.objects import Pod
-from extender.ports import ClusterReader
-from extender.timing import LogThrottle
 
 MOST_WITNESSES: Final = 3
 """Pods in the way that are read: any one of them is enough, where there is no limit."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.controllers.history import HOUR
-from extender.controllers.rates import WINDOW_SECONDS
+from extender.core.controllers.history import HOUR
+from extender.core.controllers.rates import WINDOW_SECONDS
 
 EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""

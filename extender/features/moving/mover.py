@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.controllers.context import ControllerContext
-from extender.errors import ApiError, ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.model.objects import Controller, Pod
+from extender.core.timing import LONGEST_PAUSE_SECONDS
+from extender.core.verbs.nominating import Chooser
 from extender.features.moving.event_recorder import EventRecorder
 from extender.features.moving.last_look import LastLookAtMoves
 from extender.features.moving.ports import Evicted, Eviction
@@ -22,9 +25,6 @@ from extender.features.moving.rules.evicting import (
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.shared import Shared
 from extender.features.moving.turns import EvictionTurns
-from extender.model.objects import Controller, Pod
-from extender.timing import LONGEST_PAUSE_SECONDS
-from extender.verbs.nominating import Chooser
 
 REST_SECONDS: Final = 1.0
 """Between two looks at a pod that waits for something that no event tells of."""

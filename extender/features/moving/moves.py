@@ -22,17 +22,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
-from extender.controllers.history import HOUR
+from extender.core.controllers.history import HOUR
+from extender.core.model.keys import Key, key_of, name_of
+from extender.core.model.objects import Controller, Pod
+from extender.core.timing import LONGEST_PAUSE_SECONDS, Pause
+from extender.core.verbs.nominating import ExpectedPlacement
 from extender.features.moving.failed_moves import SOON_SECONDS, FailedMoves
 from extender.features.moving.limits import LastHour
 from extender.features.moving.rules.books import Books
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.rules.successors import Succession
 from extender.features.moving.written import WrittenController, WrittenMoves
-from extender.model.keys import Key, key_of, name_of
-from extender.model.objects import Controller, Pod
-from extender.timing import LONGEST_PAUSE_SECONDS, Pause
-from extender.verbs.nominating import ExpectedPlacement
 
 UNSEEN_SECONDS: Final = 10.0
 """How long the watch may take to show that an evicted pod is being deleted."""

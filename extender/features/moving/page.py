@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.wording import plural
+from extender.core.web.offered import Asked, View
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.findings import findings
 from extender.features.moving.repair import RepairController
-from extender.model.wording import plural
-from extender.web.offered import Asked, View
 
 
 def pods(state: ClusterState, eviction: EvictionController, asked: Asked) -> View:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from extender.enabled import filter_plugins
+from extender.core.enabled import filter_plugins
+from extender.core.metrics.series import Collectors
+from extender.core.parts import Context, Part, Task
+from extender.core.ports import Hook, Leadership
 from extender.features.moving.askers import Askers, Listening
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.known import Known
@@ -20,9 +23,6 @@ from extender.features.moving.shared import Shared
 from extender.features.moving.steering import Steering
 from extender.features.moving.stopping import Stopping
 from extender.features.moving.turns import EvictionTurns, Notes
-from extender.metrics.series import Collectors
-from extender.parts import Context, Part, Task
-from extender.ports import Hook, Leadership
 
 
 class Moving(Part):

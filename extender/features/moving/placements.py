@@ -8,12 +8,12 @@ from typing import Final
 
 from msgspec import structs
 
-from extender.cluster.counts.matching_pods import PlacedClass
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.matching_pods import PlacedClass
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.plugins import Plugins
 from extender.features.moving.rules.improving import Improvement, best_improvement, improvements
-from extender.model.objects import Pod
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
 
 MOST_MOVES: Final = 2_000
 """Moves that are carried out to count them: minutes with 5,000 nodes."""

@@ -6,7 +6,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Identity
+from extender.core.model.labels import EVERYTHING, Selector
+from extender.core.model.objects import Pod
+from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.plugins import Plugins
 from extender.features.moving.findings import write_finding
 from extender.features.moving.placements import placements
 from extender.features.moving.rules.breaches import Breach, breaches, suspects, uncounted
@@ -14,11 +19,6 @@ from extender.features.moving.rules.evicting import Finding, Outcome, first_look
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.rules.rule_watch import RuleWatch
 from extender.features.moving.sitting import sitting
-from extender.model.keys import Identity
-from extender.model.labels import EVERYTHING, Selector
-from extender.model.objects import Pod
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
 
 __all__ = ["placements", "sitting", "survey", "write_finding"]
 

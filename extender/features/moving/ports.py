@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from extender.model.objects import Pod
-from extender.ports import ClusterReader, Occurrence
+from extender.core.model.objects import Pod
+from extender.core.ports import ClusterReader, Occurrence
 
 
 class Evicted(Enum):

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from extender.core.model.keys import Identity, namespace_of
+from extender.core.model.signed import shift
+from extender.core.timing import Pause
 from extender.features.moving.moves import FIRST_PAUSE_SECONDS
 from extender.features.moving.rules.breaches import Breach, in_force, suspects, uncounted
 from extender.features.moving.rules.evicting import Assessment, EvictionCause, Outcome, fate
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.rules.rule_watch import RuleWatch
-from extender.model.keys import Identity, namespace_of
-from extender.model.signed import shift
-from extender.timing import Pause
 
 MOST_AT_ONCE: Final = 100
 """Pods that are judged between two turns for other work: some milliseconds. One that breaks a rule

@@ -17,7 +17,12 @@ import logging
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-from extender.controllers.context import ControllerContext
+from extender.core.controllers.context import ControllerContext
+from extender.core.model.objects import Controller, Pod
+from extender.core.ports import Check
+from extender.core.timing import LogThrottle
+from extender.core.verbs.interaction import prefer
+from extender.core.warm_up import OverBudgetError
 from extender.features.moving.limits import EVERYBODY
 from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.moves import DAY, REPLACED_SECONDS
@@ -26,11 +31,6 @@ from extender.features.moving.rules.evicting import Outcome, is_only_replica
 from extender.features.moving.rules.improving import Improvement, best_improvement
 from extender.features.moving.shared import Shared
 from extender.features.moving.turns import EvictionTurns
-from extender.model.objects import Controller, Pod
-from extender.ports import Check
-from extender.timing import LogThrottle
-from extender.verbs.interaction import prefer
-from extender.warm_up import OverBudgetError
 
 ROUND_SECONDS: Final = 1.0
 SLICE_SECONDS: Final = 0.002

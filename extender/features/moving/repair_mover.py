@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.history import EVICTION
-from extender.errors import ApiError, ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.history import EVICTION
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.model.objects import Controller, Pod
+from extender.core.ports import Occurrence
+from extender.core.timing import LogThrottle
 from extender.features.moving.last_look import LastLookAtMoves
 from extender.features.moving.mover import WENT_WRONG
 from extender.features.moving.moves import End, Move
@@ -24,9 +27,6 @@ from extender.features.moving.rules.improving import (
 )
 from extender.features.moving.shared import Shared
 from extender.features.moving.turns import EvictionTurns
-from extender.model.objects import Controller, Pod
-from extender.ports import Occurrence
-from extender.timing import LogThrottle
 
 REASON: Final = "PreferredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""

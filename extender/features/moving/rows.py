@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, Self
 
-from extender.metrics.series import Collectors, CounterRow, GaugeRow
-from extender.metrics.table import EVICTIONS
+from extender.core.metrics.series import Collectors, CounterRow, GaugeRow
+from extender.core.metrics.table import EVICTIONS
 
 MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""

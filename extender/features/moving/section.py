@@ -8,13 +8,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from extender.config.conditions import ALWAYS, WRITING
-from extender.config.connections import Block
-from extender.config.features import Feature, Help, LeaseName, Right, Want, gives, switch_of
-from extender.config.rules import NamespaceSelector
-from extender.config.schema import Config, Mode
-from extender.errors import ConfigError, ObjectError
-from extender.model.labels import Selector
+from extender.core.config.conditions import ALWAYS, WRITING
+from extender.core.config.connections import Block
+from extender.core.config.features import Feature, Help, LeaseName, Right, Want, gives, switch_of
+from extender.core.config.rules import NamespaceSelector
+from extender.core.config.schema import Config, Mode
+from extender.core.errors import ConfigError, ObjectError
+from extender.core.model.labels import Selector
 
 PERCENTAGE: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.verbs.explaining.sitting import BetterPlace, Sitting
 from extender.features.moving.rules.improving import gains, stays
 from extender.features.moving.rules.worth import terms_for_moves
-from extender.model.objects import Pod
-from extender.verbs.explaining.sitting import BetterPlace, Sitting
 
 MOST_TERMS: Final = 8
 """Preferred terms of a pod that is looked at: each is looked up."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.ports import BetterNode, Hook
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.prioritizing import Scored
 from extender.features.moving.rules.improving import better_node, chooser_of_places, steered
 from extender.features.moving.rules.successors import Successors
-from extender.model.objects import Pod
-from extender.ports import BetterNode, Hook
-from extender.verbs.plugins import Plugins
-from extender.verbs.prioritizing import Scored
 
 
 class Steering(Hook):

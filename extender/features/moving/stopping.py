@@ -6,14 +6,14 @@ import logging
 from itertools import islice
 from typing import Final, NoReturn
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import LOOK_SECONDS
-from extender.errors import ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.errors import ExtenderError
+from extender.core.ports import Occurrence, Remark
+from extender.core.timing import LogThrottle
 from extender.features.moving.failed_moves import MOST
 from extender.features.moving.shared import Shared
 from extender.features.moving.turns import EvictionTurns
-from extender.ports import Occurrence, Remark
-from extender.timing import LogThrottle
 
 MOST_TOLD: Final = 10
 """Namespaces that are told of at a time."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
-from extender.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter
+from extender.core.ports import Leadership
 from extender.features.moving.askers import Askers
 from extender.features.moving.moves import Moves
 from extender.features.moving.rules.books import Books
 from extender.features.moving.written import read_moves, write_moves
-from extender.ports import Leadership
 
 MOVES: Final = "affinity-extender.io/moves"
 """The annotation of the Lease that tells the next leader what became of moves."""

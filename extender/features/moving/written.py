@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from extender.errors import ObjectError
-from extender.wire.decoding import decode
+from extender.core.errors import ObjectError
+from extender.core.wire.decoding import decode
 
 MOST_BYTES: Final = 1 << 17
 """The API server takes 256 KiB of annotations in all."""

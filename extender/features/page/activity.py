@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.controllers.history import EVICTION, Entry, History
+from extender.core.controllers.history import EVICTION, Entry, History
+from extender.core.web.offered import View
 from extender.features.page.address import Address
 from extender.features.page.status import Shown
-from extender.web.offered import View
 
 PATH: Final = "/page/activity"
 PARAMETERS: Final = frozenset(("kind", "q", "page"))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Generic, TypeVar
 
+from extender.core.web.turns import QueryError
+from extender.core.wire.decoding import whole_number
+from extender.core.wire.validation import LONGEST_KEY
 from extender.features.page.words import address
-from extender.web.turns import QueryError
-from extender.wire.decoding import whole_number
-from extender.wire.validation import LONGEST_KEY
 
 ROWS: Final = 100
 MOST_DIGITS: Final = 9

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
 
-from extender.cluster.counts.existing_term import ExistingTerm
-from extender.cluster.counts.topology import NO_DOMAIN, Topology
-from extender.cluster.state import ClusterState
-from extender.model.pod_affinity import PodSelector, Term
-from extender.web.turns import QueryError
-from extender.wire.validation import LONGEST_KEY
+from extender.core.cluster.counts.existing_term import ExistingTerm
+from extender.core.cluster.counts.topology import NO_DOMAIN, Topology
+from extender.core.cluster.state import ClusterState
+from extender.core.model.pod_affinity import PodSelector, Term
+from extender.core.web.turns import QueryError
+from extender.core.wire.validation import LONGEST_KEY
 
 
 class Carried(NamedTuple):

@@ -7,8 +7,17 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
-from extender.cluster.counts.existing_term import ExistingTerm, Role
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.existing_term import ExistingTerm, Role
+from extender.core.cluster.state import ClusterState
+from extender.core.ports import Check
+from extender.core.web.limits import MOST
+from extender.core.web.offered import Request, Response
+from extender.core.web.turns import QueryError, Turns, answer_in_turn, check_known
+from extender.core.wire.affinity import write_term
+from extender.core.wire.annotations import write_broken_annotation
+from extender.core.wire.decoding import whole_number
+from extender.core.wire.documents import Fields
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.features.page.census import (
     Carried,
     carried,
@@ -19,15 +28,6 @@ from extender.features.page.census import (
     shown,
     terms_by_topology,
 )
-from extender.ports import Check
-from extender.web.limits import MOST
-from extender.web.offered import Request, Response
-from extender.web.turns import QueryError, Turns, answer_in_turn, check_known
-from extender.wire.affinity import write_term
-from extender.wire.annotations import write_broken_annotation
-from extender.wire.decoding import whole_number
-from extender.wire.documents import Fields
-from extender.wire.manifests import AFFINITY_ANNOTATION
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from extender.cluster.counts.existing_term import Role
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.existing_term import Role
+from extender.core.cluster.state import ClusterState
+from extender.core.model.wording import pods_of, some
+from extender.core.web.offered import View
 from extender.features.page.address import Address
 from extender.features.page.census import (
     Carried,
@@ -18,8 +20,6 @@ from extender.features.page.census import (
     terms_by_topology,
 )
 from extender.features.page.status import Shown
-from extender.model.wording import pods_of, some
-from extender.web.offered import View
 
 PATH: Final = "/page/domains"
 PARAMETERS: Final = frozenset(("key", "value", "term", "q", "sort", "page"))

@@ -6,10 +6,10 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.core.web.offered import Tile, View
 from extender.features.page.recent import Recent
 from extender.features.page.status import MODES, Shown, Status
 from extender.features.page.words import duration
-from extender.web.offered import Tile, View
 
 MOST_REFUSED: Final = 10
 SLOW_SECONDS: Final = 0.1

@@ -18,17 +18,17 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from extender import __version__
+from extender.core.model.keys import name_of, namespace_of
+from extender.core.ports import Check
+from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
+from extender.core.web.health import failing
+from extender.core.web.offered import Asked, Request, Response, Section, View
+from extender.core.web.turns import QueryError
+from extender.core.wire.validation import LONGEST_KEY
 from extender.features.page import activity, domains, words
 from extender.features.page.address import Address
 from extender.features.page.overview import LINKS, overview
 from extender.features.page.status import Shown
-from extender.model.keys import name_of, namespace_of
-from extender.ports import Check
-from extender.timing import CALL_LOG_SECONDS, LogThrottle
-from extender.web.health import failing
-from extender.web.offered import Asked, Request, Response, Section, View
-from extender.web.turns import QueryError
-from extender.wire.validation import LONGEST_KEY
 
 MOST_BYTES: Final = 2 << 20
 HERE: Final = Path(__file__).parent

@@ -8,9 +8,9 @@ from functools import cached_property
 from time import time
 from typing import TYPE_CHECKING
 
+from extender.core.parts import Context, Part, Program, Task
+from extender.core.web.offered import Handler, Request, Response, Route
 from extender.features.page.recent import RecentCalls
-from extender.parts import Context, Part, Program, Task
-from extender.web.offered import Handler, Request, Response, Route
 
 if TYPE_CHECKING:
     from extender.features.page.pages import Pages

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final, NoReturn
 
-from extender.metrics import Metrics
-from extender.metrics.latencies import NO_CALLS, Calls
+from extender.core.metrics import Metrics
+from extender.core.metrics.latencies import NO_CALLS, Calls
 
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.controllers.history import History
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.history import History
+from extender.core.parts import Context, Program
+from extender.core.ports import Check
+from extender.core.resources import needed, object_counts
+from extender.core.web.turns import Turns, check_known
 from extender.features.page.recent import RecentCalls
-from extender.parts import Context, Program
-from extender.ports import Check
-from extender.resources import needed, object_counts
-from extender.web.turns import Turns, check_known
 
 MODES: Final = {
     "assist": "scores come from here, the scheduler keeps the hard rules",

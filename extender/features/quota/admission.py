@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from extender.errors import ObjectError
+from extender.core.errors import ObjectError
 from extender.features.quota.quotas import CROSS_NAMESPACE_NAMES, RESOURCE_QUOTA
 
 T = TypeVar("T", bound=msgspec.Struct)

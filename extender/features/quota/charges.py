@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from extender.features.quota.quotas import BEST_EFFORT, Charge
-from extender.model import memory
-from extender.model.lru_cache import LruCache, Pool
-from extender.model.objects import PodClass
-from extender.wire.manifests import PodManifest, PodSpec
-from extender.wire.pod_resources import (
+from extender.core.model import memory
+from extender.core.model.lru_cache import LruCache, Pool
+from extender.core.model.objects import PodClass
+from extender.core.wire.manifests import PodManifest, PodSpec
+from extender.core.wire.pod_resources import (
     HUGE_PAGES,
     PodResources,
     Resources,
@@ -23,7 +22,8 @@ from extender.wire.pod_resources import (
     read_pod_resources,
     resources_key,
 )
-from extender.wire.quantities import BILLIONTHS
+from extender.core.wire.quantities import BILLIONTHS
+from extender.features.quota.quotas import BEST_EFFORT, Charge
 
 CPU, MEMORY = "cpu", "memory"
 COMPUTE = (CPU, MEMORY, "ephemeral-storage")

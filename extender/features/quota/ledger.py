@@ -10,13 +10,13 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
-from extender.cluster.view import ClusterView
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.cluster.view import ClusterView
+from extender.core.model.keys import namespace_of
+from extender.core.model.objects import Pod
+from extender.core.model.signed import shift
 from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
-from extender.model.keys import namespace_of
-from extender.model.objects import Pod
-from extender.model.signed import shift
 
 AUDITED_PODS: Final = 5_000
 """Pods that one step of the audit counts: some milliseconds."""

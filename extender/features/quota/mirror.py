@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from extender.cluster.state import ClusterState
-from extender.config import Config
+from extender.core.cluster.state import ClusterState
+from extender.core.config import Config
+from extender.core.wire.objects import Beyond
 from extender.features.quota import ledger
 from extender.features.quota.charges import ChargeReader
 from extender.features.quota.objects import QUOTAS
 from extender.features.quota.quotas import CHARGE
 from extender.features.quota.rules import CrossNamespacePodAffinity
 from extender.features.quota.section import CrossNamespaceArgs
-from extender.wire.objects import Beyond
 
 FACETS: Final = (Beyond(CHARGE, lambda: ChargeReader().of),)
 RESOURCES: Final = (QUOTAS,)

@@ -7,18 +7,18 @@ from typing import Final
 
 import msgspec
 
-from extender.errors import ObjectError
+from extender.core.errors import ObjectError
+from extender.core.model.keys import key_of
+from extender.core.model.labels import Operator, Requirement, Selector
+from extender.core.resources import WatchedResource
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.manifests import NamespacedMetadata
+from extender.core.wire.pod_resources import HUGE_PAGES
+from extender.core.wire.quantities import read_exact_amounts, write_quantity
+from extender.core.wire.validation import values_fault
 from extender.features.quota import quotas as model
 from extender.features.quota.ledger import QuotaInUse, quotas_of
 from extender.features.quota.quotas import CROSS_NAMESPACE_NAMES, RESOURCE_QUOTA, ResourceQuota
-from extender.model.keys import key_of
-from extender.model.labels import Operator, Requirement, Selector
-from extender.resources import WatchedResource
-from extender.wire.decoding import Json, decode
-from extender.wire.manifests import NamespacedMetadata
-from extender.wire.pod_resources import HUGE_PAGES
-from extender.wire.quantities import read_exact_amounts, write_quantity
-from extender.wire.validation import values_fault
 
 SCOPES = frozenset(
     (

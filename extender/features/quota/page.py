@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import name_of
+from extender.core.model.stepping import at_once
+from extender.core.web.offered import Asked, View
 from extender.features.quota.objects import write_use
 from extender.features.quota.survey import NamespaceUse, counting_use, in_words
-from extender.model.keys import name_of
-from extender.model.stepping import at_once
-from extender.web.offered import Asked, View
 
 MOST_LIMITS: Final = 20
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from extender.core.metrics.series import Collectors, CounterRow, GaugeRow
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import AnyReason
+from extender.core.parts import Context, Hook, Part
+from extender.core.verbs.plugins import Refused
+from extender.core.web.offered import Asked, Section, View
+from extender.core.web.turns import check_known
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.mirror import limited
 from extender.features.quota.rules import QuotaReason
-from extender.metrics.series import Collectors, CounterRow, GaugeRow
-from extender.model.objects import Pod
-from extender.model.verdict import AnyReason
-from extender.parts import Context, Hook, Part
-from extender.verbs.plugins import Refused
-from extender.web.offered import Asked, Section, View
-from extender.web.turns import check_known
 
 _PAGE: Final = "/page/quotas"
 

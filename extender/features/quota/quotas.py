@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from extender.model.facets import Facet
-from extender.model.keys import Key, namespace_of
-from extender.model.labels import Labels, Operator, Selector
+from extender.core.model.facets import Facet
+from extender.core.model.keys import Key, namespace_of
+from extender.core.model.labels import Labels, Operator, Selector
 
 TERMINATING = "Terminating"
 NOT_TERMINATING = "NotTerminating"

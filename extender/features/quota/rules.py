@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import AnyReason
+from extender.core.verbs.plugins import FilterPlugin
+from extender.core.verbs.rules import Rule
 from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
 from extender.features.quota.quotas import CROSS_NAMESPACE, Charge
-from extender.model.objects import Pod
-from extender.model.verdict import AnyReason
-from extender.verbs.plugins import FilterPlugin
-from extender.verbs.rules import Rule
 
 
 class QuotaReason(AnyReason):

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from extender.config.conditions import Condition
-from extender.config.connections import Block
-from extender.config.features import Completion, Feature, Flag, Right
-from extender.config.schema import Config
+from extender.core.config.conditions import Condition
+from extender.core.config.connections import Block
+from extender.core.config.features import Completion, Feature, Flag, Right
+from extender.core.config.schema import Config
 
 PLUGIN: Final = "CrossNamespacePodAffinity"
 _BLOCK: Final = "cross_namespace_pod_affinity"

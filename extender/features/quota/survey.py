@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Generator
 from dataclasses import dataclass
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import namespace_of
+from extender.core.model.objects import Pod
 from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
 from extender.features.quota.rules import Cause, Shortfall, shortfall
-from extender.model.keys import namespace_of
-from extender.model.objects import Pod
 
 
 @dataclass(frozen=True, slots=True)

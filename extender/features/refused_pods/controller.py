@@ -7,13 +7,13 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Generic, NoReturn
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import Reconciler
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import Reconciler
+from extender.core.model.objects import Pod
+from extender.core.ports import Hook
 from extender.features.refused_pods.record import Begun, Record
 from extender.features.refused_pods.records import Bounds, Records
 from extender.features.refused_pods.refusals import Refusal
-from extender.model.objects import Pod
-from extender.ports import Hook
 
 
 class RefusedPodController(Reconciler, Hook, Generic[Begun]):

@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import ControllerContext
-from extender.controllers.history import EVICTION
-from extender.controllers.last_look import LastLook
-from extender.controllers.pod_events import PodEvents
-from extender.errors import ApiError, ExtenderError
-from extender.metrics.table import EVICTIONS
-from extender.model.disruption import mark_message
-from extender.model.keys import name_of
-from extender.model.objects import Pod
-from extender.ports import ClusterReader, Occurrence
-from extender.timing import LogThrottle
-from extender.verbs.plugins import Plugins, leading
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.history import EVICTION
+from extender.core.controllers.last_look import LastLook
+from extender.core.controllers.pod_events import PodEvents
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.metrics.table import EVICTIONS
+from extender.core.model.disruption import mark_message
+from extender.core.model.keys import name_of
+from extender.core.model.objects import Pod
+from extender.core.ports import ClusterReader, Occurrence
+from extender.core.timing import LogThrottle
+from extender.core.verbs.plugins import Plugins, leading
 
 AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""

@@ -10,15 +10,21 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.errors import ApiError
-from extender.kube.calls import STRATEGIC_MERGE, condition_patch, pod_path, second_now, took_effect
-from extender.kube.client import ApiClient
-from extender.kube.events import EventWriter, reference
-from extender.kube.flowcontrol import Flow
-from extender.kube.limits import WITHIN
-from extender.model.keys import namespace_of
-from extender.model.objects import Pod
-from extender.ports import ClusterReader, Occurrence
+from extender.core.errors import ApiError
+from extender.core.kube.calls import (
+    STRATEGIC_MERGE,
+    condition_patch,
+    pod_path,
+    second_now,
+    took_effect,
+)
+from extender.core.kube.client import ApiClient
+from extender.core.kube.events import EventWriter, reference
+from extender.core.kube.flowcontrol import Flow
+from extender.core.kube.limits import WITHIN
+from extender.core.model.keys import namespace_of
+from extender.core.model.objects import Pod
+from extender.core.ports import ClusterReader, Occurrence
 
 _GONE: Final = frozenset((HTTPStatus.NOT_FOUND,))
 

@@ -13,8 +13,15 @@ from collections.abc import Collection, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.metrics.series import CounterRow
+from extender.core.model import memory
+from extender.core.model.objects import Pod
+from extender.core.timing import TokenBucket
+from extender.core.verbs.nominating import Chooser, Observed, loses_victims, observe
+from extender.core.verbs.plugins import Refused
+from extender.core.verbs.preempting import fits_without
 from extender.features.refused_pods.controller import RefusedPodController
 from extender.features.refused_pods.nominations import Nominations
 from extender.features.refused_pods.patches import HINT, Nominator, Patches
@@ -28,13 +35,6 @@ from extender.features.refused_pods.refusals import (
     is_whole_search,
     prospects,
 )
-from extender.metrics.series import CounterRow
-from extender.model import memory
-from extender.model.objects import Pod
-from extender.timing import TokenBucket
-from extender.verbs.nominating import Chooser, Observed, loses_victims, observe
-from extender.verbs.plugins import Refused
-from extender.verbs.preempting import fits_without
 
 MOST_REFUSED = 512
 """Refused pods, within memory.REFUSALS."""

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Collection, Hashable
 from contextlib import suppress
 
-from extender.controllers.context import ControllerContext
+from extender.core.controllers.context import ControllerContext
+from extender.core.model.objects import Pod
+from extender.core.timing import TokenBucket
+from extender.core.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
 from extender.features.refused_pods.patches import Patches
 from extender.features.refused_pods.record import Nomination, Patched, Record, Withdrawal
 from extender.features.refused_pods.records import Records
-from extender.model.objects import Pod
-from extender.timing import TokenBucket
-from extender.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
 
 SEEN_SECONDS = 0.25
 """How long the watch may take to show a nomination before it counts as wiped out."""

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from extender.kube.calls import (
+from extender.core.kube.calls import (
     JSON_PATCH,
     STRATEGIC_MERGE,
     condition_patch,
@@ -14,9 +14,9 @@ from extender.kube.calls import (
     second_now,
     took_effect,
 )
-from extender.kube.client import ApiClient
-from extender.kube.limits import WITHIN
-from extender.model.objects import Pod
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import WITHIN
+from extender.core.model.objects import Pod
 
 _NOMINATION: Final = "/status/nominatedNodeName"
 _OVERTAKEN: Final = frozenset((404, 409, 422))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from extender.core.metrics.series import Collectors, CounterRow
+from extender.core.parts import Context, Part, Task
 from extender.features.refused_pods.hints import HintController, HintLimits
 from extender.features.refused_pods.patches import TOLD, Nominator
 from extender.features.refused_pods.preemption import PreemptionController
 from extender.features.refused_pods.section import Hints, hints, preempts
-from extender.metrics.series import Collectors, CounterRow
-from extender.parts import Context, Part, Task
 
 HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Final, Protocol
 
-from extender.controllers.context import ControllerContext
-from extender.errors import ApiError, ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.metrics.series import CounterRow
+from extender.core.model.keys import name_of
+from extender.core.model.objects import Pod
+from extender.core.timing import LogThrottle
 from extender.features.refused_pods.record import Patched
-from extender.metrics.series import CounterRow
-from extender.model.keys import name_of
-from extender.model.objects import Pod
-from extender.timing import LogThrottle
 
 HINT: Final = "hint"
 PREEMPTION: Final = "preemption"

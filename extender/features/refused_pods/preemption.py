@@ -12,8 +12,16 @@ from collections.abc import Callable, Collection
 
 from msgspec import structs
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import BEGUN, LOOK_SECONDS
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import BEGUN, LOOK_SECONDS
+from extender.core.metrics.series import CounterRow
+from extender.core.model import memory
+from extender.core.model.disruption import Rank
+from extender.core.model.objects import Pod
+from extender.core.ports import ReleaseNomination
+from extender.core.verbs.nominating import observe
+from extender.core.verbs.plugins import Refused
+from extender.core.verbs.victims import Candidate, ineligible, on_node
 from extender.features.refused_pods.controller import RefusedPodController
 from extender.features.refused_pods.evictions import Evictions, Evictor
 from extender.features.refused_pods.patches import PREEMPTION, Nominator, Patches
@@ -22,14 +30,6 @@ from extender.features.refused_pods.records import Bounds
 from extender.features.refused_pods.refusals import Refusal
 from extender.features.refused_pods.search import Search, earlier_nodes
 from extender.features.refused_pods.victim_sets import EXHAUSTED, VictimSets
-from extender.metrics.series import CounterRow
-from extender.model import memory
-from extender.model.disruption import Rank
-from extender.model.objects import Pod
-from extender.ports import ReleaseNomination
-from extender.verbs.nominating import observe
-from extender.verbs.plugins import Refused
-from extender.verbs.victims import Candidate, ineligible, on_node
 
 FIRST_PAUSE_SECONDS = 0.5
 """After victims that were of no use, or could not be had; it doubles each time."""

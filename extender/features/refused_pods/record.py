@@ -42,12 +42,12 @@ from enum import Enum
 from math import inf
 from typing import Generic, TypeVar
 
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.model.objects import Pod
+from extender.core.timing import Pause
+from extender.core.verbs.nominating import Observed
+from extender.core.verbs.victims import Candidate
 from extender.features.refused_pods.refusals import Refusal
-from extender.model.objects import Pod
-from extender.timing import Pause
-from extender.verbs.nominating import Observed
-from extender.verbs.victims import Candidate
 
 REMEMBERED_SECONDS = 180.0
 """How long a withdrawal is remembered: as long as one whose end is unclear may still be carried

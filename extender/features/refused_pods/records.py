@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Generic
 
+from extender.core.model.lru_cache import LruCache
+from extender.core.model.objects import Pod
+from extender.core.timing import Pause
+from extender.core.verbs.plugins import Refused
 from extender.features.refused_pods.record import Begun, Claim, Patched, Record, Withdrawal
 from extender.features.refused_pods.refusals import Refusal
-from extender.model.lru_cache import LruCache
-from extender.model.objects import Pod
-from extender.timing import Pause
-from extender.verbs.plugins import Refused
 
 MOST_CLAIMS = 1024
 """A claim that was forgotten early is still covered by the victims that are on their way out, and

@@ -6,12 +6,12 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from math import inf
 
-from extender.cluster.state import ClusterState
-from extender.model.lru_cache import LruCache
-from extender.model.objects import Pod
-from extender.timing import LONGEST_PAUSE_SECONDS, Pause
-from extender.verbs.nominating import Observed
-from extender.verbs.plugins import Refused
+from extender.core.cluster.state import ClusterState
+from extender.core.model.lru_cache import LruCache
+from extender.core.model.objects import Pod
+from extender.core.timing import LONGEST_PAUSE_SECONDS, Pause
+from extender.core.verbs.nominating import Observed
+from extender.core.verbs.plugins import Refused
 
 PER_POD = 1024
 """Bytes of a refused pod, beside what it shares with others."""

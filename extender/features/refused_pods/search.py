@@ -12,8 +12,15 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
 from typing import TypeAlias
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks
+from extender.core.model import memory
+from extender.core.model.disruption import Rank
+from extender.core.model.lru_cache import LruCache
+from extender.core.model.objects import Pod
+from extender.core.verbs.nominating import loses_victims
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.victims import Candidate, candidates, on_node
 from extender.features.refused_pods.record import Preemption, Record
 from extender.features.refused_pods.refusals import (
     PER_NAME,
@@ -23,13 +30,6 @@ from extender.features.refused_pods.refusals import (
     prospects,
     wishes,
 )
-from extender.model import memory
-from extender.model.disruption import Rank
-from extender.model.lru_cache import LruCache
-from extender.model.objects import Pod
-from extender.verbs.nominating import loses_victims
-from extender.verbs.plugins import Plugins
-from extender.verbs.victims import Candidate, candidates, on_node
 
 SHARED_SECONDS = 1.0
 """How long a ranking serves other pods. The scheduler takes a snapshot for each pod; what became

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from extender.config.conditions import REPLACE
-from extender.config.connections import Block
-from extender.config.features import Feature, Given, Help, Right
-from extender.config.schema import Config, Mode
+from extender.core.config.conditions import REPLACE
+from extender.core.config.connections import Block
+from extender.core.config.features import Feature, Given, Help, Right
+from extender.core.config.schema import Config, Mode
 
 
 class Hints(Block, frozen=True, kw_only=True):

@@ -14,19 +14,19 @@ import logging
 from collections.abc import Sequence
 from math import inf
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.model import memory
+from extender.core.model.lru_cache import LruCache
+from extender.core.model.objects import Pod
+from extender.core.ports import Occurrence, ReleaseNomination
+from extender.core.verbs.nominating import Observed, observe
+from extender.core.verbs.preempting import fits_without
+from extender.core.verbs.victims import Candidate, on_node
 from extender.features.refused_pods.evictions import Evictions
 from extender.features.refused_pods.patches import Patches
 from extender.features.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
 from extender.features.refused_pods.records import Records
-from extender.model import memory
-from extender.model.lru_cache import LruCache
-from extender.model.objects import Pod
-from extender.ports import Occurrence, ReleaseNomination
-from extender.verbs.nominating import Observed, observe
-from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, on_node
 
 HELD_SECONDS = 5.0
 """How long a nomination counts that the watch does not show, if it is not looked after."""

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NoReturn, Protocol
 
-from extender.controllers.context import ControllerContext
-from extender.controllers.rates import RateLimiter
-from extender.controllers.reconciling import LOOK_SECONDS, Reconciler
-from extender.errors import ExtenderError
+from extender.core.controllers.context import ControllerContext
+from extender.core.controllers.rates import RateLimiter
+from extender.core.controllers.reconciling import LOOK_SECONDS, Reconciler
+from extender.core.errors import ExtenderError
+from extender.core.metrics.series import CounterRow
+from extender.core.model.keys import Identity
+from extender.core.model.objects import Controller
+from extender.core.ports import Check, Leadership
 from extender.features.scale_down.ledger import Replicas
 from extender.features.scale_down.rules import Correction, corrections
-from extender.metrics.series import CounterRow
-from extender.model.keys import Identity
-from extender.model.objects import Controller
-from extender.ports import Check, Leadership
 
 MOST_WAITING: Final = 1_000_000
 """Controllers that are looked at later; there are no more than pods."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.view import ClusterView
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.view import ClusterView
+from extender.core.model.keys import Key
+from extender.core.model.labels import Labels
+from extender.core.model.objects import Controller, Pod
+from extender.core.model.signed import shift
+from extender.core.model.workload import DAEMON_SET, JOB, STATEFUL_SET, STATIC
 from extender.features.scale_down.cost import COST
-from extender.model.keys import Key
-from extender.model.labels import Labels
-from extender.model.objects import Controller, Pod
-from extender.model.signed import shift
-from extender.model.workload import DAEMON_SET, JOB, STATEFUL_SET, STATIC
 
 NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, JOB, STATIC))
 """The kinds that do not look at deletion costs. ReplicaSets do, and others than Kubernetes' may."""

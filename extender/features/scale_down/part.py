@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from extender.core.metrics.series import Collectors, CounterRow
+from extender.core.model.objects import Pod
+from extender.core.parts import Context, Hook, Part, Task
 from extender.features.scale_down.controller import CostController, CostLimits
 from extender.features.scale_down.ledger import Replicas
 from extender.features.scale_down.rules import with_cost
 from extender.features.scale_down.section import ScaleDown
-from extender.metrics.series import Collectors, CounterRow
-from extender.model.objects import Pod
-from extender.parts import Context, Hook, Part, Task
 
 
 class Ranking(Part, Hook):

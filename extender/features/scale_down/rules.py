@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
-from extender.cluster.view import ClusterView
+from extender.core.cluster.view import ClusterView
+from extender.core.model.keys import Identity, Key
+from extender.core.model.labels import Labels
+from extender.core.model.objects import Controller, Pod, PodClass
+from extender.core.verbs.topologies import topologies
 from extender.features.scale_down.cost import COST, DeletionCost
 from extender.features.scale_down.ledger import Replica, Replicas, replica_of
-from extender.model.keys import Identity, Key
-from extender.model.labels import Labels
-from extender.model.objects import Controller, Pod, PodClass
-from extender.verbs.topologies import topologies
 
 STEP: Final = 1000
 """Of cost, from one rank in the first topology to the next; between there is the second's rank."""

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from extender.config.conditions import WRITING
-from extender.config.connections import Block
-from extender.config.features import Feature, Right, Want
+from extender.core.config.conditions import WRITING
+from extender.core.config.connections import Block
+from extender.core.config.features import Feature, Right, Want
 
 
 class ScaleDown(Block, frozen=True, kw_only=True):

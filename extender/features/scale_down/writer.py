@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
+from extender.core.kube.calls import STRATEGIC_MERGE, pod_path, took_effect
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import WITHIN
+from extender.core.model.keys import Identity
+from extender.core.ports import ClusterReader
 from extender.features.scale_down.cost import COST, DeletionCost
-from extender.kube.calls import STRATEGIC_MERGE, pod_path, took_effect
-from extender.kube.client import ApiClient
-from extender.kube.limits import WITHIN
-from extender.model.keys import Identity
-from extender.ports import ClusterReader
 
 _OVERTAKEN: Final = frozenset((HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
 

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from extender.metrics.series import CounterRow
-from extender.model.objects import Pod
-from extender.model.verdict import LEFT_TO_SCHEDULER, Reason
-from extender.ports import Hook
-from extender.timing import LogThrottle
-from extender.verbs.plugins import FilterResult, Plugins
+from extender.core.metrics.series import CounterRow
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import LEFT_TO_SCHEDULER, Reason
+from extender.core.ports import Hook
+from extender.core.timing import LogThrottle
+from extender.core.verbs.plugins import FilterResult, Plugins
 
 LOG_PAUSE_SECONDS = 1.0
 """Between two lines in the log: a rule that is read differently differs at every call."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from extender.enabled import filter_plugins
+from extender.core.enabled import filter_plugins
+from extender.core.metrics.series import Collectors, CounterRow
+from extender.core.parts import Context, Part
 from extender.features.shadow.differences import ShadowDifferences
-from extender.metrics.series import Collectors, CounterRow
-from extender.parts import Context, Part
 
 
 class Shadowing(Part):

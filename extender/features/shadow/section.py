@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.config.features import Feature
-from extender.config.schema import Mode
+from extender.core.config.features import Feature
+from extender.core.config.schema import Mode
 
 FEATURE = Feature(
     name="shadow",

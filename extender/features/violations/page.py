@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from extender.cluster.audits.violations import Violation, Witnesses
-from extender.cluster.counts.existing_term import Role
+from extender.core.cluster.audits.violations import Violation, Witnesses
+from extender.core.cluster.counts.existing_term import Role
+from extender.core.model.pod_affinity import Term
+from extender.core.model.wording import plural, pods_of
+from extender.core.web.offered import Asked, View
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
-from extender.model.pod_affinity import Term
-from extender.model.wording import plural, pods_of
-from extender.web.offered import Asked, View
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]
 _Rule: TypeAlias = tuple[tuple[str, str, str, str], _Broken, int]

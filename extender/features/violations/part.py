@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from extender.cluster.audits.violations import Watch
+from extender.core.cluster.audits.violations import Watch
+from extender.core.metrics.series import Collectors, GaugeRow
+from extender.core.model.verdict import INTER_POD_AFFINITY
+from extender.core.parts import Context, Part, Task
+from extender.core.web.offered import Asked, Handler, Request, Response, Route, Section, Tile, View
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import keep_patrolling
-from extender.metrics.series import Collectors, GaugeRow
-from extender.model.verdict import INTER_POD_AFFINITY
-from extender.parts import Context, Part, Task
-from extender.web.offered import Asked, Handler, Request, Response, Route, Section, Tile, View
 
 _PATH: Final = "/violations"
 _PAGE: Final = "/page/violations"

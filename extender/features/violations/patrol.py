@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NoReturn, TypeAlias
 
-from extender.cluster.audits.violations import (
+from extender.core.cluster.audits.violations import (
     STEP_ENTRIES,
     STEP_LOOKS,
     News,
@@ -17,12 +17,12 @@ from extender.cluster.audits.violations import (
     Witnesses,
     patrol,
 )
-from extender.cluster.counts.existing_term import Role
-from extender.cluster.state import ClusterState
-from extender.metrics.series import GaugeRow
-from extender.model.pod_affinity import LimitedTerm, Term
-from extender.model.wording import plural, pods_of
-from extender.ports import Check
+from extender.core.cluster.counts.existing_term import Role
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics.series import GaugeRow
+from extender.core.model.pod_affinity import LimitedTerm, Term
+from extender.core.model.wording import plural, pods_of
+from extender.core.ports import Check
 
 STEP_PAUSE_SECONDS = 0.05
 """A round takes half a minute with 50,000 pods that are all different, at a thirtieth of a core,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.config.features import Feature
+from extender.core.config.features import Feature
 
 FEATURE = Feature(
     name="violations",

@@ -17,7 +17,7 @@ from affinityctl.commands.advise import run as advise_command
 from affinityctl.commands.advise.census import Census, RuleCount, RuleGroup, census
 from affinityctl.commands.advise.costs import Advice, Costs, busiest_minute, costs, model
 from bench.cost_model import FITTED, line, text
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload
 
 WEB, DB = selector(app="web"), selector(app="db")

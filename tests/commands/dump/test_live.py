@@ -12,8 +12,8 @@ import pytest
 from affinityctl import cli
 from affinityctl.commands.dump.run import LISTED
 from affinityctl.commands.lint.objects import POLICIES
-from extender.kube import reader
-from extender.kube.limits import MOST
+from extender.core.kube import reader
+from extender.core.kube.limits import MOST
 from tests.builders import Json, node, pod, selector, workload
 from tests.kube.fake_api import answering, failure
 from tests.kube.live import PATHS, made_current

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from affinityctl import cli
-from extender.config import API_VERSION, KIND
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.config import API_VERSION, KIND
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
 from tests.builders import HOST, ZONE, node, pod, selector, workload
 from tests.commands.explain.cluster import Explain

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.simulate.whatif.outcome import explain
-from extender.cluster.state import ClusterState
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.wire.objects import PodReader
 from tests.annotating import REQUIRED
 from tests.builders import HOST, model_node, node, pod, requirement
 

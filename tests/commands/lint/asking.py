@@ -12,7 +12,7 @@ from affinityctl.commands.lint.finding import Report
 from affinityctl.commands.lint.linting import lint
 from affinityctl.commands.lint.manifest_files import Raw
 from affinityctl.commands.lint.objects import Objects, read_configs
-from extender.config import Mode
+from extender.core.config import Mode
 from tests.builders import Json
 from tests.deploy.places import SCHEDULER_CONFIG, read_yaml
 

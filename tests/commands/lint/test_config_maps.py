@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from extender.config import Mode
+from extender.core.config import Mode
 from tests.builders import pod
 from tests.commands.lint.asking import found, linted, objects_of, ours, shipped
 

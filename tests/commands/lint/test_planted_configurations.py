@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD, OF_WRITTEN
-from extender.config.conditions import REPLACE
-from extender.config.features import features
+from extender.core.config.conditions import REPLACE
+from extender.core.config.features import features
 from tests.commands.lint.asking import found, linted, ours, shipped
 from tests.deploy.places import MANIFESTS, read_objects
 

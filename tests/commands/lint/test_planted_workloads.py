@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.lint.rulebook import OF_WORKLOAD, OF_WRITTEN
-from extender.wire.manifests import (
+from extender.core.wire.manifests import (
     AFFINITY_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
     POLICY_ANNOTATION,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from affinityctl import cli
-from extender.config import Mode
+from extender.core.config import Mode
 from tests.commands.lint.asking import found, linted, ours
 from tests.deploy.kustomize import render
 from tests.deploy.places import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from affinityctl import cli
-from extender.config import API_VERSION, KIND
+from extender.core.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
 from tests.builders import crossing, node, pod, quota, selector, term, workload
 

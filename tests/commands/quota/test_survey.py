@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from affinityctl.commands.quota.survey import survey
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.rules import Cause
 from extender.features.quota.survey import Refusal
-from extender.wire.quantities import BILLIONTHS
 from tests.builders import Pod, crossing, node, pod, quota, selector, state_of, term
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})

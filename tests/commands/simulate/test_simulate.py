@@ -18,7 +18,7 @@ import yaml
 from affinityctl import cli
 from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.terminal.progress import Progress
-from extender.config import API_VERSION, KIND
+from extender.core.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.config.document import decode, effective
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.config.document import decode, effective
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.source import Source, StillPicture
+from extender.core.warm_up import WarmUp
 from extender.features.audit.part import Auditing, keep_auditing
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.source import Source, StillPicture
-from extender.warm_up import WarmUp
 from tests.builders import node, pod, selector, state_of, term
 from tests.features.audit.example import OFF
 from tests.ringing import ring

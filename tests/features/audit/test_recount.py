@@ -7,11 +7,11 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import HostPort
 from extender.features.audit import recount
 from extender.features.audit.recount import audit
-from extender.model.node_resources import HostPort
 from tests.builders import (
     ZONE,
     Json,

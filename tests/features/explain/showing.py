@@ -7,16 +7,16 @@ from typing import Any
 
 from aiohttp import web
 
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.verbs.explaining.explanation import Question
+from extender.core.verbs.explaining.sitting import Sits
+from extender.core.verbs.filters import filters
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.wire.objects import PodReader
 from extender.features.explain.answer import Explain
 from extender.features.explain.part import Explaining
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.sitting import Sits
-from extender.verbs.filters import filters
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.wire.objects import PodReader
 from tests.answering import AFFINITY
 from tests.web.showing import Seen, app_of
 from tests.web.showing import shown as seen_of

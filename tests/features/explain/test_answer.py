@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.reading import APART_BYTES
+from extender.core.verbs.explaining.sitting import BetterPlace, Sitting
+from extender.core.web import turns
+from extender.core.web.limits import WITHIN, Allowed, Seconds
+from extender.core.web.turns import Pieces
+from extender.core.wire.objects import PodReader
 from extender.features.explain.answer import Rests
-from extender.model.objects import Pod as ModelPod
-from extender.reading import APART_BYTES
-from extender.verbs.explaining.sitting import BetterPlace, Sitting
-from extender.web import turns
-from extender.web.limits import WITHIN, Allowed, Seconds
-from extender.web.turns import Pieces
-from extender.wire.objects import PodReader
 from tests.builders import (
     HOST,
     ZONE,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.model.node_resources import NO_REQUIREMENTS
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import NO_REQUIREMENTS
+from extender.core.wire.objects import PodReader
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
 from tests.features.explain.showing import app_over
 

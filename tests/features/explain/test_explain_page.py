@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.cluster.state import ClusterState
-from extender.offline import ClusterFiles
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.offline import ClusterFiles
+from extender.core.wire.objects import PodReader
 from tests.builders import pod, workload
 from tests.deploy.places import ROOT
 from tests.features.explain.showing import app_over

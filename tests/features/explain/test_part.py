@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from extender.features.explain.part import Explaining
 from tests.test_runtime import proposes_what_shows_it
 from tests.wired import context_over
@@ -15,7 +15,7 @@ from tests.wired import context_over
 CODE = """
 import sys
 from extender.runtime import serve
-from extender.parts import build_parts
+from extender.core.parts import build_parts
 import extender.features.explain.part
 print(*sys.modules)
 """
@@ -24,7 +24,7 @@ print(*sys.modules)
 def test_it_is_imported_by_the_first_request() -> None:
     command = [sys.executable, "-c", CODE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    late = ("extender.verbs.explaining", "extender.wire.explanation")
+    late = ("extender.core.verbs.explaining", "extender.core.wire.explanation")
     own = ("extender.features.explain.answer", "extender.features.explain.page")
     assert [each for each in done.stdout.split() if each.startswith((*late, *own))] == []
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Explanation, Question
+from extender.core.wire.objects import PodReader
 from extender.features.explain import waiting
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Explanation, Question
-from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
 from tests.features.every import has_pages
 from tests.features.explain.showing import shown as part_over_shown

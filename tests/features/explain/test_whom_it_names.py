@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Question
-from extender.verbs.explaining.notes import notes
-from extender.wire.explanation import write_explanation
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Question
+from extender.core.verbs.explaining.notes import notes
+from extender.core.wire.explanation import write_explanation
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, selector, state_of, term
 from tests.features.explain.showing import app_over
 from tests.verbs.test_explaining import Case, cases

@@ -10,9 +10,9 @@ from extender.features.moving.rules.execution import Execution
 from extender.features.moving.shared import Shared
 
 if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
+    from extender.core.cluster.state import ClusterState
+    from extender.core.metrics import Metrics
     from extender.features.moving.ports import PodMover
-    from extender.metrics import Metrics
 
 
 def books_over(state: ClusterState, execution: Execution | None = None) -> Books:

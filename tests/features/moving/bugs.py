@@ -16,7 +16,7 @@ BUGS: Final = (
     ),
     Bug(
         "the oldest eviction that is known makes room for the next",
-        "controllers.rates",
+        "core.controllers.rates",
         "self._times[-self._most] + WINDOW_SECONDS",
         "self._times[0] + WINDOW_SECONDS",
         "features/moving/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
@@ -53,7 +53,7 @@ BUGS: Final = (
     ),
     Bug(
         "a hook that scores nothing leaves nodes without the plugins' scores",
-        "callbacks.prioritizing",
+        "core.callbacks.prioritizing",
         "if instead is not None:",
         "if instead is None:",
         "callbacks/test_prioritizing.py::test_a_hook_may_score_in_place_of_the_plugins",

@@ -7,23 +7,23 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.ports import Occurrence
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.warm_up import WarmUp
+from extender.core.wire.objects import PodReader
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.turns import EvictionTurns
-from extender.metrics import Metrics
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod as ModelPod
-from extender.ports import Occurrence
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.max_matching_pods import MaxMatchingPods
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.warm_up import WarmUp
-from extender.wire.objects import PodReader
 from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
 from tests.features.moving.booked import shared_over
 from tests.leading import Leader

@@ -14,9 +14,17 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.ports import LeaseNotes
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.nominating import Chooser
+from extender.core.warm_up import WarmUp
+from extender.core.wire.objects import PodReader, read_budget
 from extender.features.moving.askers import Askers
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.mover import EvictionLimits
@@ -26,14 +34,6 @@ from extender.features.moving.repair_mover import RepairLimits
 from extender.features.moving.rules.improving import steered
 from extender.features.moving.stopping import Stopping
 from extender.features.moving.turns import EvictionTurns, Notes
-from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.ports import LeaseNotes
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.nominating import Chooser
-from extender.warm_up import WarmUp
-from extender.wire.objects import PodReader, read_budget
 from tests.builders import (
     HOST,
     ZONE,

@@ -13,8 +13,12 @@ import extender.features.moving.mover
 import extender.features.moving.part
 import extender.features.moving.record
 import extender.features.moving.rules.evicting
-from extender.controllers.last_look import Looked
-from extender.controllers.rates import RateLimiter
+from extender.core.controllers.last_look import Looked
+from extender.core.controllers.rates import RateLimiter
+from extender.core.kube.calls import pod_path, took_effect
+from extender.core.kube.lease import Lease
+from extender.core.kube.limits import WITHIN
+from extender.core.model.objects import Controller, Pod
 from extender.features.moving.eviction import EvictionController
 from extender.features.moving.evictor import ApiMover
 from extender.features.moving.last_look import LastLookAtMoves
@@ -25,18 +29,14 @@ from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.record import BrokenRules
 from extender.features.moving.rules.evicting import Assessment, Fate, Outcome, fate
 from extender.features.moving.turns import Notes
-from extender.kube.calls import pod_path, took_effect
-from extender.kube.lease import Lease
-from extender.kube.limits import WITHIN
-from extender.model.objects import Controller, Pod
 from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
     import pytest
 
+    from extender.core.verbs.nominating import Chooser
     from extender.features.moving.rules.rule_watch import RuleWatch
-    from extender.verbs.nominating import Chooser
 
     Patch = pytest.MonkeyPatch
 

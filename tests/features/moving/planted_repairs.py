@@ -10,19 +10,19 @@ import pytest
 
 import extender.features.moving.part
 import extender.features.moving.rules.improving
-from extender.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter
+from extender.core.kube.lease import Lease
+from extender.core.verbs.nominating import Chooser
 from extender.features.moving.moves import Moves, Refusal
 from extender.features.moving.repair import RepairController
 from extender.features.moving.repair_mover import RepairLimits
 from extender.features.moving.rules.evicting import Outcome
-from extender.kube.lease import Lease
-from extender.verbs.nominating import Chooser
 from simulation.plan import Plan, make_repairing_plan
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
+    from extender.core.model.objects import Controller
     from extender.features.moving.repair_mover import Prospect
-    from extender.model.objects import Controller
 Patch = pytest.MonkeyPatch
 
 

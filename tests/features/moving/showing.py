@@ -13,7 +13,7 @@ from extender.features.moving.rules.improving import Improvement
 from tests.web.hostile import SCRIPT
 
 if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
+    from extender.core.cluster.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import invariant
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.rules import rule_watch
 from extender.features.moving.rules.breaches import (
     breaches,
@@ -27,8 +29,6 @@ from extender.features.moving.rules.execution import (
     execution_rules,
 )
 from extender.features.moving.rules.rule_watch import RuleWatch
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.objects import Pod as ModelPod
 from tests.builders import (
     Json,
     Pod,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.rates import RateLimiter
-from extender.errors import ApiError
+from extender.core.controllers.rates import RateLimiter
+from extender.core.errors import ApiError
+from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.ports import Evicted, Eviction
-from extender.model.objects import Pod as ModelPod
 from tests.annotating import DURING, annotated
 from tests.builders import HOST, Pod, pod, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig

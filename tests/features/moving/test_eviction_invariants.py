@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.errors import ApiError, ExtenderError
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.breaches import breaches
-from extender.model.objects import Pod as ModelPod
 from tests.builders import HOST, Pod, pod, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.errors import ApiError, ExtenderError
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.kube.failures import NoAnswerError
+from extender.core.model.objects import Namespace
 from extender.features.moving.limits import CircuitBreaker
 from extender.features.moving.rules.execution import SYSTEM_CRITICAL
-from extender.kube.failures import NoAnswerError
-from extender.model.objects import Namespace
 from tests.builders import Pod, pod, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.errors import ApiError
+from extender.core.errors import ApiError
 from extender.features.moving.ports import Eviction
 from tests.features.moving.evicting import GRACE, ON_SSD, Mover, Rig
 
 if TYPE_CHECKING:
-    from extender.model.objects import Pod
+    from extender.core.model.objects import Pod
 
 
 def one_a_minute(*names: str) -> Rig:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from extender.core.kube.client import ApiClient
+from extender.core.kube.reader import ObjectReader
+from extender.core.ports import Occurrence
+from extender.core.wire.objects import PodReader
 from extender.features.moving.evictor import ApiMover
 from extender.features.moving.ports import Evicted, Eviction
-from extender.kube.client import ApiClient
-from extender.kube.reader import ObjectReader
-from extender.ports import Occurrence
-from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extender.features.moving.rules.improving
-from extender.cluster.counts.pod_sets import MANY_TERMS
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.pod_sets import MANY_TERMS
+from extender.core.cluster.state import ClusterState
+from extender.core.verbs.explaining.sitting import BetterPlace
+from extender.core.verbs.nominating import Chooser
+from extender.core.wire.objects import PodReader
 from extender.features.moving.rules.improving import Improvement, improvement, improvements
 from extender.features.moving.sitting import sitting
-from extender.verbs.explaining.sitting import BetterPlace
-from extender.verbs.nominating import Chooser
-from extender.wire.objects import PodReader
 from tests import oracle
 from tests.annotating import PREFERRED
 from tests.builders import (

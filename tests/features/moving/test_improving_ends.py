@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Controller
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.verbs.interaction import prefer
+from extender.core.verbs.nominating import Chooser
 from extender.features.moving.rules.improving import (
     Improvement,
     best_improvement,
@@ -20,11 +25,6 @@ from extender.features.moving.rules.improving import (
     improvement,
     steered,
 )
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Controller
-from extender.model.objects import Pod as ModelPod
-from extender.verbs.interaction import prefer
-from extender.verbs.nominating import Chooser
 from tests.annotating import PREFERRED, annotated
 from tests.builders import (
     HOST,

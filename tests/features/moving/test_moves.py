@@ -9,6 +9,10 @@ from random import Random
 
 import pytest
 
+from extender.core.kube.failures import NoAnswerError
+from extender.core.model.objects import Pod
+from extender.core.ports import Remark
+from extender.core.warm_up import WarmUp
 from extender.features.moving.failed_moves import REST_SECONDS, FailedMoves
 from extender.features.moving.limits import LastHour
 from extender.features.moving.moves import (
@@ -21,10 +25,6 @@ from extender.features.moving.moves import (
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import WrittenController, WrittenMoves
-from extender.kube.failures import NoAnswerError
-from extender.model.objects import Pod
-from extender.ports import Remark
-from extender.warm_up import WarmUp
 from tests.builders import HOST, selector, term
 from tests.clock import Clock
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster

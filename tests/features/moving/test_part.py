@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.config.document import decode
-from extender.config.features import enabled
-from extender.config.schema import API_VERSION, KIND
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.config.document import decode
+from extender.core.config.features import enabled
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.controllers.history import History
+from extender.core.kube.client import ApiClient
+from extender.core.kube.reader import ObjectReader
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.resources import BUDGETS, needed
+from extender.core.source import ApiServer, Source, StillPicture, pod_reader
+from extender.core.warm_up import WarmUp
 from extender.features.moving.part import Moving
 from extender.features.moving.section import FEATURE
-from extender.kube.client import ApiClient
-from extender.kube.reader import ObjectReader
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.resources import BUDGETS, needed
-from extender.source import ApiServer, Source, StillPicture, pod_reader
-from extender.warm_up import WarmUp
 from tests.builders import HOST, model_node, model_pod, node, pod, selector, term
 from tests.kube.rig import credentials_for
 from tests.leading import Leader

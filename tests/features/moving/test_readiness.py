@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.model.objects import Controller
-from extender.wire.objects import PodReader
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Controller
+from extender.core.wire.objects import PodReader
 from tests.builders import HOST, Pod, model_node, node, pod
 from tests.features.moving.booked import books_over
 

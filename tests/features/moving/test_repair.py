@@ -12,10 +12,18 @@ import pytest
 from msgspec import structs
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.errors import ApiError
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.errors import ApiError
+from extender.core.metrics import Metrics
+from extender.core.model.keys import key_of
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.nominating import Chooser
+from extender.core.warm_up import OverBudgetError, WarmUp
+from extender.core.wire.objects import PodReader
 from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.moves import PROVEN_SECONDS
 from extender.features.moving.ports import Evicted, Eviction
@@ -24,14 +32,6 @@ from extender.features.moving.repair_mover import RepairLimits
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.rules.improving import steered
 from extender.features.moving.turns import EvictionTurns
-from extender.metrics import Metrics
-from extender.model.keys import key_of
-from extender.model.objects import Pod as ModelPod
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.nominating import Chooser
-from extender.warm_up import OverBudgetError, WarmUp
-from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.features.moving.booked import shared_over
 from tests.features.moving.evicting import Mover

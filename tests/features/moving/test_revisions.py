@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from extender.features.moving.rules.breaches import breaches, suspects
 from extender.features.moving.rules.execution import Execution
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.wire.manifests import REVISIONS_ANNOTATION
 from tests.builders import (
     HOST,
     Json,

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.config import Config
-from extender.config.checks import faults
-from extender.config.document import decode, effective
-from extender.config.features import LeaseName, lease_name
-from extender.config.layers import load
-from extender.config.schema import API_VERSION, KIND
-from extender.errors import ConfigError
+from extender.core.config import Config
+from extender.core.config.checks import faults
+from extender.core.config.document import decode, effective
+from extender.core.config.features import LeaseName, lease_name
+from extender.core.config.layers import load
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.errors import ConfigError
+from extender.core.source import lease_key
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.section import FEATURE, RequiredDuringExecution
-from extender.source import lease_key
 from tests.commands.lint.asking import found, linted, ours, shipped
 from tests.features.test_rights import roles
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.ports import Hook
 from extender.features.moving.steering import Steering
-from extender.model.objects import Pod as ModelPod
-from extender.ports import Hook
 from tests.builders import HOST, ZONE, model_node, model_pod, node, pod, selector, term
 from tests.features.moving.booked import books_over
 from tests.verbs.judging import AFFINITY

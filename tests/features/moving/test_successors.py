@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from tests.builders import model_pod, pod
 from tests.features.moving.booked import books_over
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from affinityctl.cli import main
-from extender.config import API_VERSION, KIND
-from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.core.config import API_VERSION, KIND
+from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
 from tests.builders import (
     HOST,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from extender.callbacks.refused_pods import RefusedPods
-from extender.cluster.state import ClusterState
-from extender.controllers.history import EVICTION, History
+from extender.core.callbacks.refused_pods import RefusedPods
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.history import EVICTION, History
+from extender.core.metrics import Metrics
+from extender.core.metrics.table import USUAL_CODES
+from extender.core.model.objects import Node
+from extender.core.model.verdict import Reason
 from extender.features.page.activity import RESULTS
 from extender.features.page.status import ResourceStatus
-from extender.metrics import Metrics
-from extender.metrics.table import USUAL_CODES
-from extender.model.objects import Node
-from extender.model.verdict import Reason
 from tests.builders import (
     HOST,
     ZONE,

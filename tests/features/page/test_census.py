@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.pod_sets import matched_by
+from extender.core.cluster.counts.pod_sets import matched_by
+from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.pod_affinity import PodSelector
 from extender.features.page.census import (
     amount_in,
     matched_by_domain,
     namespaces_of,
     nodes_by_domain,
 )
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
 from tests import strategies
 from tests.builders import model_pod, namespace, node, pod, selector, state_of, term
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 from tests.web.showing import app_of, shown
 

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
+from extender.core.metrics import Metrics
+from extender.core.metrics.latencies import NONE, Latencies
+from extender.core.metrics.table import USUAL_CODES
+from extender.core.web.turns import QueryError
 from extender.features.page import words
 from extender.features.page.address import ROWS, Address
 from extender.features.page.pages import environment
 from extender.features.page.recent import RecentCalls
 from extender.features.page.words import duration, latency, rate
-from extender.metrics import Metrics
-from extender.metrics.latencies import NONE, Latencies
-from extender.metrics.table import USUAL_CODES
-from extender.web.turns import QueryError
 from tests.deploy.places import ROOT
 from tests.web.reading import Reader
 from tests.web.showing import app_of, shown

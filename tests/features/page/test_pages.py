@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.controllers.history import EVICTION, History
+from extender.core.controllers.history import EVICTION, History
 from extender.features.page import pages
 from extender.features.page.status import MODES, ResourceStatus
 from tests.builders import (

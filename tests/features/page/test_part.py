@@ -9,8 +9,8 @@ from http import HTTPStatus
 
 from aiohttp import ClientSession
 
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
+from extender.core.config.document import decode
+from extender.core.config.schema import API_VERSION, KIND
 from extender.runtime import running
 from tests.deploy.places import SAMPLES
 from tests.web.reading import Reader

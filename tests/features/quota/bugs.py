@@ -37,7 +37,7 @@ BUGS: Final = (
     ),
     Bug(
         "a nominated pod's annotation does not count in its own namespace",
-        "verbs.inter_pod_affinity",
+        "core.verbs.inter_pod_affinity",
         "state.class_for_others(other, pod.namespace)",
         'state.class_for_others(other, "")',
         "features/quota/test_reach.py::test_without_a_quota_a_nominated_pod_keeps_away_pods_of_its_own_namespace_alone",

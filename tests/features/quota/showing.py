@@ -8,7 +8,7 @@ from extender.features.quota.part import Quotas
 from tests.wired import context_over
 
 if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
+    from extender.core.cluster.state import ClusterState
     from tests.web.showing import Seen
 
 

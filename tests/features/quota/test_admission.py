@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from extender import config
-from extender.config import layers
-from extender.errors import ConfigError
+from extender.core import config
+from extender.core.config import layers
+from extender.core.errors import ConfigError
 from extender.features.quota.section import CrossNamespaceArgs
 
 OURS = """

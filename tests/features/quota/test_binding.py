@@ -15,9 +15,9 @@ from tests.verbs.judging import AFFINITY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from extender.cluster.state import ClusterState
-    from extender.metrics import Metrics
-    from extender.ports import Hook
+    from extender.core.cluster.state import ClusterState
+    from extender.core.metrics import Metrics
+    from extender.core.ports import Hook
 
 
 def hooks(state: ClusterState, metrics: Metrics) -> Sequence[Hook]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
+from extender.core.errors import ObjectError
+from extender.core.wire.objects import PodReader
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.charges import is_counted
 from extender.features.quota.quotas import CHARGE, Charge
-from extender.wire.objects import PodReader
-from extender.wire.quantities import BILLIONTHS
 from tests.annotating import REQUIRED, annotated
 from tests.builders import ZONE, Pod, every_facet, model_pod, pod, selector, term
 

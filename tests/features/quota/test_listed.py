@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from affinityctl.reading.listing import list_resource
-from extender.cluster.state import ClusterState
-from extender.errors import ApiError
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ApiError
+from extender.core.resources import PODS
+from extender.core.wire.objects import PodReader
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.objects import QUOTAS
-from extender.resources import PODS
-from extender.wire.objects import PodReader
 from tests.builders import crossing, empty_state, every_facet, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from extender.errors import ObjectError
+from extender.core.errors import ObjectError
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.quotas import Charge, ResourceQuota
-from extender.wire.quantities import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.features.quota.limits import model_quota
 

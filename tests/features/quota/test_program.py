@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from extender import config
-from extender.config import layers
+from extender.core import config
+from extender.core.config import layers
 from extender.runtime import Running, running
 from tests.builders import HOST, crossing, node, pod, quota, selector, term
 

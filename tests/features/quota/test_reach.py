@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING, Selector
 from extender.features.quota.ledger import book, quotas_of
-from extender.model.labels import EVERYTHING, Selector
 from simulation.invariants.quota_use import quota_mismatches
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import (

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Victims
+from extender.core.model.verdict import Reason
+from extender.core.verbs.filtering import indeterminate, judge
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.preempting import only_waits
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.rules import (
     Cause,
@@ -16,13 +23,6 @@ from extender.features.quota.rules import (
     Shortfall,
     shortfall,
 )
-from extender.model.disruption import Victims
-from extender.model.verdict import Reason
-from extender.verbs.filtering import indeterminate, judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import only_waits
 from tests.builders import (
     HOST,
     Json,

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from extender.callbacks.filtering import Filters
-from extender.callbacks.passing import Passing
-from extender.callbacks.preempting import Preemptions
-from extender.config.document import decode, effective
-from extender.config.effects import without_effect
-from extender.config.features import enabled
-from extender.config.schema import API_VERSION, KIND
-from extender.enabled import enforced, filter_plugins
-from extender.explained import explained
+from extender.core.callbacks.filtering import Filters
+from extender.core.callbacks.passing import Passing
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.config.document import decode, effective
+from extender.core.config.effects import without_effect
+from extender.core.config.features import enabled
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.enabled import enforced, filter_plugins
+from extender.core.explained import explained
+from extender.core.resources import needed
 from extender.features.quota.rules import CrossNamespacePodAffinity
 from extender.features.quota.section import FEATURE
-from extender.resources import needed
 from tests.builders import state_of
 from tests.serving import NODES
 from tests.wired import wired

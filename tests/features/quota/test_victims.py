@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from extender.core.verbs.victims import on_node
 from extender.features.quota.rules import CrossNamespacePodAffinity
-from extender.verbs.victims import on_node
 from tests.builders import HOST, crossing, model_pod, put, quota, state_of, term
 from tests.verbs.judging import AFFINITY
 from tests.verbs.test_victims import APART, DB, NEW, NODES, db, everywhere, look, named

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.objects import QUOTAS
-from extender.wire.quantities import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
 from tests.kube.rig import Rig

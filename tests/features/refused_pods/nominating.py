@@ -6,17 +6,17 @@ import asyncio
 
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.verdict import Reason
+from extender.core.warm_up import WarmUp
 from extender.features.refused_pods.hints import HintController, HintLimits
 from extender.features.refused_pods.part import Helping
 from extender.features.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
-from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.model.verdict import Reason
-from extender.warm_up import WarmUp
 from tests.builders import HOST, Pod, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 

@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
+import extender.core.verbs.filtering
+import extender.core.verbs.victims
 import extender.features.refused_pods.preemption
 import extender.features.refused_pods.victim_sets
-import extender.verbs.filtering
-import extender.verbs.victims
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.kube.client import ApiClient
+from extender.core.model.objects import Pod
+from extender.core.verbs.plugins import Plugins
 from extender.features.refused_pods.evictions import Evictions
 from extender.features.refused_pods.evictor import ApiEvictor
 from extender.features.refused_pods.nominator import ApiNominator
 from extender.features.refused_pods.records import Records
 from extender.features.refused_pods.victim_sets import VictimSets
-from extender.kube.client import ApiClient
-from extender.model.objects import Pod
-from extender.verbs.plugins import Plugins
 from tests.simulation.planting import Planted as AnyPlanted
 
 Patch = pytest.MonkeyPatch
@@ -73,7 +73,7 @@ def _chooses_anew(patch: Patch) -> None:
     patch.setattr(
         extender.features.refused_pods.preemption, "earlier_nodes", lambda *_, **__: iter(())
     )
-    patch.setattr(extender.verbs.victims, "_victims_leave", lambda *_: False)
+    patch.setattr(extender.core.verbs.victims, "_victims_leave", lambda *_: False)
 
 
 def _is_impatient(patch: Patch) -> None:
@@ -86,11 +86,11 @@ def _evicts_equals(patch: Patch) -> None:
     def any_that_is_not_more_important(other: Pod, pod: Pod) -> bool:
         return other.spec.priority <= pod.spec.priority and other.uid != pod.uid
 
-    patch.setattr(extender.verbs.victims, "may_be_chosen", any_that_is_not_more_important)
+    patch.setattr(extender.core.verbs.victims, "may_be_chosen", any_that_is_not_more_important)
 
 
 def _evicts_for_anybody(patch: Patch) -> None:
-    ineligible = extender.verbs.victims.ineligible
+    ineligible = extender.core.verbs.victims.ineligible
 
     def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
         return ineligible(state, pod.with_spec(may_preempt=True), plugins)
@@ -114,7 +114,7 @@ def _wakes_nobody(patch: Patch) -> None:
 
 
 def _holds_its_node_alone(patch: Patch) -> None:
-    patch.setattr(extender.verbs.filtering, "preempting_beside", lambda *_: [])
+    patch.setattr(extender.core.verbs.filtering, "preempting_beside", lambda *_: [])
 
 
 def _withdraws_no_hint(patch: Patch) -> None:

@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from msgspec import structs
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.metrics import Metrics
+from extender.core.metrics.table import EVICTIONS
+from extender.core.model.disruption import preemptor_in
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.verdict import Reason
+from extender.core.ports import Occurrence, ReleaseNomination
+from extender.core.verbs.filtering import judge
+from extender.core.warm_up import WarmUp
 from extender.features.refused_pods.part import PREEMPTIONS, Helping
 from extender.features.refused_pods.preemption import PreemptionController
 from extender.features.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
-from extender.metrics import Metrics
-from extender.metrics.table import EVICTIONS
-from extender.model.disruption import preemptor_in
-from extender.model.objects import Pod as ModelPod
-from extender.model.verdict import Reason
-from extender.ports import Occurrence, ReleaseNomination
-from extender.verbs.filtering import judge
-from extender.warm_up import WarmUp
 from tests.builders import HOST, Pod, model_pod, pod, selector, state_of, term
 from tests.important_pods import HIGH, MIDDLE, db, server
 from tests.shown_objects import Objects

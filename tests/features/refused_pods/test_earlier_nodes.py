@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from extender.features.refused_pods.record import Preemption, Record
 from extender.features.refused_pods.search import REMEMBERED_SECONDS, earlier_nodes
 from tests.builders import model_pod, pod, state_of

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.errors import ApiError
+from extender.core.errors import ApiError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import MOST
+from extender.core.kube.reader import ObjectReader
+from extender.core.wire.objects import PodReader
 from extender.features.refused_pods.evictor import ApiEvictor
-from extender.kube.client import ApiClient
-from extender.kube.limits import MOST
-from extender.kube.reader import ObjectReader
-from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.marking import Marking
 from tests.kube.rig import credentials_for

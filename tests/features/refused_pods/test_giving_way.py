@@ -9,14 +9,14 @@ import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.callbacks.preempting import Preemptions
-from extender.controllers.reconciling import LOOK_SECONDS
-from extender.errors import ApiError, ExtenderError
+from extender.core.callbacks.preempting import Preemptions
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.web.app import callbacks_app
 from extender.features.refused_pods import nominations
 from extender.features.refused_pods.hints import CLAIM_SECONDS, WAKING_SECONDS, hint_bounds
 from extender.features.refused_pods.record import REMEMBERED_SECONDS, Nomination, Patched, State
 from extender.features.refused_pods.records import MOST_CLAIMS, Records
-from extender.web.app import callbacks_app
 from tests.answering import Answering, requests_of
 from tests.builders import model_pod, pod
 from tests.callbacks.test_preempting import ask, question
@@ -26,7 +26,7 @@ from tests.verbs.judging import AFFINITY
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from extender.model.objects import Pod as ModelPod
+    from extender.core.model.objects import Pod as ModelPod
     from tests.builders import Pod
 
 Client = TestClient[Request, Application]

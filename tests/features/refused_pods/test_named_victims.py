@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from extender.callbacks.named_victims import NamedVictims
-from extender.model.objects import Pod
+from extender.core.callbacks.named_victims import NamedVictims
+from extender.core.model.objects import Pod
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import PreemptionRig
 from tests.important_pods import db, important, server

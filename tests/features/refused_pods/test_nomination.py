@@ -7,10 +7,10 @@ from unittest.mock import patch
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.controllers.reconciling import LOOK_SECONDS
-from extender.verbs import nominating
-from extender.verbs.nominating import Chooser
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.verbs import nominating
+from extender.core.verbs.nominating import Chooser
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term
 from tests.features.refused_pods.nominating import (

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.features.refused_pods.nominations import MOST_RENEWALS
 from extender.features.refused_pods.refusals import GONE_SECONDS, SETTLING_SECONDS
-from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod
 from tests.features.refused_pods.nominating import (
     ONE,

@@ -10,7 +10,8 @@ import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.errors import ApiError, ExtenderError, ObjectError
+from extender.core.errors import ApiError, ExtenderError, ObjectError
+from extender.core.web.app import callbacks_app
 from extender.features.refused_pods.hints import (
     CLOSING_SECONDS,
     hint_bounds,
@@ -19,7 +20,6 @@ from extender.features.refused_pods.nominations import FIRST_OPEN
 from extender.features.refused_pods.record import Nomination
 from extender.features.refused_pods.records import Records
 from extender.features.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
-from extender.web.app import callbacks_app
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod
 from tests.features.refused_pods.nominating import (

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.errors import ApiError
+from extender.core.errors import ApiError
+from extender.core.kube.calls import JSON_PATCH, STRATEGIC_MERGE
+from extender.core.kube.client import ApiClient
+from extender.core.kube.failures import NoAnswerError
+from extender.core.kube.limits import RequestSeconds
 from extender.features.refused_pods import nominator as nominator_module
 from extender.features.refused_pods.nominator import ApiNominator
-from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE
-from extender.kube.client import ApiClient
-from extender.kube.failures import NoAnswerError
-from extender.kube.limits import RequestSeconds
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.config.document import decode
-from extender.config.schema import API_VERSION, KIND
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.config.document import decode
+from extender.core.config.schema import API_VERSION, KIND
+from extender.core.controllers.history import History
+from extender.core.kube.client import ApiClient
+from extender.core.kube.reader import ObjectReader
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.source import ApiServer, Source, StillPicture, pod_reader
+from extender.core.warm_up import WarmUp
 from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
-from extender.kube.client import ApiClient
-from extender.kube.reader import ObjectReader
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.source import ApiServer, Source, StillPicture, pod_reader
-from extender.warm_up import WarmUp
 from tests.kube.rig import credentials_for
 
 FILES = Source("files", StillPicture({}, {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from extender.callbacks.preempting import Preemptions
+from extender.core.callbacks.preempting import Preemptions
 from tests.answering import requests_of
 from tests.features.refused_pods.preempting import PreemptionRig
 from tests.important_pods import MIDDLE, important, plain, server

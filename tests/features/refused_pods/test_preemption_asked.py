@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.verbs.preempting import rank
+from extender.core.verbs.preempting import rank
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ROCKY, A, B, PreemptionRig
 from tests.important_pods import HIGH, MIDDLE, db, important, plain, server

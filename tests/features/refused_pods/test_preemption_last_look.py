@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from extender.errors import ApiError
-from extender.model.objects import Namespace, SeenPod
+from extender.core.errors import ApiError
+from extender.core.model.objects import Namespace, SeenPod
 from tests.builders import HOST, Pod, model_node, model_pod, pod, selector, term
 from tests.features.refused_pods.preempting import ON_A, A, B, PreemptionRig
 from tests.important_pods import LOW, important, server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from extender.model.objects import Pod as ModelPod
+from extender.core.model.objects import Pod as ModelPod
 from tests.builders import model_pod, pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig, loner
 from tests.important_pods import HIGH, LOW, db, important

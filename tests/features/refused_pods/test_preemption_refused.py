@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
-from extender.errors import ApiError
+from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.core.errors import ApiError
+from extender.core.kube.failures import NoAnswerError
+from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.features.refused_pods.evictions import DENIED_SECONDS
 from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
 from extender.features.refused_pods.victim_sets import EVICTING_SECONDS
-from extender.kube.failures import NoAnswerError
-from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig
 from tests.important_pods import important
 

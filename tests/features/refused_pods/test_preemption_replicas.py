@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from extender.model.disruption import mark_message
+from extender.core.model.disruption import mark_message
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig
 from tests.important_pods import HIGH, LOW, MIDDLE, db, important

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from extender.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.core.timing import LONGEST_PAUSE_SECONDS
+from extender.core.verbs.filtering import judge
 from extender.features.refused_pods.victim_sets import BINDING_SECONDS, MOST_SETS
-from extender.timing import LONGEST_PAUSE_SECONDS
-from extender.verbs.filtering import judge
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 from tests.features.refused_pods.preempting import PreemptionRig
 from tests.important_pods import HIGH, LOW, server

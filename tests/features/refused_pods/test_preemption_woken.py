@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.reconciling import LOOK_SECONDS
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.kube.failures import NoAnswerError
 from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
 from extender.features.refused_pods.victim_sets import (
     TRYING_SECONDS,
 )
-from extender.kube.failures import NoAnswerError
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, PreemptionRig
 from tests.important_pods import db, important, plain, server

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from extender.core.timing import LONGEST_PAUSE_SECONDS
+from extender.core.verbs.filtering import judge
 from extender.features.refused_pods.refusals import GONE_SECONDS, Refusal, changes_for
-from extender.timing import LONGEST_PAUSE_SECONDS
-from extender.verbs.filtering import judge
 from tests import builders, strategies
 from tests.builders import model_pod, pod, state_of
 from tests.verbs.judging import AFFINITY

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.lint.rights import needed_rights
-from extender.config.document import decode, effective
-from extender.config.features import Help, gives, switch_of
-from extender.config.schema import API_VERSION, KIND
+from extender.core.config.document import decode, effective
+from extender.core.config.features import Help, gives, switch_of
+from extender.core.config.schema import API_VERSION, KIND
 from extender.features.refused_pods.section import FEATURE, hints, preempts
 
 HEADER = {"apiVersion": API_VERSION, "kind": KIND}

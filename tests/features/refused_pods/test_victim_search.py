@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from extender.controllers.context import Clocks
+from extender.core.controllers.context import Clocks
+from extender.core.verbs.victims import Candidate
 from extender.features.refused_pods.refusals import Refusal
 from extender.features.refused_pods.search import SLICE_SECONDS, Search
-from extender.verbs.victims import Candidate
 from tests.builders import model_pod, state_of
 from tests.important_pods import HIGH, LOW, MIDDLE, db, important, server
 from tests.verbs.judging import AFFINITY

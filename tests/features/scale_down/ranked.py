@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.wire.objects import PodReader
 from extender.features.scale_down.cost import COST, FACETS, DeletionCost
 from extender.features.scale_down.ledger import Replicas
-from extender.model.objects import Pod
-from extender.wire.objects import PodReader
 
 READER = PodReader(owners=True, facets=FACETS)
 

@@ -7,16 +7,16 @@ import json
 from functools import partial
 from typing import Any
 
-from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.state import ClusterState
+from extender.core.callbacks.binding import Binds
+from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.verdict import BindOutcome, Bound
+from extender.core.ports import Hook, NoApiServer
+from extender.core.verbs.interaction import interact
 from extender.features.scale_down.cost import COST
 from extender.features.scale_down.rules import with_cost
-from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.model.verdict import BindOutcome, Bound
-from extender.ports import Hook, NoApiServer
-from extender.verbs.interaction import interact
 from tests.answering import requests_of
 from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
 from tests.callbacks.test_binding import binding

@@ -9,11 +9,15 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
-from extender.controllers.context import Clocks, ControllerContext
-from extender.controllers.history import History
-from extender.controllers.reconciling import LOOK_SECONDS
-from extender.errors import ApiError
+from extender.core.cluster.state import ClusterState
+from extender.core.controllers.context import Clocks, ControllerContext
+from extender.core.controllers.history import History
+from extender.core.controllers.reconciling import LOOK_SECONDS
+from extender.core.errors import ApiError
+from extender.core.metrics import Metrics
+from extender.core.model.keys import Identity
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.warm_up import WarmUp
 from extender.features.scale_down import controller
 from extender.features.scale_down.controller import (
     FAILED_SECONDS,
@@ -30,10 +34,6 @@ from extender.features.scale_down.cost import (
 from extender.features.scale_down.ledger import Replica
 from extender.features.scale_down.part import Ranking
 from extender.features.scale_down.rules import Correction, corrections
-from extender.metrics import Metrics
-from extender.model.keys import Identity
-from extender.model.objects import Pod as ModelPod
-from extender.warm_up import WarmUp
 from tests.builders import (
     ZONE,
     Pod,

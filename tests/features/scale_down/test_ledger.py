@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec import structs
 
-from extender.cluster.ledgers.reservations import Claim
-from extender.cluster.state import ClusterState
+from extender.core.cluster.ledgers.reservations import Claim
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.objects import Controller, PodClass
+from extender.core.model.objects import Pod as ModelPod
 from extender.features.scale_down.cost import DeletionCost
 from extender.features.scale_down.ledger import Replica, Replicas
-from extender.model.keys import Key
-from extender.model.objects import Controller, PodClass
-from extender.model.objects import Pod as ModelPod
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
 from tests.features.scale_down import ranked
 from tests.features.scale_down.ranked import READER, ranked_state, replica_mismatches, replicas_in

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 
-from extender.cluster.state import ClusterState
-from extender.config.document import decode, effective
-from extender.controllers.history import History
+from extender.core.cluster.state import ClusterState
+from extender.core.config.document import decode, effective
+from extender.core.controllers.history import History
+from extender.core.kube.client import ApiClient
+from extender.core.kube.reader import ObjectReader
+from extender.core.metrics import Metrics
+from extender.core.parts import Context, build_parts
+from extender.core.source import ApiServer, Source, StillPicture, lease_key, pod_reader
+from extender.core.warm_up import WarmUp
 from extender.features.scale_down.cost import COST, DeletionCost
 from extender.features.scale_down.part import Ranking
-from extender.kube.client import ApiClient
-from extender.kube.reader import ObjectReader
-from extender.metrics import Metrics
-from extender.parts import Context, build_parts
-from extender.source import ApiServer, Source, StillPicture, lease_key, pod_reader
-from extender.warm_up import WarmUp
 from tests.builders import ZONE, model_node, node, pod, selector, term
 from tests.kube.rig import credentials_for
 from tests.leading import Leader

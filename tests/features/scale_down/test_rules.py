@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.verbs.topologies import MOST_TERMS, topologies
+from extender.core.wire.objects import PodReader
 from extender.features.scale_down import rules
 from extender.features.scale_down.cost import (
     COST,
@@ -27,11 +32,6 @@ from extender.features.scale_down.rules import (
     domains,
     with_cost,
 )
-from extender.model.keys import Key
-from extender.model.labels import EVERYTHING
-from extender.model.objects import Pod as ModelPod
-from extender.verbs.topologies import MOST_TERMS, topologies
-from extender.wire.objects import PodReader
 from tests.annotating import REQUIRED, annotated
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.features.scale_down import ranked

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from extender.errors import ApiError
+from extender.core.errors import ApiError
+from extender.core.kube.client import ApiClient
+from extender.core.kube.reader import ObjectReader
+from extender.core.model.keys import Identity, Key
+from extender.core.wire.objects import PodReader
 from extender.features.scale_down.cost import COST_ANNOTATION, FACETS, GIVEN_COST_ANNOTATION
 from extender.features.scale_down.writer import ApiCostWriter
-from extender.kube.client import ApiClient
-from extender.kube.reader import ObjectReader
-from extender.model.keys import Identity, Key
-from extender.wire.objects import PodReader
 from tests.kube.marking import Marking
 from tests.kube.rig import credentials_for
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.verdict import INTER_POD_AFFINITY as PLUGIN
+from extender.core.model.verdict import AnyReason
+from extender.core.verbs.plugins import FilterPlugin, Plugins
+from extender.core.verbs.rules import Rule
+from extender.core.wire.objects import PodReader
 from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.features.shadow.part import Shadowing
-from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
-from extender.model.verdict import AnyReason
-from extender.verbs.plugins import FilterPlugin, Plugins
-from extender.verbs.rules import Rule
-from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import (
     HOST,

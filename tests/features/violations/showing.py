@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extender.cluster.audits.violations import Violation, patrol
-from extender.cluster.state import ClusterState
+from extender.core.cluster.audits.violations import Violation, patrol
+from extender.core.cluster.state import ClusterState
+from extender.core.web.offered import Asked, Findings, Tile, View
+from extender.core.wire.documents import Fields
 from extender.features.violations.part import Patrol
-from extender.web.offered import Asked, Findings, Tile, View
-from extender.wire.documents import Fields
 from tests.features.every import findings_over
 from tests.web.showing import Seen
 from tests.wired import context_over

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.audits.violations import patrol
+from extender.core.cluster.audits.violations import patrol
+from extender.core.web.offered import View
 from extender.features.violations.part import Patrol
-from extender.web.offered import View
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.features.every import has_pages
 from tests.features.violations.showing import Found, part_over

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.metrics import Metrics
+from extender.core.metrics import Metrics
 from tests.builders import HOST, node, pod, selector, state_of, term
 from tests.features.every import has_pages
 from tests.features.violations.showing import Found, part_over

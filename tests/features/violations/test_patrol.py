@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from extender.cluster.audits.violations import Watch
-from extender.cluster.state import ClusterState
+from extender.core.cluster.audits.violations import Watch
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics import Metrics
+from extender.core.ports import Check
 from extender.features.violations.part import Patrol
 from extender.features.violations.patrol import MOST_LINES, keep_patrolling
-from extender.metrics import Metrics
-from extender.ports import Check
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
 from tests.ringing import AwaitedGauge
 

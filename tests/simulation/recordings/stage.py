@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import Final
 
-from extender.config import Config, Mode
+from extender.core.config import Config, Mode
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Change, Store
 from simulation.apiserver.verbs import bind, delete

@@ -10,10 +10,10 @@ import msgspec
 from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import NODE, Setup
 from affinityctl.scheduler.arguments import Taken, read_profile
-from extender.config import Mode
-from extender.config.features import Help, Want, gives, switch_of, wants
-from extender.config.rules import NodeAffinityTerms, V1NodeSelector
-from extender.errors import ObjectError
+from extender.core.config import Mode
+from extender.core.config.features import Help, Want, gives, switch_of, wants
+from extender.core.config.rules import NodeAffinityTerms, V1NodeSelector
+from extender.core.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
 """Plugins by whose rules hints and preemption choose nodes."""

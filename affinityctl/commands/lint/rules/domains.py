@@ -12,7 +12,7 @@ from affinityctl.commands.lint.near import hint
 from affinityctl.commands.lint.patching import REPLACE_FIRST, Operation, add, remove, spread
 from affinityctl.commands.lint.selectors import contradictory, negative
 from affinityctl.commands.lint.template import Template, TermAt
-from extender.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
+from extender.core.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
 
 _SUCCESSORS: Final[Mapping[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",

@@ -7,10 +7,10 @@ from typing import Final
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.template import NEW, REQUIRED, Template
-from extender.model.exclusive import own_group, unwritten
-from extender.model.labels import Labels, Operator
-from extender.model.pod_affinity import Term
-from extender.wire.manifests import EXCLUSIVE_ANNOTATION
+from extender.core.model.exclusive import own_group, unwritten
+from extender.core.model.labels import Labels, Operator
+from extender.core.model.pod_affinity import Term
+from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
 
 
 def _labels(template: Template) -> Labels:

@@ -8,7 +8,7 @@ from typing import Final
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.setup import INTER_POD, NODE, Setup
 from affinityctl.scheduler.file import SchedulerProfile
-from extender.config import Mode
+from extender.core.config import Mode
 
 _PLUGINS: Final = (INTER_POD, NODE)
 

@@ -8,9 +8,9 @@ from typing import Final
 from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.rights import Granted, Rights
 from affinityctl.commands.lint.template import Template
-from extender.config import Config, Mode
-from extender.config.checks import is_loopback
-from extender.config.features import Help, features, gives, switch_of
+from extender.core.config import Config, Mode
+from extender.core.config.checks import is_loopback
+from extender.core.config.features import Help, features, gives, switch_of
 
 
 def _spinning(config: Config) -> Iterator[Spot]:

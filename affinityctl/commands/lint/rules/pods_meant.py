@@ -10,8 +10,8 @@ from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.near import hint, said
 from affinityctl.commands.lint.selectors import contains, contradictory, no_common_pod, within
 from affinityctl.commands.lint.template import REQUIRED, NodesFor, Template, TermAt
-from extender.model.labels import EVERYTHING
-from extender.model.node_resources import Toleration
+from extender.core.model.labels import EVERYTHING
+from extender.core.model.node_resources import Toleration
 
 _ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")

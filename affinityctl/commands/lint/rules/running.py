@@ -8,8 +8,8 @@ from typing import Final
 from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import INTER_POD, Setup
 from affinityctl.scheduler.file import seconds
-from extender.config import Mode
-from extender.config.features import Help, gives, switch_of
+from extender.core.config import Mode
+from extender.core.config.features import Help, gives, switch_of
 
 _DEFAULT_TIMEOUT: Final = 5.0
 """Of the scheduler, also where the file says 0."""

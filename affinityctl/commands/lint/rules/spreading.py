@@ -10,7 +10,7 @@ from affinityctl.commands.lint.near import hint
 from affinityctl.commands.lint.patching import add, spread
 from affinityctl.commands.lint.selectors import contradictory
 from affinityctl.commands.lint.template import NEW, KnownPods, Template, TermAt
-from extender.model.labels import HOSTNAME, Operator
+from extender.core.model.labels import HOSTNAME, Operator
 
 _REPLICATED: Final = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
 

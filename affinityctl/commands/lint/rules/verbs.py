@@ -7,7 +7,7 @@ from typing import Final
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.setup import Setup
-from extender.config import Mode
+from extender.core.config import Mode
 
 _NEEDED: Final = {
     Mode.SHADOW: ("filterVerb",),

@@ -9,13 +9,13 @@ import msgspec
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Template
-from extender.model.node_affinity import int64
-from extender.model.pod_affinity import NO_WRITTEN_AFFINITY
-from extender.model.wording import plural
-from extender.wire.annotations import AFFINITY_PATH
-from extender.wire.limits import OF_RULES
-from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
-from extender.wire.validation import is_label_value
+from extender.core.model.node_affinity import int64
+from extender.core.model.pod_affinity import NO_WRITTEN_AFFINITY
+from extender.core.model.wording import plural
+from extender.core.wire.annotations import AFFINITY_PATH
+from extender.core.wire.limits import OF_RULES
+from extender.core.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
+from extender.core.wire.validation import is_label_value
 
 
 def _never_met(template: Template) -> Iterator[Spot]:

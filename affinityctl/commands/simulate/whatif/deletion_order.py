@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from affinityctl.reading.deletion_cost import DELETION_COST
-from extender.model.keys import Key
-from extender.model.objects import Pod
+from extender.core.model.keys import Key
+from extender.core.model.objects import Pod
 
 PHASES: Final[Mapping[str, int]] = {"Unknown": 1, "Running": 2}
 """Pods go in this order; those of any other phase first."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from affinityctl.reading.rollouts import desired_healthy
-from extender.cluster.state import ClusterState
-from extender.model.disruption import Counted, PodDisruptionBudget
-from extender.model.keys import Key, name_of
-from extender.model.objects import Pod
-from extender.model.wording import some
-from extender.model.workload import DAEMON_SET, JOB, STATIC, Identity
+from extender.core.cluster.state import ClusterState
+from extender.core.model.disruption import Counted, PodDisruptionBudget
+from extender.core.model.keys import Key, name_of
+from extender.core.model.objects import Pod
+from extender.core.model.wording import some
+from extender.core.model.workload import DAEMON_SET, JOB, STATIC, Identity
 
 MOST_GRANTED: Final = 2_000
 """Granted evictions that the disruption controller has not seen yet; beyond them all are refused

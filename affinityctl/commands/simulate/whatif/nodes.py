@@ -12,13 +12,13 @@ from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, 
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.labels import HOSTNAME
-from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
-from extender.model.node_resources import CORDONED, Allocatable
-from extender.model.objects import Node, Pod
-from extender.model.wording import plural
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.labels import HOSTNAME
+from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
+from extender.core.model.node_resources import CORDONED, Allocatable
+from extender.core.model.objects import Node, Pod
+from extender.core.model.wording import plural
 
 
 def drain(

@@ -12,13 +12,13 @@ from affinityctl.commands.simulate.whatif.rooms import is_unmeasured
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.objects import Pod
-from extender.model.verdict import Verdict
-from extender.verbs.explaining.explain import explanation_of
-from extender.verbs.explaining.explanation import Explanation, NearMiss, Question
-from extender.verbs.explaining.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import Verdict
+from extender.core.verbs.explaining.explain import explanation_of
+from extender.core.verbs.explaining.explanation import Explanation, NearMiss, Question
+from extender.core.verbs.explaining.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""

@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 from affinityctl.commands.simulate.whatif.nodes import only_on
 from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
-from extender.model.node_resources import CORDONED, Toleration
-from extender.model.objects import Pod
-from extender.model.wording import plural
-from extender.verbs.nominating import suitable
+from extender.core.model.node_resources import CORDONED, Toleration
+from extender.core.model.objects import Pod
+from extender.core.model.wording import plural
+from extender.core.verbs.nominating import suitable
 
 MOST_UNTIL_FULL: Final = 20_000
 """Pods that are placed until none fits any more: some minutes with 5,000 nodes."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from affinityctl.commands.simulate.whatif.successors import is_drained
-from extender.cluster.state import ClusterState
-from extender.model.objects import Controller, Pod
-from extender.model.wording import some
-from extender.model.workload import DAEMON_SET
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Controller, Pod
+from extender.core.model.wording import some
+from extender.core.model.workload import DAEMON_SET
 
 
 class Preflight:

@@ -33,9 +33,9 @@ from affinityctl.commands.simulate.whatif.turns import (
     next_of_stateful_set,
 )
 from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
-from extender.model.objects import Controller, Pod
-from extender.model.wording import plural, some
-from extender.model.workload import DAEMON_SET, STATEFUL_SET
+from extender.core.model.objects import Controller, Pod
+from extender.core.model.wording import plural, some
+from extender.core.model.workload import DAEMON_SET, STATEFUL_SET
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""

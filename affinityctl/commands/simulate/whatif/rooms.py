@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Final
 
-from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
-from extender.verbs.node_room import Shape, shape_of
-from extender.verbs.nominating import suitable
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.verbs.node_room import Shape, shape_of
+from extender.core.verbs.nominating import suitable
 
 MOST_SHAPES: Final = 64
 """Kinds of pods whose nodes are remembered; some 100 KB each with 5,000 nodes."""

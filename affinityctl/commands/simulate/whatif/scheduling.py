@@ -27,18 +27,18 @@ from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
 from affinityctl.scheduler.volumes.binding import bindings
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.objects import claims_in
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import picker
-from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
-from extender.model.keys import Key
-from extender.model.node_resources import VOLUMES
-from extender.model.objects import Node, Pod
-from extender.model.topology_spread import SpreadConstraint
-from extender.model.workload import Identity
-from extender.verbs.filtering import judge
-from extender.verbs.filters import holding, unknown
-from extender.verbs.node_room import shape_of
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.counts.topology import picker
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError
+from extender.core.model.keys import Key
+from extender.core.model.node_resources import VOLUMES
+from extender.core.model.objects import Node, Pod
+from extender.core.model.topology_spread import SpreadConstraint
+from extender.core.model.workload import Identity
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.filters import holding, unknown
+from extender.core.verbs.node_room import shape_of
 
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""

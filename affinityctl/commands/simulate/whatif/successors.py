@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
-from extender.model.keys import Key, key_of
-from extender.model.labels import WRITTEN_AT_BIND
-from extender.model.objects import Pod, PodClass
-from extender.model.workload import DAEMON_SET, STATEFUL_SET, STATIC, Identity
+from extender.core.model.keys import Key, key_of
+from extender.core.model.labels import WRITTEN_AT_BIND
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, STATIC, Identity
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node, and are not made elsewhere."""

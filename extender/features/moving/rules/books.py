@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from extender.cluster.state import ClusterState
+from extender.core.cluster.state import ClusterState
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.rules.rule_watch import RuleWatch
 from extender.features.moving.rules.successors import Successors

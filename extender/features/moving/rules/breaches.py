@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from extender.cluster.audits.violations import COMPARISONS
-from extender.cluster.counts.pod_sets import PodSet
-from extender.cluster.counts.topology import DomainTable
-from extender.cluster.state import ClusterState
+from extender.core.cluster.audits.violations import COMPARISONS
+from extender.core.cluster.counts.pod_sets import PodSet
+from extender.core.cluster.counts.topology import DomainTable
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Identity
+from extender.core.model.objects import Pod
 from extender.features.moving.rules.execution import Execution, ExecutionRule, RuleKind
 from extender.features.moving.rules.rule_watch import RuleWatch
 from extender.features.moving.rules.watched import Mark, WatchedTerm
-from extender.model.keys import Identity
-from extender.model.objects import Pod
 
 RULES_A_STEP = 2
 """Rules that take as long to judge as a usual pod."""

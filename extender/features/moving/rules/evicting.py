@@ -10,6 +10,11 @@ from itertools import islice
 from math import inf
 from typing import Final, Self
 
+from extender.core.model.keys import Key, namespace_of
+from extender.core.model.objects import Pod
+from extender.core.model.wording import nodes_of, pods_of
+from extender.core.model.workload import DAEMON_SET, JOB, STATIC
+from extender.core.verbs.nominating import Chooser, ExpectedPlacement
 from extender.features.moving.rules.breaches import Breach, enough_to_push, excludes, in_the_way
 from extender.features.moving.rules.execution import (
     SYSTEM_CRITICAL,
@@ -18,11 +23,6 @@ from extender.features.moving.rules.execution import (
     RuleKind,
 )
 from extender.features.moving.rules.rule_watch import RuleWatch
-from extender.model.keys import Key, namespace_of
-from extender.model.objects import Pod
-from extender.model.wording import nodes_of, pods_of
-from extender.model.workload import DAEMON_SET, JOB, STATIC
-from extender.verbs.nominating import Chooser, ExpectedPlacement
 
 MOST_NAMED: Final = 10
 MOST_COMPARED: Final = 1_000

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from extender.model.labels import Labels, Selector
-from extender.model.node_affinity import NodeRule
-from extender.model.objects import Pod
-from extender.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
+from extender.core.model.labels import Labels, Selector
+from extender.core.model.node_affinity import NodeRule
+from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 
 SYSTEM_CRITICAL: Final = 2_000_000_000
 """The priority of system-cluster-critical; a pod that has it or more is not moved."""

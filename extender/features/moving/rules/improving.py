@@ -18,11 +18,20 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
-from extender.cluster.counts.matching_pods import PlacedClass
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.pod_sets import matched_by
-from extender.cluster.counts.topology import NO_DOMAIN, Topology
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.matching_pods import PlacedClass
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.counts.pod_sets import matched_by
+from extender.core.cluster.counts.topology import NO_DOMAIN, Topology
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import HOSTNAME
+from extender.core.model.node_affinity import NodeAffinity
+from extender.core.model.node_resources import HARD
+from extender.core.model.objects import Pod
+from extender.core.model.workload import REPLACING
+from extender.core.verbs.nominating import Chooser, ExpectedPlacement
+from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.prioritizing import Scored
+from extender.core.verbs.topology_spread import PodTopologySpread
 from extender.features.moving.rules.evicting import Outcome, kept
 from extender.features.moving.rules.worth import (
     own_tables,
@@ -31,15 +40,6 @@ from extender.features.moving.rules.worth import (
     to_itself,
     total_worth,
 )
-from extender.model.labels import HOSTNAME
-from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import HARD
-from extender.model.objects import Pod
-from extender.model.workload import REPLACING
-from extender.verbs.nominating import Chooser, ExpectedPlacement
-from extender.verbs.plugins import Plugins
-from extender.verbs.prioritizing import Scored
-from extender.verbs.topology_spread import PodTopologySpread
 
 COMPARISONS: Final = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""

@@ -13,10 +13,16 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Final
 
-from extender.cluster.counts.deferred_work import DeferredWork
-from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
+from extender.core.cluster.counts.deferred_work import DeferredWork
+from extender.core.cluster.counts.pod_sets import How, PodSet
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Identity, namespace_of
+from extender.core.model.labels import NO_LABELS, Labels
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.selector_index import SelectorIndex, trying
+from extender.core.model.signed import shift
 from extender.features.moving.rules.execution import Execution, ExecutionRule, execution_rules
 from extender.features.moving.rules.watched import (
     Domain,
@@ -26,12 +32,6 @@ from extender.features.moving.rules.watched import (
     WatchedPod,
     WatchedTerm,
 )
-from extender.model.keys import Identity, namespace_of
-from extender.model.labels import NO_LABELS, Labels
-from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import PodSelector
-from extender.model.selector_index import SelectorIndex, trying
-from extender.model.signed import shift
 
 MOST_TERMS: Final = 2_048
 """Required terms of a pod that is watched: they are entered and left in one step, of some 30 ms."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from extender.cluster.ledgers.ledger import Ledger
-from extender.cluster.state import ClusterState
-from extender.model.objects import Controller, Pod
-from extender.model.workload import STATEFUL_SET
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Controller, Pod
+from extender.core.model.workload import STATEFUL_SET
 
 
 @dataclass(slots=True, eq=False)

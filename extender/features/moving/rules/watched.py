@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from sys import maxsize
 from typing import NamedTuple, TypeAlias
 
-from extender.cluster.counts.pod_sets import KeyedSet
+from extender.core.cluster.counts.pod_sets import KeyedSet
+from extender.core.model.keys import Identity
+from extender.core.model.objects import Controller, Pod
+from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.signed import shift
 from extender.features.moving.rules.execution import ExecutionRule, RuleKind
-from extender.model.keys import Identity
-from extender.model.objects import Controller, Pod
-from extender.model.pod_affinity import PodSelector
-from extender.model.signed import shift
 
 Domain: TypeAlias = "str | None"
 """A label value; None where the node lacks the key."""

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import add
 from typing import Final
 
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.pod_sets import MANY_TERMS, matched_by
-from extender.cluster.counts.topology import DomainTable
-from extender.cluster.state import ClusterState
-from extender.errors import ObjectError
-from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Term, WeightedTerm
-from extender.verbs.inter_pod_affinity import InterPodAffinity, scores
-from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.counts.pod_sets import MANY_TERMS, matched_by
+from extender.core.cluster.counts.topology import DomainTable
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.pod_affinity import Term, WeightedTerm
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity, scores
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
 
 PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
 """Required affinity adds to a score as well, but no move makes or breaks it."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from affinityctl.commands.simulate.applied import SimulationReader
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING, Selector
-from extender.model.objects import Pod as ModelPod
+from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import EVERYTHING, Selector
+from extender.core.model.objects import Pod as ModelPod
 from tests import strategies
 from tests.builders import Pod, model_namespace, model_node
 

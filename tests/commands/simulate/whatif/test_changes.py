@@ -16,12 +16,12 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import KnownWorkload
 from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.reading.rollouts import Rollout
-from extender.model.keys import Key
-from extender.model.node_resources import CORDONED
-from extender.model.objects import Pod as ModelPod
-from extender.model.stepping import at_once
-from extender.model.workload import MARKS, Identity
-from extender.wire.objects import read_budget
+from extender.core.model.keys import Key
+from extender.core.model.node_resources import CORDONED
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.stepping import at_once
+from extender.core.model.workload import MARKS, Identity
+from extender.core.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, TAINT, read, scheduler_of
 

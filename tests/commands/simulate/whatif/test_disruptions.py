@@ -14,9 +14,9 @@ from affinityctl.commands.simulate.whatif.rolling import Version, roll
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import KnownWorkload
 from affinityctl.reading.rollouts import Rollout
-from extender.model.stepping import at_once
-from extender.model.workload import Identity
-from extender.wire.objects import read_budget
+from extender.core.model.stepping import at_once
+from extender.core.model.workload import Identity
+from extender.core.wire.objects import read_budget
 from tests.builders import HOST, Pod, node, pod, selector, term
 from tests.commands.simulate.whatif.cases import scheduler_of
 

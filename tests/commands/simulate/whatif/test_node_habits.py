@@ -15,9 +15,9 @@ from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import KnownWorkload
 from affinityctl.commands.simulate.whatif.trials import CarryOut, try_each
-from extender.model.objects import Pod as ModelPod
-from extender.model.stepping import at_once
-from extender.wire.objects import read_budget
+from extender.core.model.objects import Pod as ModelPod
+from extender.core.model.stepping import at_once
+from extender.core.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term
 from tests.commands.simulate.whatif.cases import scheduler_of
 from tests.commands.simulate.whatif.test_changes import WEB, apart, web, where

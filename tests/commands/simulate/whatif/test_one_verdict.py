@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from affinityctl.commands.simulate.whatif.outcome import explain
-from extender.model.verdict import Verdict
+from extender.core.model.verdict import Verdict
 from tests import strategies
 from tests.commands.simulate.whatif.cases import TAINT, Json, scheduler_of
 from tests.commands.simulate.whatif.test_scheduling import cases

@@ -15,10 +15,10 @@ from affinityctl.commands.simulate.whatif.outcome import Update
 from affinityctl.commands.simulate.whatif.rolling import Version, roll
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.reading.strategies import rollout
-from extender.model.labels import TEMPLATE_HASH
-from extender.model.stepping import at_once
-from extender.wire.manifests import REVISIONS_ANNOTATION
-from extender.wire.workloads import read_workload
+from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.stepping import at_once
+from extender.core.wire.manifests import REVISIONS_ANNOTATION
+from extender.core.wire.workloads import read_workload
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, scheduler_of
 

@@ -19,10 +19,10 @@ from affinityctl.commands.simulate.whatif.outcome import (
     pending,
 )
 from affinityctl.commands.simulate.whatif.scheduling import Placement, Scheduler
-from extender.cluster.state import ClusterState
-from extender.model.keys import Key
-from extender.model.verdict import Verdict
-from extender.verbs.explaining.waiting import Bottleneck, bottleneck
+from extender.core.cluster.state import ClusterState
+from extender.core.model.keys import Key
+from extender.core.model.verdict import Verdict
+from extender.core.verbs.explaining.waiting import Bottleneck, bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

@@ -13,7 +13,7 @@ from affinityctl.commands.simulate.whatif.outcome import Step, pending
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.scheduler.volumes.ledger import ledger_of
-from extender.model.stepping import at_once
+from extender.core.model.stepping import at_once
 from tests.builders import HOST, ZONE, Json, Pod, node, workload
 from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
 from tests.volumes import (

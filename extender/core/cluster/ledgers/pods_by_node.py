@@ -1,0 +1,101 @@
+"""Which pods are bound to each node, which make room for others, and which wait, by pod group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from extender.core.model.objects import Pod, PodClass
+from extender.core.model.signed import shift
+
+_NOBODY: Mapping[str, PodClass] = MappingProxyType({})
+
+
+class PodsByNode:
+    """Bound pods by node, known or not, and those that wait for one.
+
+    Lists, because at 150,000 pods a dictionary for each node would cost several megabytes more,
+    and a node holds a hundred pods or so: removing one looks at no more than these.
+    """
+
+    def __init__(self) -> None:
+        self._on: dict[str, list[Pod]] = {}
+        self._priorities: dict[int, int] = {}
+        """How many of them have each priority; a cluster has a handful."""
+        self._victims: dict[str, list[Pod]] = {}
+        """Those that are marked for a preemptor, by its uid."""
+        self._terminating: dict[str, Pod] = {}
+        self.terminating: Final[Collection[Pod]] = self._terminating.values()
+        self._waiting: dict[str, Pod] = {}
+        self.waiting: Final[Collection[Pod]] = self._waiting.values()
+
+    def has_less_important(self, priority: int) -> bool:
+        return any(each < priority for each in self._priorities)
+
+    def of(self, node: str) -> Sequence[Pod]:
+        """Return the pods that are bound to a node, in no useful order."""
+        return self._on.get(node, ())
+
+    def victims_of(self, preemptor: str) -> Sequence[Pod]:
+        """Return the pods that are marked to go for a preemptor, by its uid."""
+        return self._victims.get(preemptor, ())
+
+    def add(self, pod: Pod) -> None:
+        if pod.node is None:
+            self._waiting[pod.uid] = pod
+        else:
+            self._on.setdefault(pod.node, []).append(pod)
+            shift(self._priorities, pod.spec.priority, 1)
+            if pod.status.victim_of is not None:
+                self._victims.setdefault(pod.status.victim_of, []).append(pod)
+            if pod.status.deleting:
+                self._terminating[pod.uid] = pod
+
+    def remove(self, pod: Pod) -> None:
+        """Forget where a pod is; it has to be the very object that was added."""
+        if pod.node is None:
+            # Its successor may be there already.
+            if self._waiting.get(pod.uid) is pod:
+                del self._waiting[pod.uid]
+            return
+        shift(self._priorities, pod.spec.priority, -1)
+        _take(self._on, pod.node, pod)
+        if pod.status.victim_of is not None:
+            _take(self._victims, pod.status.victim_of, pod)
+        # Its successor may be there already.
+        if pod.status.deleting and self._terminating.get(pod.uid) is pod:
+            del self._terminating[pod.uid]
+
+
+def _take(index: dict[str, list[Pod]], key: str, pod: Pod) -> None:
+    pods = index[key]
+    place = next(place for place, each in enumerate(pods) if each is pod)
+    last = pods.pop()
+    if place < len(pods):
+        pods[place] = last
+    if not pods:
+        del index[key]
+
+
+class WaitingGroups:
+    """The classes of waiting pods by pod group and by the pod's key; O(1) for each event."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, dict[str, PodClass]] = {}
+
+    def of(self, group: str) -> Mapping[str, PodClass]:
+        """Return the classes of a group's waiting pods, by namespace/name of the pod."""
+        return self._waiting.get(group, _NOBODY)
+
+    def add(self, pod: Pod) -> None:
+        """Note a pod; one that has its node, or no group, is none of ours."""
+        if pod.spec.group is not None and pod.node is None:
+            self._waiting.setdefault(pod.spec.group, {})[pod.key] = pod.pod_class
+
+    def remove(self, pod: Pod) -> None:
+        if pod.spec.group is not None and pod.node is None:
+            group = self._waiting[pod.spec.group]
+            del group[pod.key]
+            if not group:
+                del self._waiting[pod.spec.group]

@@ -1,0 +1,27 @@
+"""When a field of the configuration has an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.config.schema import Config, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """When a field has an effect."""
+
+    holds: Callable[[Config], bool]
+    why: str
+    """Says after "has no effect" when it has none."""
+
+
+ALWAYS: Final = Condition(lambda _: True, "")
+REPLACE: Final = Condition(
+    lambda config: config.mode is Mode.REPLACE, "except in mode replace, where the extender binds"
+)
+WRITING: Final = Condition(
+    lambda config: config.mode is not Mode.SHADOW, "in mode shadow, which changes nothing"
+)

@@ -1,0 +1,108 @@
+"""Where each field has an effect: one table, by which what would have none is refused.
+
+A field has an effect when its value can change what the program does in the given mode with the
+given plugins. A block that is switched off (`enabled: false`) may keep its other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from msgspec import Struct, structs
+
+from extender.core.config.conditions import ALWAYS, Condition
+from extender.core.config.connections import Block
+from extender.core.config.features import defaults, features
+from extender.core.config.schema import Config, Mode
+from extender.core.errors import ConfigError
+from extender.core.model.verdict import PluginName
+
+DECIDING: Final = frozenset(("mode", "plugins", "annotations"))
+"""The fields on which conditions depend; while one of them is wrong, none can be judged."""
+
+_ANNOTATIONS_COUNT = "rules in annotations count (annotations.namespaceSelector)"
+
+
+def _enabled(plugin: PluginName) -> Condition:
+    return Condition(
+        lambda config: plugin in config.plugins or config.takes_annotations,
+        f"unless {plugin} is among the plugins or {_ANNOTATIONS_COUNT}",
+    )
+
+
+REFUSING: Final = Condition(
+    lambda config: (
+        config.mode is Mode.REPLACE or (config.mode is Mode.ASSIST and config.takes_annotations)
+    ),
+    f"except in mode replace, or in mode assist where {_ANNOTATIONS_COUNT}",
+)
+
+_OF_CORE: Final[Mapping[str, Condition]] = {
+    "apiVersion": ALWAYS,
+    "kind": ALWAYS,
+    "mode": ALWAYS,
+    "plugins": ALWAYS,
+    "schedulerVersion": ALWAYS,
+    "interPodAffinity": _enabled(PluginName.INTER_POD_AFFINITY),
+    "nodeAffinity.weight": _enabled(PluginName.NODE_AFFINITY),
+    # What the scheduler requires besides counts in nominations, preemption, moves and /explain.
+    "nodeAffinity.addedAffinity": ALWAYS,
+    "nodeAffinity.schedulerConfigFile": ALWAYS,
+    "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution": Condition(
+        lambda config: PluginName.NODE_AFFINITY in config.plugins,
+        f"unless {PluginName.NODE_AFFINITY} is among the plugins: the scheduler scores by it",
+    ),
+    "filter.resolvable": REFUSING,
+    "prioritize.maxScore": ALWAYS,
+    "annotations": ALWAYS,
+    "featureGates": ALWAYS,
+    "serving": ALWAYS,
+    "serving.allowedClientNames": Condition(
+        lambda config: config.serving.client_ca_file is not None,
+        "without clientCAFile, which knows clients",
+    ),
+    "clientConnection": ALWAYS,
+    "logging": ALWAYS,
+    "clusterFiles": ALWAYS,
+}
+
+
+def effects() -> Mapping[str, Condition]:
+    """Return when each field has an effect, by its path, or by that of a block for all in it."""
+    usual = {name: each.effect for each in features() for name in each.fields}
+    return {
+        **_OF_CORE,
+        **usual,
+        **dict(chain.from_iterable(each.effects.items() for each in features())),
+    }
+
+
+def without_effect(config: Config) -> Iterator[ConfigError]:
+    """Yield each field that differs from its default where it has no effect."""
+    default = defaults()
+    for path, condition in effects().items():
+        if not condition.holds(config):
+            for field in _differing(path, at(config, path), at(default, path)):
+                yield ConfigError(field, f"has no effect {condition.why}")
+
+
+def at(value: object, path: str) -> object:
+    """Return what a configuration has at a path, as the file spells it."""
+    for name in path.split("."):
+        value = dict(_fields(value))[name] if isinstance(value, Struct) else None
+    return value
+
+
+def _differing(path: str, value: object, default: object) -> Iterator[str]:
+    if isinstance(value, Block):
+        for name, one in _fields(value):
+            yield from _differing(f"{path}.{name}", one, at(default, name))
+    elif value != default:
+        yield path
+
+
+def _fields(block: Struct) -> Iterator[tuple[str, object]]:
+    for each in structs.fields(block):
+        yield each.encode_name, getattr(block, each.name)

@@ -1,0 +1,241 @@
+"""What an optional feature says of itself, and which features there are.
+
+A feature is a folder, `extender/features/NAME`. Its `section.py` has a `FEATURE`; that is all that
+is imported while it is off. `docs/development/features.md` says how to write one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from msgspec import defstruct
+
+from extender.core.config.conditions import ALWAYS, Condition
+from extender.core.config.connections import Block
+from extender.core.config.schema import API_VERSION, BY_DEFAULT, KIND, Config
+from extender.core.errors import ConfigError
+from extender.core.model.verdict import PluginName
+from extender.core.wire.objects import ReadFacet
+from extender.features import FEATURES
+
+_PACKAGE: Final = "extender.features"
+
+
+class Right(NamedTuple):
+    """One thing to do with one resource of the API server."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.resource}{group}"
+
+
+class Want(Enum):
+    """What the core finds out only where a feature asks for it."""
+
+    OWNERS = auto()
+    """Who would replace a pod, and whether it is ready."""
+    LEASE = auto()
+    """Which of several replicas acts."""
+    HOLDS = auto()
+    """What holds a pod where it is: node affinity, disruption budgets, what it says of itself."""
+
+
+class LeaseName(NamedTuple):
+    """The Lease by which one of several replicas acts."""
+
+    namespace: str | None = None
+    """None: where the program runs."""
+    name: str = "affinity-extender"
+
+
+class Help(Enum):
+    """What is done for pods that were refused on every node that the scheduler asked about."""
+
+    NODE = auto()
+    """A node that would take one is nominated for it."""
+    ROOM = auto()
+    """Less important pods are evicted for one that only the extender's rules keep waiting."""
+
+
+class Given(NamedTuple):
+    """When a feature gives something, in the modes that have it."""
+
+    switch: str
+    """The field by which it is switched on."""
+    holds: Callable[[Config], bool]
+
+
+class Flag(NamedTuple):
+    """A flag of `serve` that sets a field."""
+
+    flag: str
+    metavar: str
+    help: str
+    path: str
+
+
+class Completion(NamedTuple):
+    """What completes the configuration by what another file of Kubernetes says."""
+
+    field: str
+    """The field that names the file."""
+    file: Callable[[Config], Path | None]
+    complete: Callable[[Config, Path, Callable[[Path], Mapping[str, Any]]], Config]
+    """Is given what gets a document out of a file. ObjectError says what is wrong in one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """An optional feature. Modules are named as in its folder, and imported when they are used."""
+
+    name: str
+    """That of its folder; with hyphens, of its page in docs/ and of its component."""
+    section: type[Block] | None = None
+    """Its block of the configuration; None where other fields switch it on."""
+    sections: Mapping[str, type[Block]] = field(default_factory=dict)
+    """Its blocks under other names than its own, as attributes of the configuration."""
+    enabled: Callable[[Config], bool]
+    effect: Condition = ALWAYS
+    """When fields of its block have an effect."""
+    effects: Mapping[str, Condition] = field(default_factory=dict)
+    """The same by path, for those of which that is not so."""
+    check: Callable[[Config], Iterable[ConfigError]] = lambda _: ()
+    """Yields what is wrong with values that fit the schema, on or off."""
+    lease: Callable[[Config], LeaseName] | None = None
+    """Which Lease all features share, if this one has the fields for it."""
+    needs: tuple[str, ...] = ()
+    """Other features whose folders it imports."""
+    wants: frozenset[Want] = frozenset()
+    gives: Mapping[Help, Given] = field(default_factory=dict)
+    rights: tuple[Right, ...] = ()
+    """Those that its component gives, beside the ones of manifests/base."""
+    needed_rights: Callable[[Config], Iterable[Right]] | None = None
+    """Which of them a configuration needs; None: all where the feature is on."""
+    reads: str = ""
+    """The module with its FACETS, a tuple of ReadFacet."""
+    plugin: str = ""
+    """The name in `plugins` of what it refuses nodes by; with that, the feature is on."""
+    judges: str = ""
+    """The module whose `plugin(config)` builds that."""
+    mirrors: str = ""
+    """The module with its RESOURCES, a tuple of WatchedResource, and with `book(state, config)`,
+    which has what is in them booked with a state, before anything is."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """The kinds of these with their API groups."""
+    command: str = ""
+    """The command for people that goes with it."""
+    completion: Completion | None = None
+    flags: tuple[Flag, ...] = ()
+    costs: str = ""
+    """The module whose `given_costs(state, pods)` returns the deletion costs, by key, that pods
+    would have if the feature were on; for `simulate`."""
+    places: str = ""
+    """The module about the places of running pods, for what people ask: `sitting`, `placements` and
+    `survey`, whether the feature is on or not."""
+    words: str
+    """A regular expression, in any case: no file outside of its folder has one of these words."""
+
+    @property
+    def blocks(self) -> Mapping[str, type[Block]]:
+        """Its blocks by the attributes that have them."""
+        return {**({} if self.section is None else {self.name: self.section}), **self.sections}
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its blocks in the file."""
+        return tuple(map(_camel, self.blocks))
+
+    @property
+    def field(self) -> str:
+        """Its name in files."""
+        return _camel(self.name)
+
+    @property
+    def component(self) -> str:
+        """The folder in manifests/components with its rights, and the name of its page."""
+        return self.name.replace("_", "-")
+
+    @property
+    def facets(self) -> tuple[ReadFacet, ...]:
+        """What it reads of pods."""
+        return self.module(self.reads).FACETS if self.reads else ()
+
+    def module(self, name: str) -> ModuleType:
+        return import_module(f"{_PACKAGE}.{self.name}.{name}")
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return all features, on or off."""
+    # Not when this module is imported: a section imports it as well.
+    found = (import_module(f"{_PACKAGE}.{name}.section").FEATURE for name in FEATURES)
+    return tuple(found)
+
+
+def enabled(config: Config) -> Iterator[Feature]:
+    return (each for each in features() if each.enabled(config))
+
+
+def wants(config: Config, what: Want) -> bool:
+    """Return whether a feature that is on asks for something."""
+    return any(what in each.wants for each in enabled(config))
+
+
+def gives(config: Config, what: Help) -> bool:
+    """Return whether a feature gives something, where the mode is replace."""
+    return any(what in each.gives and each.gives[what].holds(config) for each in features())
+
+
+def switch_of(what: Help) -> str | None:
+    """Return the field by which something is switched on; None where no feature gives it."""
+    return next((each.gives[what].switch for each in features() if what in each.gives), None)
+
+
+def lease_name(config: Config) -> LeaseName:
+    """Return which Lease features share."""
+    named = (each.lease(config) for each in features() if each.lease is not None)
+    return next(named, LeaseName())
+
+
+def about_places(some: Iterable[Feature] | None = None) -> ModuleType | None:
+    """Return the module about the places of running pods, if one of some (or all) has it."""
+    among = features() if some is None else some
+    return next((each.module(each.places) for each in among if each.places), None)
+
+
+def facets(config: Config) -> tuple[ReadFacet, ...]:
+    """Return what the features that are on read of pods."""
+    return tuple(facet for each in enabled(config) for facet in each.facets)
+
+
+def defaults() -> Config:
+    """Return the configuration of a file that sets nothing."""
+    return whole()(api_version=API_VERSION, kind=KIND)
+
+
+@cache
+def whole() -> type[Config]:
+    """Return the configuration with the blocks of all features."""
+    every = (item for each in features() for item in each.blocks.items())
+    blocks = [(name, block, block()) for name, block in every]
+    names = {each.name: each.value for each in PluginName}
+    names |= {each.plugin: each.plugin for each in features() if each.plugin}
+    plugins: Any = StrEnum(PluginName.__name__, names)  # type: ignore[misc]
+    fields = [("plugins", tuple[plugins, ...], BY_DEFAULT), *blocks]
+    return defstruct("Config", fields, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

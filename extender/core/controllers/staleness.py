@@ -1,0 +1,73 @@
+"""How long the API server has been silent, and what that makes of the picture of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NoReturn
+
+from extender.core.cluster.state import ClusterState
+from extender.core.ports import Check
+
+LOOK_SECONDS: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Freshness:
+    """Notices when a resource is stale: no event, bookmark or whole list came for too long.
+
+    Bookmarks come about once a minute, however little happens, and what is silent for longer is
+    listed (`kube.reflector`): so a stale resource is one that no list could cure. A stale picture
+    is still shown and still scores nodes. But where pods that exclude each other may have been
+    placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
+    `ClusterState.stale` says so, and whatever judges hard rules answers that instead of a verdict.
+    """
+
+    def __init__(
+        self,
+        silent_for: Callable[[], Mapping[str, float | None]],
+        limit: float,
+        state: ClusterState,
+        vital: Collection[str],
+    ) -> None:
+        """`limit` is in seconds; `vital` are the resources without which rules cannot be judged."""
+        self._silent_for = silent_for
+        self._limit = limit
+        self._state = state
+        self._vital = vital
+        self._stale: frozenset[str] = frozenset()
+
+    def check(self, resource: str) -> Check:
+        return lambda: self._why(self._silent_for().get(resource))
+
+    def look(self) -> None:
+        """Log what has become stale or has recovered since the last look, and tell the state."""
+        silent = self._silent_for()
+        stale = frozenset(name for name, seconds in silent.items() if self._why(seconds))
+        for name in sorted(stale - self._stale):
+            _log.error(
+                "%s: stale: %s; not ready until something is received",
+                *(name, self._why(silent[name])),
+            )
+        for name in sorted(self._stale - stale):
+            _log.info("%s: something was received, no longer stale", name)
+        self._stale = stale
+        vital = [name for name in silent if name in stale and name in self._vital]
+        self._state.stale = (
+            f"nothing received about {', '.join(vital)} for too long" if vital else None
+        )
+
+    async def run(self) -> NoReturn:
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _why(self, seconds: float | None) -> str | None:
+        """Say why a resource is stale; one that was never listed is not synced, which is worse."""
+        if seconds is None or seconds < self._limit:
+            return None
+        return (
+            f"the API server said nothing of it for {seconds:.0f} s, {self._limit:g} is the limit"
+        )

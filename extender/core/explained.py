@@ -1,0 +1,14 @@
+"""The filters by which the server says where a pod may go."""
+
+from __future__ import annotations
+
+from extender.core.config import Config
+from extender.core.enabled import filter_plugins, inter_pod_affinity, node_affinity, of_features
+from extender.core.verbs.filters import filters
+from extender.core.verbs.plugins import Plugins
+
+
+def explained(config: Config) -> Plugins:
+    """Build all that decides where a pod may go, enforced here or by the scheduler."""
+    further = [each for each in filter_plugins(config) if each.name in of_features(config)]
+    return filters(node_affinity(config), inter_pod_affinity(config), further)

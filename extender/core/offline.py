@@ -1,0 +1,262 @@
+"""A cluster from files instead of an API server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from extender.core.cluster.state import ClusterState
+from extender.core.config.features import features
+from extender.core.errors import InputError, ObjectError, UnreadableError
+from extender.core.files import json_documents, read_content, yaml_documents
+from extender.core.resources import PODS, RESOURCES, WatchedResource
+from extender.core.wire.decoding import Json, decode
+from extender.core.wire.objects import PodReader
+
+READS: Final[Mapping[str, frozenset[str]]] = {
+    **{each.kind: frozenset((each.group,)) for each in RESOURCES},
+    **{kind: frozenset((group,)) for each in features() for kind, group in each.kinds.items()},
+    **dict.fromkeys(("PersistentVolume", "PersistentVolumeClaim"), frozenset(("",))),
+    **dict.fromkeys(
+        ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
+        frozenset(("storage.k8s.io",)),
+    ),
+    **dict.fromkeys(("Service", "ReplicationController"), frozenset(("",))),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
+    "StatefulSet": frozenset(("apps",)),
+    **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    "MutatingAdmissionPolicy": frozenset(("admissionregistration.k8s.io",)),
+    **dict.fromkeys(
+        ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+        frozenset(("rbac.authorization.k8s.io",)),
+    ),
+}
+"""Kinds that are read, with their API groups; others may have kinds of the same names."""
+
+DEEPEST = 8
+"""Lists in lists: dumps that were joined, and joined again."""
+
+EXPECTED = "expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
+
+
+class ClusterFileError(InputError):
+    """A cluster file with broken content; names the file, the object and the field."""
+
+
+class UnreadableClusterFileError(ClusterFileError, UnreadableError):
+    """A cluster file that cannot be read at all."""
+
+
+class _Header(msgspec.Struct):
+    kind: str | None = None
+    apiVersion: str | None = None
+
+
+class _List(msgspec.Struct):
+    kind: str | None = None
+    apiVersion: str | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _ItsName(msgspec.Struct):
+    name: str | None = None
+
+
+class _NamedObject(msgspec.Struct):
+    metadata: _ItsName | None = None
+
+
+_HEADER = msgspec.json.Decoder(_Header)
+_NAMED = msgspec.json.Decoder(_NamedObject)
+_LIST = msgspec.json.Decoder(_List)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file had, each kind with the number of its objects."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Kinds that no rule looks at."""
+
+    def __str__(self) -> str:
+        ignored = f"; ignored: {listed(self.ignored)}" if self.ignored else ""
+        return f"{listed(self.read)}{ignored}"
+
+
+class ClusterFiles:
+    """Reads files into one state.
+
+    Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
+    YAML stream, plain or gzip. Workloads are ignored.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
+    """Kinds of which there has to be one: nodes alone make a cluster as well, an empty one."""
+    wanted: ClassVar = "node or pod"
+
+    def __init__(
+        self, state: ClusterState, pods: PodReader, further: Iterable[WatchedResource[Any]] = ()
+    ) -> None:
+        """`further` resources are read beside those of the core."""
+        self.state = state
+        self.pods = pods
+        self._generated: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
+        """How many objects of each kind were read."""
+        self._others = {
+            each.kind: each.storing(state, pods)
+            for each in (*RESOURCES, *further)
+            if each is not PODS
+        }
+        """Reads and stores an object, by the kinds that need no more than that."""
+
+    def load(self, path: Path) -> Content:
+        """Put the objects of a file into the state; ClusterFileError for one without any."""
+        return self.take(path, objects_in(path))
+
+    def take(self, path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Content:
+        """Put the objects of a file into the state that somebody else reads as well."""
+        content = Content()
+        for index, (kind, raw) in enumerate(objects):
+            try:
+                known = self.put(kind, raw)
+            except ObjectError as error:
+                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
+            (content.read if known else content.ignored)[kind] += 1
+        if not content.read:
+            raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
+        self.found.update(content.read)
+        return content
+
+    def finish(self) -> None:
+        """Check that there is something, once all files are there; ClusterFileError if not."""
+        if not any(self.found[kind] for kind in self.needs):
+            raise ClusterFileError(f"no {self.wanted}, only {listed(self.found)}; {EXPECTED}")
+
+    def put(self, kind: str, raw: msgspec.Raw) -> bool:
+        """Put an object into the state; return whether it is of a kind that is looked at."""
+        if kind == PODS.kind:
+            self.state.upsert_pod(self.pods.read(raw, self._generate_name))
+        elif kind in self._others:
+            self._others[kind](raw)
+        else:
+            return False
+        return True
+
+    def _generate_name(self, namespace: str, prefix: str) -> str:
+        """Name a pod as the API server would, save that the same files give the same names."""
+        while True:
+            start = f"{namespace}/{prefix}"
+            number = self._generated[start]
+            self._generated[start] += 1
+            if f"{start}{number:05}" not in self.state.pods:
+                return f"{prefix}{number:05}"
+
+
+def listed(kinds: Counter[str]) -> str:
+    """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
+    each = [f"{count} {kind[:80]}" for kind, count in sorted(kinds.items())]
+    more = f" and {len(each) - 10} more kinds" if each[10:] else ""
+    return ", ".join(each[:10]) + more
+
+
+def _nothing(ignored: Counter[str]) -> str:
+    if not ignored:
+        return "there is no object in it"
+    hint = " (a kubeconfig is named by --kubeconfig)" if "Config" in ignored else ""
+    return f"nothing in it can be used, only {listed(ignored)}{hint}"
+
+
+def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it."""
+    try:
+        yield from objects_of(read_content(path))
+    except IsADirectoryError as error:
+        raise UnreadableClusterFileError(f"{path}: is a directory; name the files in it") from error
+    except OSError as error:
+        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
+    except ObjectError as error:
+        raise ClusterFileError(f"{path}: {error}") from error
+
+
+def objects_of(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield each object of a text likewise; ObjectError says what is broken."""
+    for header, document in _documents(content):
+        yield from _taken_apart(header, document)
+
+
+def _documents(content: Json) -> Iterator[tuple[_Header, Json]]:
+    documents: Iterable[Json]
+    if content[:64].lstrip()[:1] != b"{":
+        documents = yaml_documents(content)
+    else:
+        try:
+            alone = decode(_HEADER, content)
+        except ObjectError:
+            # To look for several takes a while, and most files have one.
+            documents = json_documents(content)
+            first = next(documents, None)
+            if first is None:
+                raise
+            documents = chain((first,), documents)
+        else:
+            yield alone, content
+            return
+    for document in documents:
+        yield _header(document), document
+
+
+def _header(document: Json) -> _Header:
+    try:
+        return decode(_HEADER, document)
+    except ObjectError as error:
+        if error.path:
+            raise
+        wanted = "Kubernetes objects, as `kubectl get -o json` prints them"
+        raise ObjectError("", f"{error.message}; expected {wanted}") from error
+
+
+def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield an object, or those of a list, which may have lists in it."""
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    if _may_be_list(header, raw):
+        items = decode(_LIST, raw).items
+    if header.kind is None or items is msgspec.UNSET:  # a custom resource called AllowList, say
+        yield _kind(header), msgspec.Raw(raw)
+        return
+    if depth > DEEPEST:
+        raise ObjectError("items", f"lists in lists, more than {DEEPEST} deep")
+    # A typed list (PodList) may leave kind and version of its items out.
+    default = header.kind.removesuffix("List") or None
+    for item in items or ():
+        own = decode(_HEADER, item)
+        if own.kind is None:
+            own = _Header(default, own.apiVersion or header.apiVersion)
+        yield from _taken_apart(own, item, depth + 1)
+
+
+def _may_be_list(header: _Header, raw: Json) -> bool:
+    """Return whether it may be a list: these have no name, and custom resources as AllowList do."""
+    if header.kind is None or not header.kind.endswith("List"):
+        return False
+    metadata = None if header.kind == "List" else decode(_NAMED, raw).metadata
+    return metadata is None or not metadata.name
+
+
+def _kind(header: _Header) -> str:
+    """Return the kind of an object, with its version where the kind is another API's."""
+    if not header.kind:
+        raise ObjectError("kind", "an object needs a kind")
+    groups = READS.get(header.kind)
+    if groups is None or header.apiVersion is None:
+        return header.kind
+    group, slash, _ = header.apiVersion.partition("/")
+    known = (group if slash else "") in groups
+    return header.kind if known else f"{header.kind} ({header.apiVersion})"

@@ -1,0 +1,168 @@
+"""What an explanation says; every number in it comes from the tables behind the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import Term
+from extender.core.model.verdict import AnyReason, Verdict
+from extender.core.model.wording import plural
+from extender.core.verbs.explaining.sitting import Sits, Sitting
+from extender.core.verbs.plugins import Plugins, ScorePlugins, Unknown
+from extender.core.verbs.rules import Refusal, RefusalGroup, named_pods
+from extender.core.verbs.victims import Candidate
+
+MOST_BLOCKERS: Final = 10
+"""Pods that are named where there may be thousands; a count stands beside them."""
+MOST_NEAR_MISSES: Final = 50
+"""Near misses that are looked into, those of the fewest pods first; each takes a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    pod: Pod
+    names: Sequence[str]
+    """Of the nodes, in the order in which they are answered."""
+    plugins: Plugins
+    scoring: ScorePlugins = ()
+    max_score: int = 100
+    names_all: bool = True
+    """False: pods of other namespaces than the pod's own are counted, and not named."""
+    sits: Sits | None = None
+    """None where nothing says whether placed pods sit as well as they can."""
+
+
+Alike: TypeAlias = tuple[Refusal, ...]
+"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
+
+
+@dataclass(slots=True, eq=False)
+class NearMiss:
+    """Nodes that would fit if one thing were otherwise: one rule, or the pods in the way."""
+
+    refusals: Alike
+    """Several only where all are about placed pods."""
+    nodes: list[str] = field(default_factory=list)
+    preempted_on: str | None = None
+    """The node on which all those pods are, where evicting them would let the pod in, and they are
+    less important than it is."""
+    least: int = 0
+    """How many pods there are at least, where not all that are known are named."""
+
+    @property
+    def unnamed(self) -> int:
+        """Return how many of the pods are not to be named, each as often as it is a cause."""
+        return sum(each.unnamed for each in self.refusals)
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        return sorted(self._named.values(), key=lambda each: each.key)
+
+    @property
+    def count(self) -> int:
+        """Return how many pods would have to go, at least."""
+        if len(self.refusals) == 1:
+            return self.refusals[0].count
+        return max(self.least, len(self._named), *(each.count for each in self.refusals))
+
+    @property
+    def in_the_way(self) -> str:
+        return named_pods(self.pods, self.count, self.unnamed)
+
+    def __str__(self) -> str:
+        first, where = self.refusals[0], self.refusals[0].place
+        nodes = plural(len(self.nodes), "node")
+        if self.nodes == [first.domain] or (len(self.nodes) == 1 and first.rule.key is None):
+            nodes, where = self.nodes[0], ""
+        if self.count:
+            were = "were" if self.count > 1 else "was"
+            return f"{nodes}{where} if {self.in_the_way} {were} not there"
+        return f"{nodes}{where}{first.rule.remedy(first.domain, len(self.nodes))}"
+
+    @property
+    def _named(self) -> Mapping[str, Pod]:
+        """Return pods by uid: each may be what several rules refuse the nodes for."""
+        return {pod.uid: pod for each in self.refusals for pod in each.pods}
+
+
+@dataclass(slots=True, eq=False)
+class TermFacts:
+    reason: AnyReason
+    """The one it gives where it refuses a node."""
+    term: Term
+    merged: Sequence[str] = ()
+    """Its matchLabelKeys and mismatchLabelKeys that are in the selector by now."""
+    namespaces: Sequence[str] = ()
+    """Those that it is about at the moment, the first by name."""
+    namespace_count: int = 0
+    matched: int = 0
+    """Placed pods that the term matches; of a placed pod's term, the pods that carry it."""
+    matches_pod: bool = False
+    annotated: bool = False
+    refused: int = 0
+    """Nodes that it refuses, whatever reason they show."""
+    mutual: bool = False
+    """Placed pods that it matches carry the same term."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    plugin: str
+    raw: Mapping[str, int]
+    normalised: Mapping[int, int]
+    """0 to 100, by raw score."""
+
+
+@dataclass(slots=True, eq=False)
+class Explanation:
+    pod: Pod
+    names: Sequence[str]
+    fits: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    """One for each cause."""
+    refused: dict[str, Alike] = field(default_factory=dict)
+    """By node: why; the first is the reason that it shows."""
+    left_by_affinity: int = 0
+    """Nodes that no rule of affinity refuses, whatever else does."""
+    groups: Sequence[RefusalGroup] = ()
+    """Those that some node shows, by kind; those of most nodes first."""
+    terms: list[TermFacts] = field(default_factory=list)
+    near_misses: list[NearMiss] = field(default_factory=list)
+    """Where the fewest pods would have to go first; MOST_NEAR_MISSES at most."""
+    near_miss_count: int = 0
+    matching_all: int | None = None
+    """Placed pods that match all required affinity terms of the pod; None when it has none."""
+    is_first: bool = False
+    """No placed pod matches them, and the pod itself does."""
+    mutual: Pod | None = None
+    """A pod that waits for this one, as this one does for it: by required affinity."""
+    matching_somewhere: bool = True
+    """Some of the pods that match all of them are in a topology domain."""
+    scores: list[PluginScores] = field(default_factory=list)
+    final: Mapping[str, int] = field(default_factory=dict)
+    """What prioritize answers for the nodes that fit; 0 of those that are left out."""
+    score_fault: str | None = None
+    """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
+    indeterminate: str | None = None
+    """Why filter answers with an error instead of a verdict, if it does."""
+    preemption: Candidate | None = None
+    """Who would be evicted for a pod that fits nowhere; None if that was not looked for."""
+    sitting: Sitting | None = None
+    """Of a placed pod with preferences, where enough is known of it."""
+    unknown: Sequence[Unknown] = ()
+    """What may decide as well, and is not looked at."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return what all filters say together: a refusal stands, whatever is not known."""
+        if not self.fits:
+            return Verdict.REFUSED
+        return self.of_fitting
+
+    @property
+    def of_fitting(self) -> Verdict:
+        known = not self.unknown and self.indeterminate is None
+        return Verdict.FITS if known else Verdict.UNKNOWN

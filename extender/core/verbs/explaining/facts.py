@@ -1,0 +1,156 @@
+"""What is to be known about each required term that has to do with a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, zip_longest
+from typing import Final, TypeAlias
+
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import PodSelector, Term, WrittenTerm
+from extender.core.model.verdict import AnyReason, Reason
+from extender.core.verbs.explaining.explanation import Explanation, TermFacts
+from extender.core.verbs.pod_rules import is_annotated
+from extender.core.verbs.rules import Rule
+
+MOST_TERMS: Final = 32
+MOST_WAITING: Final = 2000
+MOST_TRIES: Final = 3
+"""Of those that are near enough: whether one waits takes as long as to judge it."""
+MOST_NAMES: Final = 10
+
+
+OF_OTHERS: Final = frozenset((Reason.EXISTING_ANTI_AFFINITY, Reason.EXISTING_LIMIT))
+
+_Named: TypeAlias = tuple[AnyReason, Term, bool]
+"""What tells a term from others: the last is whether it is from an annotation."""
+
+
+class TermSurvey:
+    """Looks into the pod's own required terms, and into those of placed pods that refuse nodes."""
+
+    def __init__(self, state: ClusterState, pod: Pod, found: Explanation) -> None:
+        self._state = state
+        self._pod = pod
+        self._class = state.class_of(pod)
+        self._found = found
+        self._rules: dict[_Named, list[Rule]] = {}
+        """By term: what refuses nodes because of it."""
+        self._hits: dict[_Named, int] = {}
+        """Nodes that each term refuses."""
+
+    def run(self) -> None:
+        """Look into one term after the other."""
+        self._sort()
+        own, written = self._class.affinity, self._class.written
+        for reason, terms, as_written in (
+            (Reason.AFFINITY, own.required, written.required),
+            (Reason.ANTI_AFFINITY, own.required_anti, written.required_anti),
+        ):
+            pairs = zip_longest(terms, as_written[: len(terms)])
+            for term, each in islice(pairs, MOST_TERMS):
+                self._look_into((reason, term, is_annotated(self._class, term)), each)
+        for term, (as_it_is, _) in zip(own.limits, written.limits, strict=False):
+            self._look_into((Reason.LIMIT, term, True), as_it_is)
+        theirs = [each for each in self._hits if each[0] in OF_OTHERS]
+        others = sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
+        mutual = set()
+        for facts in self._found.terms:
+            same = (Reason.EXISTING_ANTI_AFFINITY, facts.term, facts.annotated)
+            if facts.reason is Reason.ANTI_AFFINITY and same in others:
+                facts.mutual = True
+                mutual.add(same)
+        for named in others:
+            if named not in mutual:
+                self._look_into(named)
+        if own.required:
+            self._look_into_all(own.required)
+
+    def _sort(self) -> None:
+        hits: dict[Rule, int] = {}
+        for each in self._found.refusals:
+            hits[each.rule] = hits.get(each.rule, 0) + each.hits
+        for rule, nodes in hits.items():
+            for term in rule.terms:
+                named = rule.reason, term, rule.annotated
+                self._rules.setdefault(named, []).append(rule)
+                self._hits[named] = self._hits.get(named, 0) + nodes
+
+    def _look_into(self, named: _Named, written: WrittenTerm | None = None) -> None:
+        reason, term, annotated = named
+        facts = TermFacts(
+            reason,
+            term,
+            merged=[] if written is None else _merged(term, written),
+            matches_pod=self._state.is_about(term, self._class),
+            annotated=annotated,
+            refused=self._hits.get(named, 0),
+        )
+        self._found.terms.append(facts)
+        chosen = self._choose(term.pods)
+        facts.namespaces, facts.namespace_count = sorted(chosen)[:MOST_NAMES], len(chosen)
+        if reason is Reason.EXISTING_ANTI_AFFINITY:
+            tables = (rule.table for rule in self._rules[named])
+            facts.matched = sum(sum(each.counts.values()) for each in tables if each is not None)
+        else:
+            facts.matched = self._count((term,))
+
+    def _choose(self, pods: PodSelector) -> list[str]:
+        """Return the namespaces that a term is about; those it names need not exist."""
+        selector = pods.namespace_selector
+        if selector is None:
+            return [*pods.namespaces]
+        labelled = self._state.namespaces.items()
+        chosen = {name for name, labels in labelled if selector.matches(labels)}
+        return [*chosen.union(pods.namespaces)]
+
+    def _look_into_all(self, terms: Sequence[Term]) -> None:
+        """Count the pods that match all required affinity terms: only these meet them."""
+        found = self._found
+        found.matching_all = self._count(terms)
+        with self._state.without(self._pod.key, self._pod.uid):
+            prefilter = self._state.prefilter_state_of(self._pod)
+            found.is_first = prefilter.is_first
+            found.matching_somewhere = any(table.counts for table in prefilter.affinity)
+        if not (found.matching_all or found.is_first or self._pod.node):
+            self._look_for_mutual(terms[:MOST_TERMS])
+
+    def _look_for_mutual(self, terms: Sequence[Term]) -> None:
+        state, own, seen, tries = self._state, self._class, set(), 0
+        for other in islice(state.waiting_pods, MOST_WAITING):
+            theirs = state.class_of(other)
+            asked = theirs.affinity.required
+            if theirs in seen or not 0 < len(asked) <= MOST_TERMS:
+                continue
+            seen.add(theirs)
+            pairs = ((terms, theirs), (asked, own))
+            if not all(state.is_about(term, of) for several, of in pairs for term in several):
+                continue
+            with state.without(other.key, other.uid):
+                prefilter = state.prefilter_state_of(other)
+                waits = not (prefilter.is_first or any(each.counts for each in prefilter.affinity))
+            tries += 1
+            if waits or tries == MOST_TRIES:
+                self._found.mutual = other if waits else None
+                return
+
+    def _count(self, terms: Sequence[Term]) -> int:
+        """Count the pods that match all of some terms."""
+        state, pod = self._state, self._pod
+        rarest = min((state.candidates(term.pods) for term in terms), key=len)
+        with state.without(pod.key, pod.uid):
+            return sum(
+                sum(placed.on_nodes.values())
+                for placed in rarest
+                if all(state.is_about(term, placed.pod_class) for term in terms)
+            )
+
+
+def _merged(term: Term, written: WrittenTerm) -> list[str]:
+    """Return the label keys of a term that are requirements of its selector by now."""
+    keys = list(written.label_keys())
+    if not keys:
+        return []
+    there = {(each.key, each.operator) for each in term.pods.selector.requirements}
+    return [key for key, operator in keys if (key, operator) in there]

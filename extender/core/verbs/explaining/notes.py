@@ -1,0 +1,301 @@
+"""What else an explanation has to say: why a rule means what it means, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from extender.core.cluster.state import ClusterState
+from extender.core.model.exclusive import unwritten
+from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
+from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import WrittenTerm
+from extender.core.model.verdict import Reason
+from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
+from extender.core.model.workload import MARKS
+from extender.core.verbs.explaining.explanation import MOST_BLOCKERS, Explanation, TermFacts
+from extender.core.verbs.filters import GATES, OTHER_SCHEDULER, holding
+from extender.core.verbs.node_room import named_node
+from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
+
+_NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
+"""Labels in which replicas differ."""
+
+_ADVICE: Final = (
+    "let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
+    f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the rules "
+    "that they have. Where the extender places these pods, the annotation "
+    "affinity-extender.io/revisions: Own on those that are there helps at once"
+)
+_KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+_HELD: Final = {
+    GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
+    OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+}
+"""The kinds of notes about what holds a pod, and what there is to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    kind: str
+    """For programs; stays the same."""
+    text: str
+
+
+def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
+    """Return what there is to remark on rules; O(terms + label keys + refusals)."""
+    own = state.class_of(explanation.pod)
+    found = [
+        *_verdict(state, explanation),
+        *_sitting(explanation),
+        *_annotations(state, explanation),
+        *_exclusive(explanation.pod),
+        *_affinity(state, explanation),
+        *_node_labels(state, explanation),
+        *_older_revision(explanation),
+        *_going(explanation),
+        *_preempted(explanation),
+        *_beyond(explanation),
+    ]
+    written = own.written
+    every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
+    for term in every:
+        found += _written(term, own.labels)
+    return found
+
+
+def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    pod = explanation.pod
+    if explanation.indeterminate is not None:
+        yield Note(
+            "unclear", f"the extender's filter answers with an error: {explanation.indeterminate}"
+        )
+    if named_node(state, pod) is not None:
+        yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
+    elif pod.node is not None:
+        yield Note(
+            "placed",
+            f"the pod is on {pod.node} already; this is what would be said if it were placed now",
+        )
+    if explanation.score_fault is not None:
+        yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _sitting(explanation: Explanation) -> Iterator[Note]:
+    sits = explanation.sitting
+    better = None if sits is None else sits.better
+    if sits is not None and better is not None:
+        stays = "" if sits.stays is None else f"; it would not be moved for that: {sits.stays}"
+        yield Note(
+            "sitsWorse",
+            f"it sits worse than it has to by preferred rules: node {better.target} would suit it "
+            f"better, by {better.own} in the weights of its own terms ({better.total} with those "
+            f"of other pods){stays}",
+        )
+    elif sits is not None and len(explanation.names) > 1:
+        yield Note(
+            "sitsWell",
+            "it sits as well as it can by preferred rules: no node that would take it suits it "
+            "better",
+        )
+
+
+def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    pod, scope = explanation.pod, state.annotations
+    namespace = pod.pod_class.namespace
+    if pod.spec.unannotated is None:
+        return
+    if not scope.covers(namespace):
+        yield Note(
+            "annotationIgnored",
+            f"the rules in its annotations are ignored: annotations.namespaceSelector of the "
+            f"configuration does not select the namespace {namespace}",
+        )
+    elif pod.node is not None and pod.pod_class.later:
+        yield Note(
+            "annotationLater",
+            "its annotation is not the one that it was placed by, as far as is on record, so the "
+            "rules in it hold for the pod itself and keep nobody away",
+        )
+    else:
+        yield from (
+            Note(*limit.note(namespace))
+            for limit in scope.limits
+            if not limit.reaches_out(namespace)
+        )
+
+
+def _exclusive(pod: Pod) -> Iterator[Note]:
+    """Say that an annotation does nothing, since no policy has written its terms into the spec."""
+    spec = pod.pod_class.of_spec.affinity
+    text = pod.spec.exclusive
+    if text is not None and (
+        what := unwritten(text, pod.pod_class.labels, spec.required, spec.required_anti)
+    ):
+        yield Note(
+            "exclusiveNotWritten",
+            f"the annotation affinity-extender.io/exclusive does nothing: {what}",
+        )
+
+
+def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Explain required affinity where no placed pod meets it, or none meets all of it."""
+    terms = [each for each in explanation.terms if each.reason is Reason.AFFINITY]
+    for each in terms:
+        if not state.nodes.has_key(each.term.topology_key):
+            key = each.term.topology_key
+            yield Note("noSuchKey", f"no node has the label {key}, which your affinity is over")
+    if not terms or explanation.matching_all is None:
+        return
+    keys = sorted({each.term.topology_key for each in terms})
+    labels = f"the label{'s' * (len(keys) > 1)} {' and '.join(keys)}"
+    nobody = "no placed pod matches your required affinity"
+    if explanation.matching_all and not explanation.matching_somewhere:
+        nobody = (
+            "the placed pods that match your required affinity are in no topology domain, and do "
+            f"not count: their nodes are unknown, or do not have {labels}"
+        )
+        if not explanation.is_first:
+            yield Note("noDomain", nobody)
+    if explanation.is_first:
+        yield Note(
+            "firstPod",
+            f"{nobody}. This pod matches it itself, so it may be the first of its group, on any "
+            f"node that has {labels}",
+        )
+    elif explanation.mutual is not None:
+        yield Note(
+            "waitForEachOther",
+            f"{explanation.mutual.key} waits as well: each has a required affinity to the other, "
+            "and neither is placed. Take one of the two out, or make it preferred",
+        )
+    elif not explanation.matching_all:
+        yield from _nobody(explanation.pod, terms)
+
+
+def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    for refusal in explanation.refusals:
+        asks_for = refusal.rule.asks_for
+        for key in () if asks_for is None else islice(asks_for.keys_needed, MOST_SAID):
+            if not state.nodes.has_key(key):
+                yield Note("noSuchLabel", f"no node has the label {key}")
+
+
+def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
+    if len(terms) > 1 and all(each.matched for each in terms):
+        counts = " and ".join(f"{each.matched:,} by term {n}" for n, each in enumerate(terms, 1))
+        yield Note(
+            "noSinglePod",
+            f"placed pods are matched one term at a time ({counts}), but none by all of them: the "
+            "same pod has to match every required affinity term",
+        )
+        return
+    missing = next(each for each in terms if not each.matched)
+    if missing.term.pods.selector.matches_nothing:
+        text = f"the affinity on {short(missing.term.topology_key)} has no labelSelector, so no pod"
+        yield Note("noPod", f"{text} matches it")
+        return
+    text = f"there are no placed {pods_of(missing.term.pods)}"
+    unmet = next((each for each in terms if not each.matches_pod), None)
+    if unmet is not None:
+        itself = "is not one of them either"
+        if unmet is not missing:
+            itself = f"itself is not one of the {pods_of(unmet.term.pods)}"
+        text += f"; {pod.key} {itself}, so it cannot be the first of its group"
+    yield Note("noPod", text)
+
+
+def _older_revision(explanation: Explanation) -> Iterator[Note]:
+    """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
+    older = {
+        pod.key: pod.pod_class.labels[TEMPLATE_HASH]
+        for each, pod in _in_the_way(explanation)
+        if each.reason in _KEEPS_APART and _is_other_revision(pod, explanation.pod)
+    }
+    if older:
+        names = sorted(older)
+        hashes = sorted({*older.values()})
+        yield Note(
+            "otherRevision",
+            f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
+            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))}): {_ADVICE}",
+        )
+
+
+def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
+    for group in explanation.groups:
+        for each in group.refusals[:MOST_LOOKED_AT]:
+            for pod in each.pods:
+                yield each, pod
+
+
+def _is_other_revision(other: Pod, own: Pod) -> bool:
+    before = other.pod_class.labels.get(TEMPLATE_HASH)
+    if before is None or before == own.pod_class.labels.get(TEMPLATE_HASH):
+        return False
+    if other.workload is not None and own.workload is not None:
+        return other.workload == own.workload
+    # Nobody has read who made them. Labels tell as well, but for those that a bind adds.
+    (there, here) = ({**each.pod_class.labels, **_NOT_TOLD} for each in (other, own))
+    same = other.pod_class.namespace == own.pod_class.namespace and there == here
+    return same and here.keys() > _NOT_TOLD.keys()
+
+
+def _going(explanation: Explanation) -> Iterator[Note]:
+    going = {pod.key for _, pod in _in_the_way(explanation) if pod.status.deleting}
+    if going:
+        count = "counts until it is" if len(going) == 1 else "count until they are"
+        be = "is" if len(going) == 1 else "are"
+        text = f"{some(sorted(going), len(going))} {be} being deleted, and {count} gone"
+        yield Note("terminating", text)
+
+
+def _preempted(explanation: Explanation) -> Iterator[Note]:
+    chosen = explanation.preemption
+    found = [each for each in explanation.near_misses if each.preempted_on is not None]
+    if chosen is not None:
+        names = [pod.key for pod in chosen.victims]
+        beyond = ", beyond what disruption budgets allow" if chosen.violations else ""
+        yield Note(
+            "preemption",
+            f"the scheduler would evict {some(names, len(names), MOST_BLOCKERS)} from "
+            f"{chosen.node} for this pod, which has the higher priority{beyond}",
+        )
+    elif found:
+        first = found[0]
+        more = f", and likewise on {plural(len(found) - 1, 'other node')}" if found[1:] else ""
+        yield Note(
+            "preemption",
+            f"{first.in_the_way} on {first.preempted_on} would be preempted for this pod, "
+            f"which has the higher priority{more}",
+        )
+
+
+def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
+    """Remark on a term that is written in a way that does not do what it seems to."""
+    keys = (*each.match_label_keys, *each.mismatch_label_keys)
+    if keys and each.term.pods.selector.matches_nothing:
+        yield Note(
+            "labelKeysWithoutSelector",
+            f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
+            "and no labelSelector: the API server refuses such a pod",
+        )
+        return
+    absent = [key for key in keys if key not in labels]
+    if absent:
+        yield Note(
+            "labelKeyAbsent",
+            f"the term on {short(each.term.topology_key)} has the label "
+            f"{plural_of('key', absent)} {some(absent, len(absent))}, and the pod has no such "
+            "label: the term is about pods with any value",
+        )
+
+
+def _beyond(explanation: Explanation) -> Iterator[Note]:
+    """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
+    pod = explanation.pod
+    for each in () if pod.node is not None else holding(pod):
+        kind, more = _HELD[each.field]
+        yield Note(kind, f"{each.text}: {more}")

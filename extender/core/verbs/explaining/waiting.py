@@ -1,0 +1,137 @@
+"""Pods that wait: which of them are alike, and what keeps them from most nodes, in few words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import Term
+from extender.core.model.verdict import Reason
+from extender.core.model.wording import short
+from extender.core.verbs.explaining.explanation import Explanation
+from extender.core.verbs.filters import holding
+from extender.core.verbs.node_room import shape_of
+from extender.core.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
+
+_Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
+"""Kinds of rules by their numbers, and how many nodes these refuse together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What keeps most nodes from a pod."""
+
+    what: str
+    refused: int
+    alone: int
+    """Nodes that nothing else refuses."""
+    besides: str = ""
+    """What else refuses most of these nodes, where it refuses none of them alone."""
+
+
+def kind_of(pod: Pod) -> Hashable:
+    """Return what pods have in common that wait for the same."""
+    asks = pod.spec.requirements
+    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
+
+
+def cause_of(explanation: Explanation) -> str:
+    """Say what keeps a pod waiting."""
+    pod = explanation.pod
+    if explanation.fits or pod.spec.requirements.gates:
+        told = "; ".join(each.text for each in holding(pod) or explanation.unknown)
+        return told or "nothing here: the scheduler has not come to them"
+    limit = bottleneck(explanation)
+    return "no node" if limit is None else limit.what
+
+
+def bottleneck(explanation: Explanation) -> Bottleneck | None:
+    """Return the rule without which most nodes would fit, or else that refuses most.
+
+    Nodes that are cordoned, as those that are drained, count only if there are no others.
+    O(nodes x rules that refuse one).
+    """
+    kinds = _Kinds(explanation)
+    alike = kinds.by_node()
+    refused: Counter[int] = Counter()
+    alone: Counter[int] = Counter()
+    for found, nodes in alike:
+        for kind in found:
+            refused[kind] += nodes
+        if len(found) == 1:
+            alone[found[0]] += nodes
+    if not refused:
+        return None
+    most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
+    besides = "" if alone[most] else kinds.name(_most_beside(most, alike))
+    return Bottleneck(kinds.name(most), refused[most], alone[most], besides)
+
+
+def _most_beside(most: int, alike: _Alike) -> int:
+    """Return the kind that refuses most of the nodes that a kind does, and never alone."""
+    beside: Counter[int] = Counter()
+    for found, nodes in alike:
+        for kind in found if most in found else ():
+            beside[kind] += nodes
+    del beside[most]
+    return max(beside, key=beside.__getitem__)
+
+
+class _Kinds:
+    """Numbers the rules that refuse nodes, those that differ only in the very term alike."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self._explanation = explanation
+        self._kinds: dict[Hashable, int] = {}
+        self._rules: dict[Rule, int] = {}
+
+    def by_node(self) -> _Alike:
+        """Return which kinds refuse how many nodes together."""
+        own = {
+            (_whatever_it_spares(each.term),)
+            for each in self._explanation.terms
+            if each.reason is Reason.ANTI_AFFINITY and each.refused
+        }
+        judged: list[tuple[Sequence[int], int]] = []
+        cordoned: list[tuple[Sequence[int], int]] = []
+        for refusals, nodes in Counter(self._explanation.refused.values()).items():
+            # What pods and their like hold against each other by the same term is one rule.
+            others = [
+                each.rule
+                for each in refusals
+                if each.reason is not Reason.EXISTING_ANTI_AFFINITY
+                or tuple(map(_whatever_it_spares, each.rule.terms[:1])) not in own
+            ]
+            numbers = dict.fromkeys(map(self._number, others or [each.rule for each in refusals]))
+            (cordoned if is_cordoned(refusals) else judged).append((list(numbers), nodes))
+        return judged or cordoned
+
+    def name(self, kind: int) -> str:
+        """Name a rule, without the pods behind it."""
+        group = RefusalGroup()
+        for each in self._explanation.refusals:
+            if self._number(each.rule) == kind:
+                if each.rule.reason in SUBJECTS:
+                    return f"{SUBJECTS[each.rule.reason]} on {short(each.rule.key)}"
+                group.add(each)
+        return group.cause
+
+    def _number(self, rule: Rule) -> int:
+        number = self._rules.get(rule)
+        if number is None:
+            number = self._kinds.setdefault(rule.kind, len(self._kinds))
+            self._rules[rule] = number
+        return number
+
+
+def _whatever_it_spares(term: Term) -> Hashable:
+    """Return what a term has in common with that of another revision of the same workload."""
+    pods = term.pods
+    return term.topology_key, pods.selector, pods.namespaces, pods.namespace_selector
+
+
+def is_cordoned(refusals: Sequence[Refusal]) -> bool:
+    return any(each.reason is Reason.UNSCHEDULABLE for each in refusals)

@@ -1,0 +1,161 @@
+"""The filters that decide together where a pod may go, in the scheduler's order.
+
+`explain`, on the command line and in the server, and `simulate` go by these, so that they cannot
+contradict each other. What is not modelled is among them: it refuses nothing, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from extender.core.cluster.state import ClusterState
+from extender.core.errors import ObjectError, bounded
+from extender.core.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import ANNOTATIONS, NAMED_NODES, NODE_UNSCHEDULABLE, Reason
+from extender.core.model.wording import some
+from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.max_matching_pods import MaxMatchingPods
+from extender.core.verbs.node_affinity import NamedNodes, NodeAffinityPlugin
+from extender.core.verbs.node_room import (
+    NodeName,
+    NodePorts,
+    NodeResourcesFit,
+    NodeUnschedulable,
+    TaintToleration,
+)
+from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
+from extender.core.verbs.rules import Refusal, Rule
+from extender.core.verbs.topology_spread import PodTopologySpread
+
+NOT_MODELLED: Final = (SPREAD, "resourceClaims")
+"""Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
+cannot be read."""
+GATES: Final = "schedulingGates"
+OTHER_SCHEDULER: Final = "schedulerName"
+MOST_BYTES: Final = 1000
+"""Bytes of names that the author of a pod chooses."""
+OWN_SPREAD: Final = PodTopologySpread()
+"""The constraints that pods have themselves."""
+ROOM: Final = NodeResourcesFit()
+"""All resources that pods request."""
+
+
+def filters(
+    nodes: NodeAffinityPlugin,
+    affinity: InterPodAffinity,
+    further: Plugins = (),
+    claims: FilterPlugin | None = None,
+    volumes: Plugins = (),
+    *,
+    spread: PodTopologySpread = OWN_SPREAD,
+    room: NodeResourcesFit = ROOM,
+    off: Collection[str] = (),
+) -> Plugins:
+    """Return all of them but those that are `off`, with `further` ones that features have.
+
+    `claims`, `volumes`, another `spread` than that of pods alone, another `room`, and what is `off`
+    are what the commands have, and a server has not.
+    """
+    every = (
+        UnreadableAnnotations(),
+        NamedNodes(Reason.NO_NAME),
+        NotModelledVolumes() if claims is None else claims,
+        NamedNodes(Reason.NOT_NAMED),
+        NodeName(),
+        NodeUnschedulable(),
+        TaintToleration(after_cordoned=NODE_UNSCHEDULABLE not in off),
+        replace(nodes, after_names=NAMED_NODES not in off),
+        NodePorts(),
+        room,
+        *volumes,
+        spread,
+        affinity,
+        MaxMatchingPods(),
+        NotModelled(),
+        *further,
+    )
+    return tuple(each for each in every if each.name not in off)
+
+
+@dataclass(slots=True, eq=False)
+class UnreadableRules(Rule):
+    """Rules that cannot be read, or too many: filter answers with an error, so no node is left."""
+
+    event: str
+    """The error."""
+    what: str
+    reason = Reason.ANNOTATION
+
+    def statement(self, refusal: Refusal) -> None:
+        """Say nothing more than the summary, in which every node has it."""
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say that it is not known what the rules ask for."""
+        return " if its rules could be read, and allowed it"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableAnnotations(FilterPlugin):
+    """What is said of a pod before any node is looked at: no callback does without its rules."""
+
+    name: ClassVar[str] = ANNOTATIONS
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
+        """Yield what is broken."""
+        if pod.spec.broken_rules is not None:
+            error = str(ObjectError(*pod.spec.broken_rules))
+            yield UnreadableRules(error, f"rules that cannot be read: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class NotModelled(FilterPlugin):
+    """What only the scheduler judges."""
+
+    name: ClassVar[str] = "NotModelled"
+
+    def rules(self, state: ClusterState, pod: Pod) -> tuple[Rule, ...]:
+        """Return nothing: it is not known what would be refused."""
+        return ()
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        for field in NOT_MODELLED:
+            if field in pod.spec.requirements.unmodelled:
+                yield Unknown(field, f"its {field} are not looked at")
+        if pod.spec.group is not None:
+            yield Unknown("schedulingGroup", "whether its whole pod group fits is not looked at")
+
+
+@dataclass(frozen=True, slots=True)
+class NotModelledVolumes(NotModelled):
+    """Volumes, where only the scheduler judges them."""
+
+    name: ClassVar[str] = "NotModelledVolumes"
+
+    def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
+        if VOLUMES in pod.spec.requirements.unmodelled:
+            text = (
+                "its volumes are not looked at by a running extender; "
+                "`affinity-extender explain` from the command line does"
+            )
+            yield Unknown(VOLUMES, text)
+
+
+def holding(pod: Pod) -> list[Unknown]:
+    """Return for what the schedulers that are known leave a pod alone, wherever it fits."""
+    asks = pod.spec.requirements
+    found = []
+    # The API server takes any text for a scheduler's name, and a file for a gate's as well.
+    if asks.gates:
+        named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)
+        found.append(Unknown(GATES, f"scheduling gates ({named})"))
+    if asks.scheduler not in KNOWN_SCHEDULERS:
+        named = bounded(asks.scheduler, MOST_BYTES)
+        found.append(Unknown(OTHER_SCHEDULER, f"asks for scheduler '{named}'"))
+    return found
+
+
+def unknown(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Unknown]:
+    return [each for plugin in plugins for each in plugin.unknown(state, pod)]

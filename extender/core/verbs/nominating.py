@@ -1,0 +1,158 @@
+"""Where a pod that was refused everywhere might go instead, and what became of it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from extender.core.cluster.counts.nodes import NodeList
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
+from extender.core.verbs.filtering import judge
+from extender.core.verbs.interaction import interact
+from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.plugins import Plugins
+
+MOST_CONDITIONS = 250_000
+"""Comparisons of nodes with conditions in one search: dozens for each node of a large cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedPlacement:
+    """A node that another pod was pointed to, and may be bound to any moment."""
+
+    pod: Pod
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A pod as the watch has shown it, and as it is reserved."""
+
+    known: bool
+    """Whether the watch has shown this very pod, and not its end, nor that it will never run."""
+    node: str | None
+    """Where it is, or is about to be."""
+    nominated: str | None
+    """The node that it is nominated for, as we heard last."""
+    certain: bool = True
+    """Whether it is known to be on `node`; else a bind there is under way or ended unclearly."""
+
+
+def observe(state: ClusterState, pod: Pod) -> Observed:
+    known = state.pod(pod.key, pod.uid)
+    if known is not None and known.node is not None:
+        return Observed(known=True, node=known.node, nominated=known.status.nominated)
+    reserved = next(iter(state.reservations.of(pod.key, pod.uid)), None)
+    nominated = None if known is None else known.status.nominated
+    if reserved is None:
+        # The scheduler leaves a pod alone that is being deleted; finalizers may make that last.
+        waits = known is not None and not known.status.deleting
+        return Observed(known=waits, node=None, nominated=nominated)
+    return Observed(
+        known=known is not None,
+        node=reserved.pod.node,
+        nominated=nominated,
+        certain=reserved.confirmed,
+    )
+
+
+def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
+    """Return whether pods of lower priority are on their way out of a node; O(pods on it)."""
+    return any(
+        each.status.deleting and each.spec.priority < pod.spec.priority
+        for each in state.pods_on(node)
+    )
+
+
+def suitable(state: ClusterState, pod: Pod, plugins: Plugins) -> Callable[[str], bool]:
+    """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
+
+    Room and our rules aside. What the scheduler adds for every pod counts, whether or not it is
+    among the `plugins` to enforce that.
+    """
+    asks = state.in_force(pod).node_affinity
+    rules = () if asks is None else asks.required_rules
+    added = (each.added.required for each in plugins if isinstance(each, NodeAffinityPlugin))
+    judged = [state.node_rules.judge(rule) for rule in (*rules, *added) if rule is not None]
+
+    def suits(node: str) -> bool:
+        return all(each.of(node) for each in judged) and pod.spec.requirements.tolerates(
+            state.node_resources.allocatable(node)
+        )
+
+    return suits
+
+
+def from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
+    """Yield all names, from a random one on; `chance` is in [0, 1)."""
+    start = int(chance * len(names))
+    return chain(islice(names, start, None), islice(names, start))
+
+
+def most_nodes(pod: Pod, conditions: int) -> int:
+    """Return how many nodes a pod can be compared with for `conditions` comparisons."""
+    return conditions // (pod.spec.requirements.conditions + len(pod.spec.ports))
+
+
+class Chooser:
+    def __init__(self, state: ClusterState, plugins: Plugins) -> None:
+        self._state = state
+        self._plugins = plugins
+        self._everywhere: NodeList | None = None
+
+    def choose(
+        self,
+        pod: Pod,
+        *,
+        avoid: Collection[str],
+        placements: Sequence[ExpectedPlacement],
+        chance: float = 0.0,
+        among: Sequence[str] | None = None,
+    ) -> str | None:
+        """Return a node that satisfies our rules and seems to suit the pod otherwise, if any.
+
+        `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
+        node. Nodes to avoid are left out, and those promised to pods that would get in this one's
+        way. What we do not look at (volumes, spreading) the scheduler does: a wrong choice costs it
+        one try. O(nodes), or of those `among` which it is to be, the first ones first; of a pod
+        with very many conditions, not all are looked at.
+        """
+        taken: set[str] | None = None
+        for name in self.takers(pod, chance, among):
+            if name in avoid:
+                continue
+            if taken is None:
+                taken = set(self._taken(pod, placements))
+            if name not in taken:
+                return name
+        return None
+
+    def takers(
+        self, pod: Pod, chance: float = 0.0, among: Sequence[str] | None = None
+    ) -> Iterator[str]:
+        """Yield the nodes that would take a pod, as far as we look."""
+        state = self._state
+        asked = self.everywhere() if among is None else self.everywhere().only(among)
+        fits = judge(state, pod, asked, self._plugins).fits.names
+        suits = suitable(state, pod, self._plugins)
+        for name in islice(from_somewhere(fits, chance), most_nodes(pod, MOST_CONDITIONS)):
+            if suits(name) and state.node_resources.has(name, pod.spec.requests, pod.spec.ports):
+                yield name
+
+    def looks_everywhere(self, pod: Pod) -> bool:
+        return len(self._state.nodes) <= most_nodes(pod, MOST_CONDITIONS)
+
+    def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
+        for placement in placements:
+            other = placement.pod
+            if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
+                yield placement.node
+
+    def everywhere(self) -> NodeList:
+        """Return the question about every node, looked up anew when nodes came or went."""
+        nodes = self._state.nodes
+        if self._everywhere is None or self._everywhere.version != nodes.version:
+            self._everywhere = nodes.asked(list(nodes))
+        return self._everywhere
