@@ -24,12 +24,12 @@ from extender.core.callbacks.wait_budget import (
     REST,
     WaitBudget,
 )
-from extender.core.cluster.state import ClusterState
 from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.config.rules import Annotations, NamespaceSelector
 from extender.core.model.keys import key_of
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import PodClass
+from extender.core.source import empty_state
 from simulation.loop import now, simulate
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, term
@@ -38,6 +38,8 @@ from tests.wired import wired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from extender.core.cluster.state import ClusterState
 
 
 NODES = [f"n{number}" for number in range(4)]
@@ -59,7 +61,7 @@ class AssistedScheduler:
             mode=Mode.ASSIST,
             annotations=Annotations(namespace_selector=NamespaceSelector()),
         )
-        state = self.state = ClusterState(annotations=config.annotations.selector)
+        state = self.state = empty_state(config)
         for name in (*NODES, FREE):
             state.upsert_node(model_node(node(name, {HOST: name})))
         self._filter = wired(config, state, clock=now)["filter"]

@@ -57,8 +57,7 @@ class EventStream(RuleBasedStateMachine):
     Beside the extender's state stand three plain mappings: what the objects are now. Pods stand
     there with their label keys merged at creation, since a later change of their labels must not
     merge them again. Some streams have room for a few counted sets and questions only, so that
-    these are given up and made anew; in others all are remembered, and must not go stale. In some
-    the rules of every placed pod are taken for large ones, or those of more than one term.
+    these are given up and made anew; in others all are remembered, and must not go stale.
     """
 
     annotations: Selector | None = None

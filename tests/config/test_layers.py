@@ -9,6 +9,7 @@ import pytest
 
 from extender.core import config
 from extender.core.config import layers
+from extender.core.config.features import features
 from extender.core.config.options import Option, all_options, refuse_variables
 from extender.core.errors import ConfigError
 
@@ -77,8 +78,8 @@ def test_a_flag_sets_its_field(flag: str) -> None:
 
 
 def test_every_setting_has_been_tried() -> None:
-    of_kubernetes = {"admission-control-config-file", "scheduler-config"}
-    apart = {"config", "cluster", "feature-gates", *of_kubernetes}
+    completing = {flag.flag for each in features() if each.completion for flag in each.flags}
+    apart = {"config", "cluster", "feature-gates", "scheduler-config", *completing}
     assert {option.flag for option in all_options()} == apart | GOOD_VALUES.keys()
 
 

@@ -13,7 +13,7 @@ from extender.core.config.document import decode, parse
 from extender.core.config.features import Want, features
 from extender.core.source import lease_key
 from tests.deploy.kustomize import render
-from tests.deploy.places import EVERY_OVERLAY, K3S, KUBEADM, MANIFESTS
+from tests.deploy.places import EVERY_OVERLAY, K3S, KUBEADM, MANIFESTS, read_yaml
 from tests.features.every import switched_on
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ with_pods = pytest.mark.parametrize("overlay", WITH_PODS, ids=lambda path: path.
 
 def moved(overlay: Path, folder: Path, namespace: str = "elsewhere") -> Objects:
     """Render an overlay with all components, as somebody's own Kustomization has it."""
+    own = read_yaml(overlay / "kustomization.yaml").get("components", ())
+    others = [one for one in ADDED if f"../../components/{one}" not in own]
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "namespace": namespace,
         "resources": [os.path.relpath(overlay, folder)],
-        "components": [os.path.relpath(COMPONENTS / one, folder) for one in ADDED],
+        "components": [os.path.relpath(COMPONENTS / one, folder) for one in others],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     return render(folder)

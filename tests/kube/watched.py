@@ -21,7 +21,7 @@ from extender.core.kube.flowcontrol import FlowControl
 from extender.core.kube.pacing import Timing
 from extender.core.metrics import Metrics
 from extender.core.resources import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
-from extender.core.source import Source, mirror
+from extender.core.source import Source, empty_state, mirror
 from tests.kube.fake_api import Collection, FakeApi, Json, Seen
 from tests.kube.pulse import Pulse
 from tests.kube.rig import credentials_for
@@ -99,7 +99,7 @@ async def watched(
     """Run the program's mirror from the moment that everything is known and watched."""
     loop = asyncio.get_running_loop()
     timing = Timing(loop.time, loop.time, asyncio.sleep, chance or Random(seed).random)
-    state, metrics = ClusterState(), Metrics()
+    state, metrics = empty_state(config), Metrics()
     async with AsyncExitStack() as parts:
         api = await parts.enter_async_context(FakeApi(Pulse()))
         at = {each.name: api.collection(each.path) for each in needed(config)}

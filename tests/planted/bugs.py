@@ -436,8 +436,8 @@ BUGS = (
     Bug(
         "a limit is counted twice",
         "core.cluster.counts.existing_term",
-        "yield annotated.added.apart_from_limits, scope",
-        "yield annotated.added, scope",
+        "yield (limited, Role.LIMIT, source), 1",
+        "yield (limited, Role.LIMIT, source), 2",
         "verbs/test_max_matching_pods.py::test_a_limit_is_counted_once_a_carrier",
     ),
     Bug(

@@ -68,6 +68,6 @@ def test_no_two_bugs_have_a_name() -> None:
 
 
 def test_a_bug_whose_place_is_gone_is_told() -> None:
-    gone = Bug("no such line", "model.labels", "what nobody wrote", "", "")
-    with pytest.raises(ValueError, match=r"0 places in model\.labels"):
+    gone = Bug("no such line", "core.model.labels", "what nobody wrote", "", "")
+    with pytest.raises(ValueError, match=r"0 places in core\.model\.labels"):
         with_bug(gone)

@@ -19,7 +19,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import agrees, check_stored
 from simulation.invariants.recount import mismatches
 from simulation.templates import SORTS, namespace, node, pod, template
-from tests.builders import every_facet, model_pod
+from tests.builders import empty_state, every_facet, model_pod
 
 NODES = 5
 MODELS = {
@@ -53,7 +53,7 @@ def stored() -> Store:
 
 def read(store: Store) -> ClusterState:
     """Return what the program makes of a cluster, with what it counts for those that wait."""
-    state, reader = ClusterState(), PodReader(facets=every_facet(), node_affinity=True, stored=True)
+    state, reader = empty_state(), PodReader(facets=every_facet(), node_affinity=True, stored=True)
     for each in store.all("namespaces").values():
         state.upsert_namespace(read_namespace(encode(each)))
     for each in store.all("nodes").values():

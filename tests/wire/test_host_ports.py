@@ -76,9 +76,9 @@ def test_ports_that_a_pod_holds(spec: dict[str, Any], expected: list[HostPort]) 
     assert read(**spec) == expected
 
 
-def test_pods_with_the_same_ports_share_them() -> None:
-    reader = PodReader()
-    raw = json.dumps({"metadata": {"name": "x"}, "spec": {"containers": [container(TAKEN)]}})
+def test_placed_pods_with_the_same_ports_share_them() -> None:
+    reader, spec = PodReader(), {"nodeName": "n", "containers": [container(TAKEN)]}
+    raw = json.dumps({"metadata": {"name": "x"}, "spec": spec})
     one, other = (reader.read(raw.encode()) for _ in range(2))
     assert one.spec.ports is other.spec.ports
 

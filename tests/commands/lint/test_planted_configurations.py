@@ -254,7 +254,7 @@ RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base"), {}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
-    ("right-without-use", "replace", roles("base", *REPLACING, *JUDGING), {}),
+    *(("right-without-use", "replace", roles("base", *REPLACING, each), {}) for each in JUDGING),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base", *JUDGING), ANNOTATED),

@@ -15,7 +15,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod as ModelPod
-from extender.core.verbs.topologies import MOST_TERMS, topologies
+from extender.core.verbs.topologies import topologies
 from extender.core.wire.objects import PodReader
 from extender.features.scale_down import rules
 from extender.features.scale_down.cost import (
@@ -121,16 +121,6 @@ def cost_on(state: ClusterState, raw: Pod, node_name: str) -> int | None:
             pod("p").labels(app="web").avoids(1, term("example.com/row", WEB), term(HOST, WEB)),
             (HOST,),
             id="a label that the node lacks",
-        ),
-        pytest.param(
-            pod("p").labels(app="web").avoids(1, *[term(ZONE, WEB)] * (MOST_TERMS + 1)),
-            (),
-            id="too many terms",
-        ),
-        pytest.param(
-            pod("p").labels(app="web").avoids(1, *[term(ZONE, WEB)] * MOST_TERMS),
-            (ZONE,),
-            id="as many terms as are looked at",
         ),
     ],
 )
