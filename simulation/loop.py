@@ -104,6 +104,18 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._now
 
+    def run_in_executor(
+        self, executor: Any, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Run a function at once: a thread of its own would come back at a time by chance."""
+        del executor
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as fault:  # noqa: BLE001 - as of a thread, it is the caller's
+            future.set_exception(fault)
+        return future
+
     def call_soon(
         self,
         callback: Callable[[*Ts], object],

@@ -61,7 +61,7 @@ def test_a_line_of_text() -> None:
         record("Synced", pod=Pod("default", "web"), objects=3, why="took its time", none=None)
     )
     assert line == (
-        "2023-11-14T22:13:20.123Z I extender.kube: Synced pod=default/web objects=3 "
+        "2023-11-14T22:13:20.123Z I extender.core.kube: Synced pod=default/web objects=3 "
         'why="took its time" none=null'
     )
 

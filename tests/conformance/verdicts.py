@@ -22,7 +22,7 @@ from extender.core.resources import NAMESPACES, NODES, PODS
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.rules import events_of
 from extender.core.wire.objects import PodReader
-from tests.builders import every_facet
+from tests.builders import empty_state, every_facet
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _theirs(said: Mapping[str, Any]) -> Verdict:
 
 def read(case: Case) -> tuple[ClusterState, list[Pod]]:
     """Read the cluster of a case as the command line does, and the pods that are judged."""
-    state = ClusterState(annotations=EVERYTHING)
+    state = empty_state(annotations=EVERYTHING)
     ledger_of(state).known.update(each.kind for each in VOLUME_RESOURCES)
     resources = (*VOLUME_RESOURCES, NODES, NAMESPACES, PODS)
     storing = {each.kind: each.storing(state, READER) for each in resources}

@@ -10,6 +10,7 @@ import pytest
 
 from affinityctl.cli import main
 from extender.core.config import API_VERSION, KIND
+from extender.core.config.features import about_places
 from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
 from tests.builders import (
@@ -23,6 +24,10 @@ from tests.builders import (
     requirement,
     selector,
     term,
+)
+
+pytestmark = pytest.mark.skipif(
+    about_places() is None, reason="no feature knows of the places of running pods"
 )
 
 ROOM = {"pods": "10"}
