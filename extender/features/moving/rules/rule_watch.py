@@ -33,8 +33,6 @@ from extender.features.moving.rules.watched import (
     WatchedTerm,
 )
 
-MOST_TERMS: Final = 2_048
-"""Required terms of a pod that is watched: they are entered and left in one step, of some 30 ms."""
 CONDITIONS_A_STEP: Final = 8
 """Of a term, with which a pod class is compared."""
 MOST_NOTED: Final = 10_000
@@ -366,9 +364,7 @@ class RuleWatch(Ledger):
 
 
 def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:
-    affinity = pod.pod_class.affinity
-    terms = len(affinity.required) + len(affinity.required_anti) + len(affinity.limits)
-    if pod.node is None or terms > MOST_TERMS:
+    if pod.node is None:
         return ()
     plain = execution.plain is not None
     return (rule for rule in execution_rules(pod) if plain or not rule.plain)
