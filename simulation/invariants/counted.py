@@ -16,7 +16,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.wire.quantities import BILLIONTHS
-from extender.features.quota.ledger import quotas_of
+from extender.features.quota.ledger import booked_quotas
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
@@ -70,7 +70,7 @@ def agrees(state: ClusterState, store: Store) -> bool:
         and all(each.pod.uid == there.get(each.pod.key, ("",))[0] for each in state.reservations)
         and {name: dict(state.nodes.labels(name)) for name in state.nodes} == stored.nodes
         and {name: dict(labels) for name, labels in state.namespaces.items()} == stored.spaces
-        and set(quotas_of(state)) == set(stored.quotas)
+        and ((quotas := booked_quotas(state)) is None or set(quotas) == set(stored.quotas))
     )
 
 
@@ -206,9 +206,12 @@ def _rooms(state: ClusterState, stored: Stored) -> Iterator[str]:
     for name in {*state.nodes, *used}:
         if (counted := state.node_resources.used(name).get("cpu", 0)) != used[name]:
             yield f"{used[name]} thousandths of a processor are in use on {name}, not {counted}"
-    for key in quotas_of(state):
+    quotas = booked_quotas(state)
+    if quotas is None:
+        return
+    for key in quotas:
         there = crossing[key.partition("/")[0]]
-        if (pods := quotas_of(state).used(key).get("pods", 0)) != there * BILLIONTHS:
+        if (pods := quotas.used(key).get("pods", 0)) != there * BILLIONTHS:
             yield f"{there} pods are in the scope of {key}, not {pods / BILLIONTHS}"
 
 

@@ -7,27 +7,30 @@ from collections.abc import Mapping
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import namespace_of
-from extender.features.quota.ledger import quotas_of
+from extender.features.quota.ledger import QuotaLedger, booked_quotas
 from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:
     """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
+    quotas = booked_quotas(state)
+    if quotas is None:
+        return []
     truth: dict[str, Counter[Charge]] = {}
     for pod in state.placed_pods:
         charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
         if charge and (not charge.by_annotation or state.annotations.covers(namespace)):
             truth.setdefault(namespace, Counter())[charge] += 1
-    namespaces = {*truth, *quotas_of(state).namespaces, *map(namespace_of, quotas_of(state))}
-    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
+    namespaces = {*truth, *quotas.namespaces, *map(namespace_of, quotas)}
+    wrong = [each for each in namespaces if not _quotas_agree(quotas, each, truth.get(each, {}))]
     total = sum(sum(charges.values()) for charges in truth.values())
-    return wrong if wrong or total == quotas_of(state).pods else ["the sum of all namespaces"]
+    return wrong if wrong or total == quotas.pods else ["the sum of all namespaces"]
 
 
-def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
-    if quotas_of(state).charges(namespace) != truth:
+def _quotas_agree(quotas: QuotaLedger, namespace: str, truth: Mapping[Charge, int]) -> bool:
+    if quotas.charges(namespace) != truth:
         return False
-    return all(each.used == _use_of(each.quota, truth) for each in quotas_of(state).of(namespace))
+    return all(each.used == _use_of(each.quota, truth) for each in quotas.of(namespace))
 
 
 def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:

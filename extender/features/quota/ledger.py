@@ -277,8 +277,16 @@ def charge_in_force(state: ClusterView, pod: Pod) -> Charge | None:
 
 
 def quotas_of(state: ClusterView) -> QuotaLedger:
-    """Return the quotas that are known with a state."""
-    return next(each for each in state.ledgers if isinstance(each, QuotaLedger))
+    """Return the quotas that are known with a state; LookupError where none are booked."""
+    found = booked_quotas(state)
+    if found is None:
+        raise LookupError("no quotas are booked with this state")
+    return found
+
+
+def booked_quotas(state: ClusterView) -> QuotaLedger | None:
+    """Return the quotas that are known with a state; None where the feature is off."""
+    return next((each for each in state.ledgers if isinstance(each, QuotaLedger)), None)
 
 
 def book(state: ClusterState, *, limited: bool) -> QuotaLedger:
