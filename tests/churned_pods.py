@@ -32,7 +32,7 @@ from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering, requests_of
 from tests.builders import empty_state, every_facet
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
-from tests.features.every import plugins as further_plugins
+from tests.features.every import usual_plugins
 from tests.shown_objects import Objects
 
 NODES = 20
@@ -79,7 +79,7 @@ class Churn:
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
         nodes = NodeAffinityPlugin()
-        plugins: Plugins = (InterPodAffinity(), nodes, *further_plugins())
+        plugins: Plugins = (InterPodAffinity(), nodes, *usual_plugins())
         self.clock = clock = Clock()
         context = ControllerContext(
             self.state,

@@ -45,7 +45,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.features.every import plugins as further_plugins
+from tests.features.every import usual_plugins
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ KINDS: dict[str, Callable[[Pod], Pod]] = {
 """Of the last kind the quota lets one be placed; their rule keeps no pod of these out."""
 PLACES = 1
 QUOTA = quota("q", {"pods": PLACES}, crossing())
-PLUGINS: Plugins = (*AFFINITY, *further_plugins())
+PLUGINS: Plugins = (*AFFINITY, *usual_plugins())
 
 
 OUTCOMES = [BindOutcome.REFUSED, BindOutcome.REFUSED, BindOutcome.INDETERMINATE, None]

@@ -28,14 +28,14 @@ from tests.builders import (
     selector,
     term,
 )
-from tests.features.every import plugins as further_plugins
+from tests.features.every import usual_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NODES = [node(name, {HOST: name, ZONE: zone}) for name, zone in zip("abc", "xyz", strict=True)]
 CHOSEN = Selector.of((Requirement("rules", Operator.IN, frozenset(("on",))),))
-FURTHER = tuple(replace(each, of_annotations=True) for each in further_plugins()[:1])
+FURTHER = tuple(replace(each, of_annotations=True) for each in usual_plugins())
 PLUGINS = (InterPodAffinity(), *FURTHER)
 IN_ASSIST = (InterPodAffinity(of_annotations=True), *FURTHER)
 

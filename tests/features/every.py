@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from extender.core.cluster.state import ClusterState
-from extender.core.config.features import features
+from extender.core.config.features import defaults, features
+from extender.core.enabled import of_features
 from extender.core.metrics import Metrics
 from extender.core.parts import part_of
 
@@ -121,6 +122,11 @@ def _of_examples(name: str) -> tuple[Any, ...]:
 def plugins() -> tuple[FilterPlugin, ...]:
     """Return the plugins of features, each with several arguments."""
     return _of_examples("PLUGINS")
+
+
+def usual_plugins() -> tuple[FilterPlugin, ...]:
+    """Return the plugins of features, each once, with its default arguments."""
+    return tuple(of_features(defaults(), features()).values())
 
 
 def objects() -> tuple[dict[str, Any], ...]:

@@ -271,6 +271,8 @@ def test_against_the_naive_evaluator(
     }
     known = [name for name in names if name in state.nodes]
     share = shares(raw_node_scores(cluster, raw, known, more))
+    # A score that every node has is left out, as the scheduler would add it for nothing.
+    differing = share if len({*share.values()}) > 1 else {}
     assert scores([plugin(more)], raw, names, state) == {
-        name: score for name, score in share.items() if score
+        name: score for name, score in differing.items() if score
     }
