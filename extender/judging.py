@@ -52,7 +52,7 @@ def judged(
     elif config.mode is Mode.ASSIST and config.takes_annotations:
         listeners = replace(listeners, in_flight=_unseen_by_annotations(state, clock))
     if refusing:
-        # Whoever refuses nodes has to be asked before pods are evicted from them.
+        # As filter refuses nodes, the scheduler has to ask before it evicts pods from them.
         callbacks["preempt"] = preemptions = Preemptions(
             requests,
             refusing,

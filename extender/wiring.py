@@ -35,7 +35,6 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
     clock = context.clocks.clock
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
-    judging = next((each for each in hooks if each.judges), None)
     requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
         requests,
@@ -45,7 +44,7 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
         in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
     callbacks: dict[str, Callback] = {"filter": passing_filter(), "prioritize": priorities}
-    if refusing or judging is not None:
+    if refusing or any(each.judges for each in hooks):
         from extender.judging import judged  # noqa: PLC0415 - the default passes every node
 
         callbacks |= judged(context, requests, refusing, hooks, priorities.filter_answered)

@@ -153,7 +153,7 @@ def templates(draw: st.DrawFn) -> Pod:
 
 
 def _varied(drawn: list[dict[str, Any]], number: int) -> Iterator[dict[str, Any]]:
-    """Yield so many different terms that match the same pods as those that were drawn."""
+    """Yield `number` different terms that match the same pods as those that were drawn."""
     for at, term in zip(range(number), cycle(drawn)):
         selector = term.get("labelSelector")
         if selector is not None:

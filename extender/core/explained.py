@@ -10,5 +10,6 @@ from extender.core.verbs.plugins import Plugins
 
 def explained(config: Config) -> Plugins:
     """Build all that decides where a pod may go, enforced here or by the scheduler."""
-    further = [each for each in filter_plugins(config) if each.name in of_features(config)]
+    names = of_features(config).keys()
+    further = [each for each in filter_plugins(config) if each.name in names]
     return filters(node_affinity(config), inter_pod_affinity(config), further)

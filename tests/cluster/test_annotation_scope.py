@@ -52,7 +52,11 @@ def state_of(
     annotations: Selector | None = EVERYTHING,
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
-    state = empty_state(annotations=annotations)
+    return filled(empty_state(annotations=annotations), *pods)
+
+
+def filled(state: ClusterState, *pods: Mapping[str, Any]) -> ClusterState:
+    """Put three zones, three namespaces and these pods into a state."""
     for raw in NODES:
         state.upsert_node(model_node(raw))
     for name in ("tenant", "jobs", "kube-system"):

@@ -46,7 +46,7 @@ OTHERS = term(HOST, selector(app="db"))
 def replica(
     name: str, revision: str, owner: str = "ReplicaSet/web", key: str = "pod-template-hash"
 ) -> Pod:
-    """Return a pod that keeps its like off its node, made by a controller."""
+    """Return a controller's pod that keeps pods with the same label off its node."""
     suffix = f"-{revision}" if owner.startswith("ReplicaSet") else ""
     made = pod(name).labels({"app": "web", key: revision}).owned_by(f"{owner}{suffix}")
     return made.anti_affinity(ALONE)

@@ -10,7 +10,7 @@ from tests.kube.told import Told
 
 
 class Marking(Told):
-    """One that has a pod, and lets somebody else change it before some of the patches come."""
+    """An API server with one pod, which another client changes before some of the patches come."""
 
     def __init__(self) -> None:
         super().__init__()

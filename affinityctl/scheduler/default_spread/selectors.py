@@ -83,7 +83,7 @@ def read_selecting(kind: str, raw: Json) -> Selecting:
 class Selectors:
     def __init__(self) -> None:
         self.known: set[str] = set()
-        """The kinds of which all objects were looked up."""
+        """The kinds whose objects were all looked up."""
         self._services: dict[str, dict[Identity, Labels]] = {}
         self._controllers: dict[Identity, Selecting] = {}
         self._found: dict[tuple[PodClass, Owner | None], Selector] = {}

@@ -57,7 +57,7 @@ class VolumeLedger(Ledger):
 
     def __init__(self) -> None:
         self.known: set[str] = set()
-        """The kinds of which all objects were looked up."""
+        """The kinds whose objects were all looked up."""
         self.claims: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}

@@ -74,10 +74,9 @@ class ClusterView:
         annotations: Selector | None = None,
         replaces: bool = True,
     ) -> None:
-        """From how many terms on the rules of a placed pod are taken together changes no answer.
+        """Rules in annotations count in the namespaces that `annotations` selects; None: nowhere.
 
-        Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
-        Without `replaces`, somebody else enforces the rules of specs.
+        Without `replaces`, the scheduler enforces the rules of specs.
         """
         self.nodes = self._nodes = NodeRegistry()
         self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)

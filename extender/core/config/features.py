@@ -109,7 +109,7 @@ class Feature:
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""
     effects: Mapping[str, Condition] = field(default_factory=dict)
-    """The same by path, for those of which that is not so."""
+    """When single fields have an effect, by path, where `effect` is not true of them."""
     check: Callable[[Config], Iterable[ConfigError]] = lambda _: ()
     """Yields what is wrong with values that fit the schema, on or off."""
     lease: Callable[[Config], LeaseName] | None = None

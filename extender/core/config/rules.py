@@ -55,7 +55,7 @@ class NodeSelectorTerm(V1Object, frozen=True, kw_only=True):
 
 
 class V1NodeSelector(V1Object, frozen=True, kw_only=True):
-    """Terms of which one must hold."""
+    """One of these terms must hold."""
 
     node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], Meta(min_length=1)]
 

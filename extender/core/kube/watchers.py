@@ -66,7 +66,7 @@ def build_reflectors(
 
 
 def _resource(watched: WatchedResource[T], pods: PodReader) -> Resource[T]:
-    """Return how a resource is mirrored, objects of which may be large."""
+    """Return how a resource is mirrored whose objects may be large."""
     apart = ApartReader(watched.reader(pods), watched.reader(pods.another()))
     return Resource(watched.name, watched.path, apart.here, watched.query, apart, watched.key)
 

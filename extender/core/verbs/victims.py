@@ -151,7 +151,7 @@ def needed(
 def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
     """Return the plugins whose verdict no eviction changes, and those that look at placed pods.
 
-    A limit on pods of a namespace is of the first kind: nobody is evicted for its sake.
+    A limit on pods of a namespace is of the first kind: no pod is evicted to stay below it.
     """
     return (
         [each for each in plugins if not each.compares_pods],

@@ -104,7 +104,7 @@ class Findings:
         return ()
 
     def below(self, asked: Asked) -> Iterable[View]:
-        """Return what stands below them, likewise."""
+        """Return what stands below them, in the same form."""
         del asked
         return ()
 

@@ -20,7 +20,7 @@ class RuleLimits:
     each label key that a term names."""
 
     def fault(self, terms: int, conditions: int) -> str | None:
-        """Return what is wrong with so many, None if a pod may have them."""
+        """Return what is wrong with these numbers; None if a pod may have them."""
         if terms > self.terms:
             return f"{terms} terms are more than {self.terms}"
         if conditions > self.conditions:

@@ -88,7 +88,7 @@ class Explain:
         self._question = question
         self._pods = pods_apart(pods)
         self.unready: Final = unready
-        # By themselves: bodies that do not come, and explanations that rest, keep nobody else.
+        # Bounded apart: bodies that do not come and explanations that rest delay no other answer.
         self._arriving, self._waiting = Turns(), Turns()
         self._rests = Rests()
 

@@ -40,7 +40,7 @@ class Rows(NamedTuple):
             ),
             make.gauges(
                 "repairable_controllers",
-                "Controllers of which a pod would sit better elsewhere by preferred rules.",
+                "Controllers with a pod that would sit better elsewhere by preferred rules.",
             ),
             make.gauges("evictions_paused", "1 while more pods than maxAffected would have to go."),
             make.gauges(

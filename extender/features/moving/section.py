@@ -39,9 +39,9 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Seconds for which a rule has to be broken before a pod is evicted."""
 
     max_affected: str = "10%"
-    """Share of all pods. While more than that would have to go, nobody is evicted, until it is
-    undone or acknowledged by an annotation of the Lease; with more than half of that of one
-    namespace, nobody there is. A single pod is never too many."""
+    """Share of all pods. While more than that would have to go, no pod is evicted, until the
+    cause is undone or acknowledged by an annotation of the Lease. If more than half of that number
+    are in one namespace, no pod of that namespace is. A single pod is never too many."""
 
     plain_rules: NamespaceSelector = NamespaceSelector()
     """Selector of namespaces in which required rules in specs hold during execution as well, not

@@ -21,7 +21,7 @@ from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
 AUDITED_PODS: Final = 5_000
 """Pods that one step of the audit counts: some milliseconds."""
 AUDITED_CHARGES: Final = 10_000
-"""Charges that one step compares with a quota, likewise."""
+"""Charges that one step compares with a quota: some milliseconds."""
 MOST_DOUBTFUL: Final = 100
 """Namespaces that are counted once more in a round; those of a busy cluster change meanwhile."""
 
@@ -239,7 +239,7 @@ class QuotaLedger(Ledger):
         return wrong
 
     def _wrong_uses(self) -> Generator[None, None, list[str]]:
-        """Return the namespaces with quotas of which less or more is in use than by their pods."""
+        """Return the namespaces whose quotas have another use booked than their pods make."""
         wrong, compared = [], 0
         for key in list(self):
             quota, namespace = self.get(key), namespace_of(key)

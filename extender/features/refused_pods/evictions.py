@@ -205,7 +205,7 @@ class Evictions:
 def _cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
     """Say which rule a victim of a preemptor is in the way of, if any.
 
-    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
+    Readers of the victim's namespace see this: the preemptor is named in its own namespace alone.
     """
     known = pod.pod_class.namespace == victim.pod_class.namespace
     name = pod.key if known else "a pod of another namespace"

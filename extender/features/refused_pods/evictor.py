@@ -84,7 +84,7 @@ class ApiEvictor(EventWriter):
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         occurrence = Occurrence("Preempted", "Preempting", note)
-        # Whoever may read the victim's namespace may not know the other one.
+        # Readers of the victim's namespace may have no right to read the preemptor's.
         shared = namespace_of(victim.key) == namespace_of(preemptor.key)
         related = {"related": reference(preemptor)} if shared else {}
         await self.write(victim.key, occurrence, reference(victim), **related)

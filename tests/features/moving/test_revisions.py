@@ -29,7 +29,7 @@ ALONE = term(HOST, selector(app="web"))
 
 
 def replica(name: str, revision: str) -> Pod:
-    """Return a pod that keeps its like off its node, of a revision of a Deployment."""
+    """Return a pod of a Deployment's revision that keeps pods with the same label off its node."""
     made = pod(name).labels({"app": "web", "pod-template-hash": revision})
     return made.owned_by(f"ReplicaSet/web-{revision}").anti_affinity(ALONE)
 

@@ -17,7 +17,6 @@ from tests.builders import (
     Pod,
     crossing,
     model_namespace,
-    model_node,
     model_pod,
     namespace,
     pod,
@@ -33,7 +32,6 @@ from tests.cluster.test_annotation_scope import (
     EVERYBODY,
     IN_ASSIST,
     JOB,
-    NODES,
     PLAIN,
     PLUGINS,
     VICTIM,
@@ -52,13 +50,7 @@ def state_of(
     """Return a cluster of three zones, where reaching out needs a quota or not."""
     state = ClusterState(annotations=annotations)
     book(state, limited=limited)
-    for raw in NODES:
-        state.upsert_node(model_node(raw))
-    for name in ("tenant", "jobs", "kube-system"):
-        state.upsert_namespace(model_namespace(namespace(name)))
-    for each in pods:
-        state.upsert_pod(model_pod(each))
-    return state
+    return scope.filled(state, *pods)
 
 
 def fits(state: ClusterState, incoming: Mapping[str, Any], *, plugins: Any = PLUGINS) -> str:

@@ -1,4 +1,4 @@
-"""Nobody is evicted for the sake of a quota."""
+"""No pod is evicted to make room in a quota."""
 
 from __future__ import annotations
 

@@ -142,8 +142,9 @@ OF_ROLE: Final = (
         "right-without-use",
         Level.WARNING,
         "The extender may change or read what its configuration never does.",
-        "Whoever may bind can place any pod anywhere. Only mode replace binds and preempts, "
-        "budgets are read by it and by what evicts, and a feature that is off needs no right.",
+        "An account that may bind can place any pod anywhere. Only mode replace binds and "
+        "preempts, budgets are read by it and by what evicts, and a feature that is off needs no "
+        "right.",
         f"Leave out the components bind, {_COMPONENTS} or annotations.",
         _idle,
     ),

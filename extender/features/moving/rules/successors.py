@@ -40,7 +40,7 @@ class Successors(Ledger):
         self._state = state
         self._expected: dict[Controller, Succession] = {}
         self._likely: frozenset[Controller] = frozenset()
-        """Controllers of which another replica may move a pod at any moment, unannounced."""
+        """Controllers whose pods another replica may move at any moment, unannounced."""
 
     def __len__(self) -> int:
         return len(self._expected) + len(self._likely)
@@ -71,7 +71,7 @@ class Successors(Ledger):
         return found
 
     def expect_of(self, owners: frozenset[Controller]) -> None:
-        """Note of which controllers another replica may move a pod at any moment."""
+        """Note the controllers whose pods another replica may move at any moment."""
         self._state.version += owners != self._likely
         self._likely = owners
 
