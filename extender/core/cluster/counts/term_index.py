@@ -180,9 +180,8 @@ class TermIndex:
     """Finds the existing terms that are about pods of a class.
 
     Bounded by the terms themselves: each has as many entries as it names values and namespaces,
-    or MOST_ENTRIES. A
-    look-up costs the keys of nodes that terms are over, and under each the terms that stand alone
-    and the groups; each wants another selection of the labels of the class.
+    or MOST_ENTRIES. A look-up costs the keys of nodes that terms are over, and under each the terms
+    that stand alone and the groups; each wants another selection of the labels of the class.
     """
 
     def __init__(self, nodes: NodeRegistry) -> None:
