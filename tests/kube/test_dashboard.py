@@ -18,9 +18,11 @@ import trustme
 import yaml
 from aiohttp import ClientConnectionError, ClientSession
 
+from extender.core.config.features import features as declared
 from extender.runtime import Running, running
 from tests.builders import HOST, node, pod, selector, term
 from tests.deploy.places import MONITORING, read_yaml
+from tests.features.every import switched_on
 from tests.kube.program import live
 from tests.kube.rig import Rig
 from tests.missing import missing
@@ -118,11 +120,17 @@ async def test_every_query_returns_data(rig: Rig, tmp_path: Path) -> None:
     async with (
         running(live(rig, tmp_path, mode="replace", plugins=BOTH, serving=secured)) as replace,
         running(live(rig, tmp_path, mode="shadow", plugins=BOTH)) as shadow,
+        contextlib.AsyncExitStack() as features,
         ClientSession() as session,
-        prometheus(
-            tmp_path, [each.ops_url.removeprefix("http://") for each in (replace, shadow)]
-        ) as server,
     ):
+        programs = [replace, shadow]
+        for each in declared():
+            fields = switched_on(each.name)
+            programs.append(
+                await features.enter_async_context(running(live(rig, tmp_path, **fields)))
+            )
+        targets = [each.ops_url.removeprefix("http://") for each in programs]
+        server = await features.enter_async_context(prometheus(tmp_path, targets))
         calling = asyncio.create_task(keep_calling(session, [replace, shadow]))
         deadline = asyncio.get_running_loop().time() + WAIT
         while waiting and asyncio.get_running_loop().time() < deadline and not calling.done():
