@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from extender.core.cluster.counts.node_rules import Judged
@@ -15,13 +16,11 @@ from extender.core.cluster.counts.pod_sets import How, PodSet
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
-from extender.core.wire.quantities import BILLIONTHS
-from extender.features.quota.ledger import booked_quotas
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
+from simulation.invariants.features import judges
 from simulation.invariants.limits import limits_of
-from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.recount import live
 from simulation.invariants.rooms import milli
 from simulation.invariants.rules import Labels, speaks_of, weighted_terms
@@ -42,7 +41,6 @@ class Stored:
         self.pods = {key: each for key, each in store.all("pods").items() if is_live(each)}
         self.nodes = _labels(store, "nodes")
         self.spaces = _labels(store, "namespaces")
-        self.quotas = store.all("resourcequotas").keys()
         bound = [(each, each["spec"].get("nodeName")) for each in self.pods.values()]
         self.placed: list[tuple[Json, str]] = [(pod, node) for pod, node in bound if node]
         self.placed += [(self.pods[key], node) for key, node in promised if key in self.pods]
@@ -70,7 +68,7 @@ def agrees(state: ClusterState, store: Store) -> bool:
         and all(each.pod.uid == there.get(each.pod.key, ("",))[0] for each in state.reservations)
         and {name: dict(state.nodes.labels(name)) for name in state.nodes} == stored.nodes
         and {name: dict(labels) for name, labels in state.namespaces.items()} == stored.spaces
-        and ((quotas := booked_quotas(state)) is None or set(quotas) == set(stored.quotas))
+        and all(judge.knows_all(state, store) for judge in judges())
     )
 
 
@@ -97,7 +95,10 @@ class Recount:
 def check_stored(state: ClusterState, store: Store) -> None:
     """Raise when somebody who knows what there is counts it otherwise."""
     stored = Stored(store, ((each.pod.key, each.pod.node or "") for each in state.reservations))
-    for wrong in (*_tables(state, stored), *_rooms(state, stored), *_node_rules(state, stored)):
+    features = (judge.differences(state, stored.placed) for judge in judges())
+    for wrong in chain(
+        _tables(state, stored), _rooms(state, stored), _node_rules(state, stored), *features
+    ):
         raise BrokenError("counters differ from the cluster", wrong, ())
 
 
@@ -197,22 +198,13 @@ def _conditions(selector: Mapping[str, Any] | None) -> frozenset[object] | None:
 
 
 def _rooms(state: ClusterState, stored: Stored) -> Iterator[str]:
-    """Yield the nodes and namespaces of which more or less is in use than there is."""
+    """Yield the nodes of which more or less is in use than there is."""
     used: Counter[str] = Counter()
-    crossing: Counter[str] = Counter()
     for pod, node in stored.placed:
         used[node] += milli(pod)
-        crossing[pod["metadata"]["namespace"]] += crosses_namespaces(pod)
     for name in {*state.nodes, *used}:
         if (counted := state.node_resources.used(name).get("cpu", 0)) != used[name]:
             yield f"{used[name]} thousandths of a processor are in use on {name}, not {counted}"
-    quotas = booked_quotas(state)
-    if quotas is None:
-        return
-    for key in quotas:
-        there = crossing[key.partition("/")[0]]
-        if (pods := quotas.used(key).get("pods", 0)) != there * BILLIONTHS:
-            yield f"{there} pods are in the scope of {key}, not {pods / BILLIONTHS}"
 
 
 def _node_rules(state: ClusterState, stored: Stored) -> Iterator[str]:

@@ -10,7 +10,7 @@ from extender.core.callbacks.in_flight import SCORE_HOLD_SECONDS
 from extender.core.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
 from simulation.invariants.broken import BrokenError
-from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.features import judges
 from simulation.invariants.recount import (
     mismatches,
     nominated_mismatches,
@@ -28,8 +28,10 @@ MOST_RESERVATIONS: Final = 2_000
 
 
 def check_counters(state: ClusterState) -> None:
-    wrong = [*map(str, mismatches(state)), *room_mismatches(state), *quota_mismatches(state)]
+    wrong = [*map(str, mismatches(state)), *room_mismatches(state)]
     wrong += nominated_mismatches(state)
+    for judge in judges():
+        wrong += judge.mismatches(state)
     if wrong:
         raise BrokenError("counters differ from a recount", ", ".join(wrong[:3]), ())
 

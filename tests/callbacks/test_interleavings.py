@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,7 @@ from extender.core.model.verdict import BindOutcome, Bound
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.wire.objects import PodReader
-from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.features import judges
 from simulation.invariants.recount import mismatches, room_mismatches
 from tests import oracle
 from tests.answering import Answering, requests_of
@@ -406,7 +407,7 @@ class Interleavings(RuleBasedStateMachine):
         """Compare every counter, and every reservation, with what they should be."""
         assert mismatches(self.state) == []
         assert room_mismatches(self.state) == []
-        assert quota_mismatches(self.state) == []
+        assert [*chain.from_iterable(each.mismatches(self.state) for each in judges())] == []
         reserved = {(each.pod.uid, str(each.pod.node)) for each in self.state.reservations}
         assert reserved == set(self.promised)
 

@@ -27,13 +27,14 @@ REMOVABLE = pytest.mark.parametrize(
 
 
 def copy_without(names: set[str], to: Path) -> Path:
-    """Copy the project without features: their folders, pages and components, and their names."""
+    """Copy the project without features: folders, pages, components, judges, and their names."""
     shutil.copytree(ROOT, to, ignore=LEFT_OUT, symlinks=True)
     for each in features():
         if each.name in names:
             shutil.rmtree(to / "extender/features" / each.name)
             shutil.rmtree(to / "tests/features" / each.name)
             (to / f"docs/{each.component}.md").unlink()
+            (to / f"simulation/invariants/features/{each.name}.py").unlink(missing_ok=True)
             shutil.rmtree(to / "manifests/components" / each.component, ignore_errors=True)
             for path in (to / "tests/e2e").glob(f"test_{each.name}*.py"):
                 path.unlink()

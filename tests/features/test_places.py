@@ -21,10 +21,6 @@ NAMED_IN_HELP = {
     ]
 }
 """Files of the commands whose help still has examples and words of a feature."""
-IMPORTED_BY = {
-    "quota": ["simulation/invariants/counted.py", "simulation/invariants/quota_use.py"],
-}
-"""Files of the simulation that still import a feature."""
 SOURCES = ("extender", "affinityctl", "clusterload", "simulation", "tests", "bench", "release")
 
 
@@ -47,6 +43,7 @@ def importing(feature: Feature) -> list[str]:
     Files of features that say that they need it may.
     """
     own = [f"test_{feature.name}.py", f"test_{feature.name}_"]
+    own.append(f"simulation/invariants/features/{feature.name}.py")
     if feature.command:
         own += [f"{each}/commands/{feature.command}/" for each in ("affinityctl", "tests")]
     for each in declared():
@@ -78,10 +75,9 @@ EACH = pytest.mark.parametrize("feature", [pytest.param(each, id=each.name) for 
 @EACH
 def test_no_other_file_imports_it(feature: Feature) -> None:
     # So types and lint of all others are the same without it.
-    assert importing(feature) == IMPORTED_BY.get(feature.name, [])
-    contract = [] if feature.name not in IMPORTED_BY else [f"features.{feature.name}."] * 2
-    found = re.findall(rf"features\.{feature.name}\b.", (ROOT / "pyproject.toml").read_text())
-    assert found == contract
+    assert importing(feature) == []
+    contracts = (ROOT / "pyproject.toml").read_text()
+    assert len(re.findall(rf"features\.{feature.name}\b", contracts)) == bool(feature.command)
 
 
 def test_every_way_to_import_one_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from extender.features.quota.rules import CrossNamespacePodAffinity, QuotaReason
-from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.features.quota import mismatches
 from tests.builders import ZONE, crossing, pod, put, quota, selector, term
 from tests.callbacks.test_binding import WAIT, BindRig, bind, filtered
 from tests.features.quota.showing import part_over
@@ -43,7 +43,7 @@ async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
         rig.api.gate.set()
         assert await first == ""
     assert rig.api.bound == [("default/one", "a")]
-    assert quota_mismatches(rig.state) == []
+    assert mismatches(rig.state) == []
     for point in ("Filter", "Bind"):
         refusals = "affinity_extender_quota_refusals_total"
         assert rig.registry.get_sample_value(refusals, {"extension_point": point}) == 1

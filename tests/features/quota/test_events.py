@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from extender.features.quota.ledger import quotas_of
-from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.features.quota import mismatches
 from tests import strategies
 from tests.builders import Json, crossing, model_pod, quota, state_of
 from tests.cluster import test_events_equal_recount as events
@@ -42,13 +42,13 @@ class Quotas(events.EventStream):
     @invariant()
     def quotas_equal_a_recount(self) -> None:
         """No namespace has more or less in use than its pods are charged for."""
-        assert quota_mismatches(self.state) == []
+        assert mismatches(self.state) == []
 
     def teardown(self) -> None:
         """Take everything away: then nothing may be in use."""
         super().teardown()
         assert (quotas_of(self.state).pods, list(quotas_of(self.state).namespaces)) == (0, [])
-        assert quota_mismatches(self.state) == []
+        assert mismatches(self.state) == []
 
 
 class AnnotatedQuotas(Quotas, events.AnnotatedEventStream):
@@ -78,7 +78,7 @@ class Binds(Binding):
     @invariant()
     def quotas_equal_a_recount(self) -> None:
         """No namespace has more or less in use than its pods are charged for."""
-        assert quota_mismatches(self.state) == []
+        assert mismatches(self.state) == []
 
 
 TestQuotas = pytest.mark.thorough(Quotas.TestCase)

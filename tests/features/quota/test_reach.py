@@ -10,7 +10,7 @@ import pytest
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import EVERYTHING, Selector
 from extender.features.quota.ledger import book, quotas_of
-from simulation.invariants.quota_use import quota_mismatches
+from simulation.invariants.features.quota import mismatches
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import (
     ZONE,
@@ -55,7 +55,7 @@ def state_of(
 
 def fits(state: ClusterState, incoming: Mapping[str, Any], *, plugins: Any = PLUGINS) -> str:
     """Return the nodes that a pod may go to; the use of quotas is sound whenever one asks."""
-    assert quota_mismatches(state) == []
+    assert mismatches(state) == []
     return scope.fits(state, incoming, plugins=plugins)
 
 
@@ -113,4 +113,4 @@ def test_quotas_count_annotations_only_where_these_count() -> None:
         state.upsert_namespace(model_namespace(namespace("tenant", labels)))
         assert dict(quotas_of(state).used("tenant/some")) == used
         assert quotas_of(state).pods == len(used)
-        assert quota_mismatches(state) == []
+        assert mismatches(state) == []

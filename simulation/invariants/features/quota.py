@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import namespace_of
+from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.ledger import QuotaLedger, booked_quotas
 from extender.features.quota.quotas import CHARGE, Charge, ResourceQuota
+from simulation.apiserver.store import Store
+from simulation.invariants.quotas import crosses_namespaces
 
 
-def quota_mismatches(state: ClusterState) -> list[str]:
+def knows_all(state: ClusterState, store: Store) -> bool:
+    quotas = booked_quotas(state)
+    return quotas is None or set(quotas) == store.all("resourcequotas").keys()
+
+
+def mismatches(state: ClusterState) -> list[str]:
     """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
     quotas = booked_quotas(state)
     if quotas is None:
@@ -40,3 +49,19 @@ def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, in
         for name, amount in charge.usage if quota.applies_to(charge) else ():
             used[name] += pods * amount
     return {name: amount for name, amount in used.items() if name in quota.hard and amount}
+
+
+def differences(
+    state: ClusterState, placed: Iterable[tuple[Mapping[str, Any], str]]
+) -> Iterator[str]:
+    """Yield the quotas of which more or fewer pods are in scope than there are."""
+    quotas = booked_quotas(state)
+    if quotas is None:
+        return
+    crossing: Counter[str] = Counter()
+    for pod, _ in placed:
+        crossing[pod["metadata"]["namespace"]] += crosses_namespaces(pod)
+    for key in quotas:
+        there = crossing[namespace_of(key)]
+        if (pods := quotas.used(key).get("pods", 0)) != there * BILLIONTHS:
+            yield f"{there} pods are in the scope of {key}, not {pods / BILLIONTHS}"
