@@ -54,16 +54,13 @@ class Optional:
 
 NOT_MOVED: Final = (
     Optional(
-        "binding",
-        ("core/callbacks/binding.py", "core/verbs/binding.py", "core/kube/binder.py"),
-        "bind(s|ing|er)?\\b",
-    ),
-    Optional(
         "annotations",
         (
             "core/cluster/ledgers/annotations.py",
             "core/controllers/broken_annotations.py",
             "core/controllers/recording.py",
+            "core/controllers/record_first.py",
+            "core/kube/recording.py",
             "core/verbs/max_matching_pods.py",
             "core/cluster/counts/annotation_scope.py",
             "core/cluster/counts/domain_limits.py",

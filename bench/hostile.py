@@ -23,6 +23,7 @@ from time import perf_counter, time
 import msgspec
 
 from bench.agreeing import Agreeing
+from bench.binding import binds
 from bench.hostile_crowds import NAMESPACE, Case, crowds
 from bench.hostile_eviction import Evicting
 from bench.hostile_pods import (
@@ -40,7 +41,6 @@ from bench.output import add_files, put_out_measured
 from bench.refusing import Refusing
 from bench.turns import Turns, patrolling, stepwise, taking
 from bench.workloads import HOST, ZONE, Json
-from extender.core.callbacks.binding import Binds
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.callbacks.preempting import Preemptions
 from extender.core.collecting import keep_collecting
@@ -50,7 +50,6 @@ from extender.core.errors import ObjectError
 from extender.core.kube.frames import Resource, read_object
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Namespace, Node
-from extender.core.ports import NoApiServer
 from extender.core.reading import ApartReader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
@@ -129,9 +128,7 @@ class _Bench:
         self.requests = requests = requests_of(
             self.state, metrics, pods=self.reader, warm_up=self.warm_up
         )
-        self.binds = Binds(
-            requests, self.plugins, NoApiServer(), self.in_flight, clock=perf_counter
-        )
+        self.binds = binds(requests, self.plugins, self.in_flight, perf_counter)
         self.preemptions = Preemptions(
             requests, self.plugins, may_be_empty=False, clock=perf_counter
         )

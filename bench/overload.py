@@ -12,17 +12,18 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import quantiles
 
+from bench.binding import binder_of, binds
 from bench.output import add_files, put_out_measured
 from bench.tables import table
-from extender.core.callbacks.binding import Binds
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.cluster.state import ClusterState
-from extender.core.kube.binder import Binder
 from extender.core.kube.client import ApiClient
 from extender.core.kube.flowcontrol import FlowControl
 from extender.core.kube.pacing import Timing
+from extender.core.kube.reader import ObjectReader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.interaction import interact
+from extender.core.web.app import Callback
 from extender.core.wire.objects import PodReader
 from tests.answering import requests_of
 from tests.builders import model_node, model_pod, node, pod
@@ -65,7 +66,7 @@ class Step:
 class Scheduler:
     """Asks for binds at a steady rate, each of another pod, and waits for none."""
 
-    def __init__(self, api: BindingApi, state: ClusterState, binds: Binds) -> None:
+    def __init__(self, api: BindingApi, state: ClusterState, binds: Callback) -> None:
         self._api = api
         self._state = state
         self._binds = binds
@@ -117,14 +118,14 @@ async def _scheduler(qps: float) -> AsyncIterator[Scheduler]:
         BindingApi(Pulse(), seconds=_BIND_SECONDS, clock=clock) as api,
         ApiClient(credentials_for(api.url), limit=limit, timing=timing) as client,
     ):
-        binds = Binds(
+        callback = binds(
             requests_of(state),
             (InterPodAffinity(),),
-            Binder(client, PodReader()),
             InFlightPods(partial(interact, state)),
-            clock=clock,
+            clock,
+            binder_of(client, ObjectReader(client, PodReader())),
         )
-        yield Scheduler(api, state, binds)
+        yield Scheduler(api, state, callback)
 
 
 async def measure(qps: float, seconds: float) -> list[Step]:

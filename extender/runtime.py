@@ -22,7 +22,6 @@ from extender.core.collecting import keep_collecting
 from extender.core.config import Config, Mode, to_yaml
 from extender.core.controllers.broken_annotations import keep_telling_of_broken
 from extender.core.controllers.history import History
-from extender.core.controllers.recording import Recorder
 from extender.core.controllers.staleness import Freshness
 from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
 from extender.core.enabled import enforced
@@ -138,8 +137,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             parts.push_async_callback(part.close)
             for name, task in part.tasks():
                 _keep_running(name, task, parts)
-        hooks = [hook for part in features for hook in part.hooks]
-        callbacks = build_callbacks(context, hooks)
+        callbacks = build_callbacks(context, features)
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         checks = {**lifecycle.checks(), **listening.checks}
         ops = build_ops(
@@ -170,9 +168,12 @@ def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
     metrics.broken_annotations.ask(lambda: len(annotations))
     metrics.ignored_annotations.ask(lambda: annotations.ignored)
     _keep_running("annotations", keep_telling_of_broken(state), parts)
-    has_api = source.api is not None
-    if has_api and config.takes_annotations and config.mode is Mode.ASSIST:
-        recorder = Recorder(state, source.binder.record)
+    api = source.api
+    if api is not None and config.takes_annotations and config.mode is Mode.ASSIST:
+        from extender.core.controllers.recording import Recorder  # noqa: PLC0415
+        from extender.core.kube.recording import ApiRecords  # noqa: PLC0415
+
+        recorder = Recorder(state, ApiRecords(api.client).record)
         _keep_running("recorder", recorder.run(), parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -29,11 +29,12 @@ from extender.core.web.ops import ops_app
 from extender.core.wire.limits import OF_REQUESTS
 
 
-def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application:
-    """Build the callbacks' application; binding and preemption go with the hard rules."""
+def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application:
+    """Build the callbacks' application, with what parts add; preemption goes with hard rules."""
     config, state, metrics = context.config, context.state, context.metrics
     clock = context.clocks.clock
     refusing = enforced(config)
+    hooks = [*_recording(context), *chain.from_iterable(each.hooks for each in parts)]
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
@@ -44,16 +45,29 @@ def build_callbacks(context: Context, hooks: Sequence[Hook] = ()) -> Application
         in_flight=_unseen_by_scores(state, clock) if config.mode is Mode.ASSIST else None,
     )
     callbacks: dict[str, Callback] = {"filter": passing_filter(), "prioritize": priorities}
+    for each in parts:
+        callbacks |= each.callbacks(requests)
     if refusing or any(each.judges for each in hooks):
         from extender.judging import judged  # noqa: PLC0415 - the default passes every node
 
-        callbacks |= judged(context, requests, refusing, hooks, priorities.filter_answered)
+        in_flight = next((each.in_flight for each in parts if each.in_flight is not None), None)
+        callbacks |= judged(context, requests, refusing, in_flight, priorities.filter_answered)
     elif config.mode is Mode.ASSIST:
         empty = config.scheduler_takes_empty_victims
         callbacks["preempt"] = passing_preempt(may_be_empty=empty)
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
+
+
+def _recording(context: Context) -> Iterator[Hook]:
+    """Yield what puts rules in annotations on record where the extender binds."""
+    api = context.source.api
+    if api is not None and context.config.mode is Mode.REPLACE:
+        from extender.core.controllers.record_first import RecordFirst  # noqa: PLC0415
+        from extender.core.kube.recording import ApiRecords  # noqa: PLC0415
+
+        yield RecordFirst(context.state, ApiRecords(api.client).record)
 
 
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:

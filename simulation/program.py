@@ -139,8 +139,7 @@ class Incarnation:
                 Clocks(now, timing.wall, self._chance.random),
             )
             features = build_parts(context)
-            hooks = [hook for part in features for hook in part.hooks]
-            self.verbs = build_callbacks(context, hooks)[CALLBACKS]
+            self.verbs = build_callbacks(context, features)[CALLBACKS]
             if source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
             for part in features:

@@ -7,11 +7,12 @@ import random
 from collections import deque
 from functools import partial
 from itertools import count
+from typing import Any
 
 import msgspec
 
+from bench.binding import binds, success
 from bench.refusing import helpers
-from extender.core.callbacks.binding import Binds
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.callbacks.preempting import Preemptions
 from extender.core.cluster.view import MOST_MATCHING_SETS
@@ -21,7 +22,6 @@ from extender.core.metrics import Metrics
 from extender.core.model.disruption import preemptor_in
 from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod, SeenPod
-from extender.core.model.verdict import BindOutcome, Bound
 from extender.core.ports import Occurrence
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.interaction import interact
@@ -110,7 +110,7 @@ class Churn:
             defer=lambda work: work(),
         )
         requests = requests_of(self.state, metrics)
-        self.binds = Binds(requests, plugins, self, in_flight, clock=clock)
+        self.binds = binds(requests, plugins, in_flight, clock, self)
         self._names = [f"node-{number}" for number in range(NODES)]
         self._manifests = Manifests(sizes, self._names[0])
         for name in self._names:
@@ -123,14 +123,10 @@ class Churn:
         """Have what was shown."""
         return Objects(self.state)
 
-    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+    async def bind(self, pod: Pod, node: str, within: float) -> Any:
         """Bind whatever is asked for."""
         del pod, node, within
-        return Bound(BindOutcome.BOUND)
-
-    async def record(self, pod: Pod, digest: str) -> str | None:
-        del pod, digest
-        return None
+        return success()
 
     async def read(self, key: str) -> SeenPod | None:
         """Know no pod that the watch has not shown."""

@@ -26,7 +26,8 @@ class Objects:
         self.meanwhile()
         return path in self.other, self.other.get(path)
 
-    async def pod(self, key: Key) -> SeenPod | None:
+    async def pod(self, key: Key, within: float = 0.0) -> SeenPod | None:
+        del within
         differs, found = self._found(f"pods/{key}")
         if differs:
             assert found is None or isinstance(found, SeenPod)

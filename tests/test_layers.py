@@ -32,11 +32,11 @@ ARROWS = [
     pytest.param(
         LAYERS,
         "core/controllers/history.py",
-        "extender.core.callbacks.binding",
+        "extender.core.callbacks.filtering",
         id="a controller on a callback",
     ),
     pytest.param(
-        LAYERS, "core/kube/binder.py", "extender.core.callbacks.binding", id="kube on a callback"
+        LAYERS, "core/kube/reader.py", "extender.core.callbacks.filtering", id="kube on a callback"
     ),
     pytest.param(
         LAYERS, "core/callbacks/filtering.py", "extender.core.web.app", id="a callback on HTTP"
@@ -88,11 +88,11 @@ ARROWS = [
     ),
     pytest.param(
         "Only the composition root joins ports to kube",
-        "core/callbacks/binding.py",
-        "extender.core.kube.binder",
+        "core/callbacks/filtering.py",
+        "extender.core.kube.reader",
         id="a callback on kube",
     ),
-    pytest.param(PURE, "core/verbs/binding.py", "time", id="a rule on the clock"),
+    pytest.param(PURE, "core/verbs/filtering.py", "time", id="a rule on the clock"),
     pytest.param(PURE, "core/cluster/state.py", "logging", id="the state on logs"),
     pytest.param(
         PURE,

@@ -29,7 +29,6 @@ def exercise(metrics: Metrics) -> None:
     metrics.requests.observe(0.0003, "filter", "200")
     metrics.attempts.count("feasible")
     metrics.nodes_filtered.count("anti-affinity", by=7)
-    metrics.binds.count("bound")
     metrics.evictions.count("InterPodAffinity", "evicted")
     metrics.holds.observe(0.004)
     metrics.reservations.ask(lambda: 3)
@@ -79,7 +78,6 @@ CONTRACT = {
     "affinity_extender_nodes_filtered": {"reason"},
     "affinity_extender_broken_annotations": set(),
     "affinity_extender_ignored_annotations": set(),
-    "affinity_extender_bind": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},

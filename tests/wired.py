@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from extender.core.cluster.state import ClusterState
     from extender.core.config import Config
     from extender.core.ports import Check
+    from extender.core.source import ApiServer
     from extender.core.web.app import Callback
 
 
@@ -46,12 +47,13 @@ def wired(
     *,
     unsynced: Check = lambda: None,
     clock: Callable[[], float] = monotonic,
+    api: ApiServer | None = None,
 ) -> Mapping[str, Callback]:
     """Return the callbacks by their verbs."""
     metrics = metrics or Metrics()
     context = Context(
         config,
-        Source("a test", StillPicture({}, {})),
+        Source("a test", StillPicture({}, {}), api=api),
         state,
         metrics,
         unsynced,
@@ -59,5 +61,4 @@ def wired(
         History(clock),
         Clocks(clock, clock, lambda: 0.5),
     )
-    hooks = [hook for part in build_parts(context) for hook in part.hooks]
-    return build_callbacks(context, hooks)[CALLBACKS]
+    return build_callbacks(context, build_parts(context))[CALLBACKS]

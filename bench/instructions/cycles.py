@@ -31,7 +31,7 @@ from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.controllers.context import Clocks
 from extender.core.controllers.history import History
 from extender.core.metrics import Metrics
-from extender.core.parts import Context
+from extender.core.parts import Context, build_parts
 from extender.core.source import empty_state, open_source
 from extender.core.warm_up import WarmUp
 from extender.core.web.connections import Connection, Connections, ServerLog
@@ -122,7 +122,8 @@ async def _extender(parts: AsyncExitStack, folder: Path) -> _Client:
         Clocks(lambda: float(next(seconds)), lambda: 0.0, lambda: 0.5),
         refused=RefusedPods(state),
     )
-    app = build_callbacks(context)
+    deciding = [each for each in build_parts(context) if each.in_flight is not None]
+    app = build_callbacks(context, deciding)
     connections = Connections("callbacks", 10, config.serving, metrics)
     log = ServerLog()
     return await _connect(app, lambda server: Connection(server, connections, log))

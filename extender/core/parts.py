@@ -21,12 +21,14 @@ from extender.core.metrics.series import Collectors
 from extender.core.ports import Check, Hook
 from extender.core.source import Source
 from extender.core.warm_up import WarmUp
-from extender.core.web.app import LastCalls
+from extender.core.web.app import Callback, LastCalls
 from extender.core.web.offered import Findings, Route, Section
 from extender.core.web.turns import Turns
 
 if TYPE_CHECKING:
+    from extender.core.callbacks.in_flight import InFlightPods
     from extender.core.callbacks.refused_pods import RefusedPods
+    from extender.core.callbacks.requests import Requests
 
 __all__ = ["Context", "Hook", "Part", "Program", "Task", "build_parts", "part_of"]
 
@@ -83,6 +85,9 @@ class Part:
     ledgers: Sequence[Ledger] = ()
     """Book the pods that have a place by then, and hear of all changes after that."""
     hooks: Sequence[Hook] = ()
+    in_flight: InFlightPods | None = None
+    """The pods that filter answered and whose end it decides: filter waits for them, and adds to
+    them. Of one part at most; else it waits for the watch to show them."""
     routes: Sequence[Route] = ()
     """What the operations port answers; a handler imports what it needs at the first request."""
     sections: Sequence[Section] = ()
@@ -92,6 +97,11 @@ class Part:
 
     def __init__(self, context: Context) -> None:
         """Build it from what all parts share."""
+
+    def callbacks(self, requests: Requests) -> Mapping[str, Callback]:
+        """Return what it answers the scheduler, by verb, beside filter, prioritize and preempt."""
+        del requests
+        return {}
 
     def built(self, program: Program) -> None:
         """Hear of all parts and callbacks; what `routes` are after that is answered."""

@@ -11,7 +11,7 @@ from extender.core.model.disruption import Rank
 from extender.core.model.keys import Key
 from extender.core.model.objects import Namespace, Node, Pod, SeenPod
 from extender.core.model.pod_affinity import PodSelector
-from extender.core.model.verdict import AnyReason, BindOutcome, Bound
+from extender.core.model.verdict import AnyReason
 from extender.core.verbs.plugins import FilterResult, Plugins, Refused
 from extender.core.verbs.prioritizing import Scored
 
@@ -110,28 +110,21 @@ class Hook:
         del node
         return pod
 
+    async def before_bind(self, placed: Pod) -> str | None:
+        """Do what has to be done before a pod is bound to its node; a text refuses, and says why.
 
-class PodBinder(Protocol):
-    """Talks to the API server; or says that there is none."""
-
-    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Bind a pod, or find out in `within` seconds that this cannot be done."""
-
-    async def read(self, key: str) -> SeenPod | None:
-        """Return a pod as the API server has it."""
-
-    async def record(self, pod: Pod, digest: str) -> str | None:
-        """Put on record by which rules in annotations a pod is placed; return why that failed.
-
-        "" stands for none.
+        Called with the place reserved, out of the time for the bind. What is reserved is given up
+        where one refuses.
         """
+        del placed
+        return None
 
 
 class ClusterReader(Protocol):
     """Tells what the API server has now; None for what there is not."""
 
-    async def pod(self, key: Key) -> SeenPod | None:
-        """Return a pod, with its version."""
+    async def pod(self, key: Key, within: float = ...) -> SeenPod | None:
+        """Return a pod, with its version; `within` seconds."""
 
     async def node(self, name: str) -> Node | None: ...
 
@@ -180,19 +173,3 @@ class Leadership(Protocol):
 
     async def run(self) -> NoReturn:
         """Take the lead when it is free, and keep it."""
-
-
-class NoApiServer:
-    """Stands in for the API server where the cluster comes from a file."""
-
-    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Refuse: there is no API server to bind it."""
-        return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
-
-    async def read(self, key: str) -> SeenPod | None:
-        """Know nothing beyond the file."""
-        return None
-
-    async def record(self, pod: Pod, digest: str) -> str | None:
-        """Refuse: there is nothing to write to."""
-        return f"{pod.key} is in a file, which has no API server"

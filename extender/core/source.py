@@ -17,7 +17,7 @@ from extender.core.config.features import Want, facets, lease_name, wants
 from extender.core.metrics import Metrics
 from extender.core.model.keys import Key, key_of
 from extender.core.offline import ClusterFiles
-from extender.core.ports import ClusterReader, Leadership, NoApiServer, PodBinder
+from extender.core.ports import ClusterReader, Leadership
 from extender.core.resources import WatchedResource, book, needed, object_counts
 from extender.core.wire.decoding import check_depth
 from extender.core.wire.objects import PodReader
@@ -70,15 +70,15 @@ class ApiServer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the cluster comes from, and who acts on it; with files, the binder alone."""
+    """Where the cluster comes from, and what it is acted on by."""
 
     description: str
     """For people: names of files, or the API server's address."""
     picture: Picture
-    binder: PodBinder = field(default_factory=NoApiServer)
     leadership: Leadership | None = None
     """Which of several replicas acts; None where that does not matter."""
     api: ApiServer | None = None
+    """None for files."""
 
 
 def empty_state(config: Config) -> ClusterState:
@@ -187,7 +187,6 @@ async def mirror(
 
     `namespace` is where the program itself runs, if anything says so.
     """
-    from extender.core.kube.binder import Binder  # noqa: PLC0415
     from extender.core.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.core.kube.frames import EventType, Skip  # noqa: PLC0415
     from extender.core.kube.lease import Lease  # noqa: PLC0415
@@ -213,9 +212,8 @@ async def mirror(
     leadership = None if key is None else Lease(client, key, timing=timing)
     if leadership is not None:
         parts.push_async_callback(leadership.close)
-    binder = Binder(client, pods)
     api = ApiServer(client, ObjectReader(client, pods), key)
-    return Source(client.host, watchers, binder, leadership, api)
+    return Source(client.host, watchers, leadership, api)
 
 
 def lease_key(config: Config, namespace: str | None = None) -> Key | None:

@@ -2,6 +2,7 @@
 
 FEATURES: tuple[str, ...] = (
     "audit",
+    "binding",
     "explain",
     "moving",
     "page",

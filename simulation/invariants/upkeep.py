@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Final
 
-from extender.core.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.core.callbacks.in_flight import SCORE_HOLD_SECONDS
+from extender.core.cluster.ledgers.reservations import CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.core.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
 from simulation.invariants.broken import BrokenError
@@ -20,7 +20,7 @@ from simulation.invariants.recount import (
 DEADLINES: Final[Mapping[str, float]] = {
     "filter": 0.1,
     "prioritize": SCORE_HOLD_SECONDS + 0.1,
-    "bind": ANSWER_SECONDS + 0.1,
+    "bind": 4.1,
     "preempt": 3.0,
 }
 """Seconds within which each callback is answered; code takes no simulated time."""

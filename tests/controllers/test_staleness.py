@@ -8,7 +8,6 @@ import pytest
 
 from extender.core.cluster.state import ClusterState
 from extender.core.controllers.staleness import Freshness
-from extender.core.verbs.binding import Decision, may_bind
 from extender.core.verbs.filtering import indeterminate
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
@@ -84,5 +83,3 @@ def test_where_a_picture_is_stale_a_pod_waits(
     state.stale = "too old"
     plugins = (InterPodAffinity(),)
     assert indeterminate(state, model_pod(incoming), plugins) == ("too old" if waits else None)
-    verdict = may_bind(state, model_pod(incoming), "a", plugins)
-    assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)

@@ -179,6 +179,7 @@ def test_in_replace_the_extender_also_binds_and_preempts_and_no_more(overlay: Pa
         (["pods"], ["delete"]),
         (["pods/status"], ["patch"]),
         (["pods", "nodes", "namespaces"], ["get"]),
+        (["poddisruptionbudgets"], ["list", "watch"]),
         (["events"], ["create"]),
     ]
     reader, *others = (

@@ -21,7 +21,7 @@ _SHIPPED = (
     *(
         _MANIFESTS / folder / "rbac.yaml"
         for folder in (
-            *("base", "components/bind", "components/quota"),
+            *("base", "components/quota"),
             "components/moving",
             *(f"components/{each.component}" for each in features() if each.rights),
         )

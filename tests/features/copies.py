@@ -36,8 +36,9 @@ def copy_without(names: set[str], to: Path) -> Path:
             (to / f"docs/{each.component}.md").unlink()
             (to / f"simulation/invariants/features/{each.name}.py").unlink(missing_ok=True)
             shutil.rmtree(to / "manifests/components" / each.component, ignore_errors=True)
-            for path in (to / "tests/e2e").glob(f"test_{each.name}*.py"):
-                path.unlink()
+            for path in (to / "tests").rglob(f"test_{each.name}*.py"):
+                if path.parent.name == "e2e" or f"features.{each.name}." in path.read_text():
+                    path.unlink()
             if each.command:
                 for folder in ("affinityctl/commands", "tests/commands"):
                     shutil.rmtree(to / folder / each.command)

@@ -92,6 +92,12 @@ def switched_off(name: str) -> dict[str, Any]:
     return found
 
 
+def verbs(name: str) -> tuple[str, ...]:
+    """Return the verbs that a feature answers."""
+    found: tuple[str, ...] = getattr(_example(name), "VERBS", ())
+    return found
+
+
 def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
     """Return by name what features do with a state in steps, for those who measure these."""
     examples = (_example(each.name) for each in features())

@@ -28,11 +28,10 @@ from tests.features.copies import (
     run_tests,
     without,
 )
-from tests.features.every import routes, switched_off, switched_on
+from tests.features.every import routes, switched_off, switched_on, verbs
 
 CORE = (
-    *("tests/config", "tests/wire", "tests/kube/test_binder.py"),
-    *("tests/callbacks/test_binding.py", "tests/callbacks/test_filtering.py"),
+    *("tests/config", "tests/wire", "tests/callbacks/test_filtering.py"),
     *("tests/callbacks/test_prioritizing.py", "tests/callbacks/test_preempting.py"),
     *("tests/test_metrics.py", "tests/test_wiring.py", "tests/test_runtime.py"),
     *("tests/commands/lint/test_planted_configurations.py", "tests/features/test_rights.py"),
@@ -52,12 +51,13 @@ def census(folder: Path, *fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 @REMOVABLE
 def test_without_it_all_else_is_as_it_was(feature: Feature, tmp_path: Path) -> None:
-    fields = switched_on(feature.name)
+    fields, unwanted = switched_on(feature.name), switched_off(feature.name)
     others = {name: value for name, value in fields.items() if name not in feature.fields}
     if "plugins" in others:
         others["plugins"] = [each for each in others["plugins"] if each != feature.plugin]
-    off, on = census(ROOT, switched_off(feature.name), fields)
-    usual, left = census(without(feature, tmp_path), {}, others)
+    plain = {name: value for name, value in unwanted.items() if name not in feature.fields}
+    off, on = census(ROOT, unwanted, fields)
+    usual, left = census(without(feature, tmp_path), plain, others)
     made = Metrics()
     before = {each.name for each in made.families}
     part_of(feature).metrics(made.make)
@@ -71,7 +71,10 @@ def test_without_it_all_else_is_as_it_was(feature: Feature, tmp_path: Path) -> N
         assert {*on[what]} - {*left[what]} == own, what
         assert {*left[what]} <= {*on[what]}, what
 
-    assert all(usual["answers"].values())
+    unanswered = {verb for verb, answered in left["answers"].items() if not answered}
+    assert unanswered == {verb for verb, answered in on["answers"].items() if not answered} | {
+        *verbs(feature.name)
+    }
     if feature.name in off["features"]:
         return  # it is always on
     assert {*off["metrics"]} == {*usual["metrics"]}

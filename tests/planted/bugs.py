@@ -596,20 +596,6 @@ BUGS = (
         "controllers/test_recording.py::test_of_two_replicas_only_the_one_that_has_placed_a_pod_records_it",
     ),
     Bug(
-        "a pod that is read may be a namesake",
-        "core.callbacks.binding",
-        "if seen is None or seen.pod.uid != args.uid:",
-        "if seen is None:",
-        "callbacks/test_binding.py::test_a_pod_that_is_not_to_be_bound_once_it_was_read",
-    ),
-    Bug(
-        "a bind waits for company that cannot come any more",
-        "core.callbacks.binding",
-        "if not any(each.under_way for each in support) or not await self._one_ends(deadline):",
-        "if not await self._one_ends(deadline):",
-        "callbacks/test_binding.py::test_for_company_that_no_bind_can_bring_any_more_nobody_waits",
-    ),
-    Bug(
         "a pod whose bind ended unclearly is known to be on its node",
         "core.cluster.ledgers.reservations",
         "return [each.pod for each in self._by_node.get(node, ()) if each.confirmed]",

@@ -6,25 +6,19 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-import msgspec
 import pytest
 
-import extender.core.callbacks.binding
 import extender.core.callbacks.in_flight
 import extender.core.callbacks.preempting
-import extender.core.kube.binder
 import extender.core.kube.watching
 from extender.core.cluster.counts.counters import Counters
 from extender.core.cluster.ledgers.nominated_pods import NominationLedger
 from extender.core.cluster.ledgers.reservations import Claim
 from extender.core.cluster.state import ClusterState
-from extender.core.kube.binder import Binder
 from extender.core.kube.flowcontrol import FlowControl
 from extender.core.kube.watchers import StateSink
 from extender.core.model.objects import Pod
-from extender.core.model.verdict import BindOutcome, Bound
 from extender.core.resources import PODS
-from extender.core.verbs.binding import BindVerdict, Decision
 from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
@@ -47,47 +41,6 @@ def _binds_without_reserving(patch: Patch) -> None:
     patch.setattr(ClusterState, "reserve", unkept)
 
 
-def _binds_without_looking(patch: Patch) -> None:
-    def may_bind(*_: object) -> BindVerdict:
-        return BindVerdict(Decision.BIND)
-
-    patch.setattr(extender.core.callbacks.binding, "may_bind", may_bind)
-
-
-def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> None:
-    bind = Binder.bind
-
-    async def changed(self: Binder, pod: Pod, node: str, within: float) -> Bound:
-        bound = await bind(self, pod, node, within)
-        if bound.outcome is not before:
-            return bound
-        # With a reason, it is told to the scheduler as a failure.
-        return Bound(after, "" if after is BindOutcome.BOUND else bound.why)
-
-    patch.setattr(Binder, "bind", changed)
-
-
-def _takes_unclear_for_refused(patch: Patch) -> None:
-    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.REFUSED)
-
-
-def _takes_unclear_for_bound(patch: Patch) -> None:
-    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.BOUND)
-
-
-def _takes_conflict_for_refused(patch: Patch) -> None:
-    clear = extender.core.kube.binder._CLEAR | {409, 500, 504}
-    patch.setattr(extender.core.kube.binder, "_CLEAR", clear)
-
-
-def _gives_up_unclear_places(patch: Patch) -> None:
-    patch.setattr(extender.core.callbacks.binding, "RESERVATION_SECONDS", 3.0)
-
-
-def _drops_confirmed_places(patch: Patch) -> None:
-    patch.setattr(extender.core.callbacks.binding, "CONFIRMED_SECONDS", 0.0)
-
-
 def _never_expires(patch: Patch) -> None:
     async def never(*_: object) -> NoReturn:
         await asyncio.Event().wait()
@@ -98,10 +51,6 @@ def _never_expires(patch: Patch) -> None:
 
 def _never_settles(patch: Patch) -> None:
     patch.setattr(ClusterState, "_settle", lambda *_: None)
-
-
-def _ignores_support(patch: Patch) -> None:
-    patch.setattr(extender.core.callbacks.binding, "unconfirmed_support", lambda *_: [])
 
 
 def _forgets_no_pod(patch: Patch) -> None:
@@ -132,28 +81,6 @@ def _answers_unsynced(patch: Patch) -> None:
 def _holds_filters(patch: Patch) -> None:
     init = extender.core.callbacks.in_flight.InFlightPods.__init__
     patch.setattr(init, "__kwdefaults__", {**(init.__kwdefaults__ or {}), "hold": 1.0})
-
-
-def _answers_late(patch: Patch) -> None:
-    patch.setattr(extender.core.callbacks.binding, "ANSWER_SECONDS", 6.0)
-
-
-def _binds_whoever_has_the_name(patch: Patch) -> None:
-    binding = extender.core.kube.binder._binding
-
-    def nameless(pod: Pod, node: str) -> bytes:
-        said = msgspec.json.decode(binding(pod, node))
-        del said["metadata"]["uid"]
-        return msgspec.json.encode(said)
-
-    patch.setattr(extender.core.kube.binder, "_binding", nameless)
-
-
-def _takes_any_error_for_success(patch: Patch) -> None:
-    async def bound(*_: object) -> Bound:
-        return Bound(BindOutcome.BOUND)
-
-    patch.setattr(Binder, "_look", bound)
 
 
 def _settles_by_cached_lists(patch: Patch) -> None:
@@ -222,29 +149,14 @@ LATE = "callback after its deadline"
 
 PLANTED: Mapping[str, Planted] = {
     "binds without reserving": Planted(_binds_without_reserving, {MEET, LONELY}),
-    # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
-    "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),
-    "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),
-    "takes an unclear end for success": Planted(
-        _takes_unclear_for_bound, {WAIT, LONELY, "evicted in vain", *ENDLESS}
-    ),
-    "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, {MEET, LONELY}),
-    "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, {MEET, LONELY}),
-    "drops places before the watch shows the pod": Planted(_drops_confirmed_places, {MEET, LONELY}),
     "never gives up a reservation": Planted(_never_expires, {*ENDLESS}),
     "keeps reservations that the watch has settled": Planted(
         _never_settles, {WAIT, *ENDLESS, *MIRROR}
     ),
-    "waits for no pod that it must be near": Planted(_ignores_support, {LONELY}),
     "forgets no pod that is gone": Planted(_forgets_no_pod, {WAIT, *MIRROR}),
     "counts wrongly once in a while": Planted(_miscounts, {MEET, WAIT, *MIRROR}),
     "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY}),
     "holds filters for a second": Planted(_holds_filters, {LATE}),
-    "answers binds late": Planted(_answers_late, {LATE}),
-    "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
-    "takes any error for success": Planted(
-        _takes_any_error_for_success, {MEET, WAIT, LONELY, "evicted in vain", *ENDLESS}
-    ),
     "takes a list from a cache for proof": Planted(
         _settles_by_cached_lists, {MEET, LONELY}, plan=old_lists
     ),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from extender.core.verbs.binding import Decision, may_bind
-from extender.core.verbs.filtering import concerned
+from extender.core.verbs.filtering import concerned, indeterminate
 from extender.core.verbs.grouping import entangled
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.annotating import moved
 from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
-from tests.verbs.judging import AFFINITY
 
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB, DB = selector(app="web"), selector(app="db")
@@ -117,18 +115,9 @@ def test_a_pod_without_a_group_is_judged_whatever_waits_beside_it() -> None:
     assert entangled(state, model_pod(loose[0])) is None
 
 
-def test_a_bind_is_refused_when_the_others_became_known_since_the_filter_call() -> None:
-    state = state_of(NODES, [namespace("default")], [solo("1")])
-    assert may_bind(state, model_pod(solo("1")), "a", AFFINITY).decision is Decision.BIND
-    state.upsert_pod(model_pod(solo("2")))
-    verdict = may_bind(state, model_pod(solo("1")), "a", AFFINITY)
-    assert verdict.decision is Decision.REFUSE
-    assert "pod group default/gang" in verdict.why
-
-
 def test_rules_that_only_annotations_of_the_others_have_concern_a_pod() -> None:
     state = state_of(NODES, [namespace("default")], [moved(solo("2"))])
     plugins, asks = (InterPodAffinity(of_annotations=True),), model_pod(web("1"))
-    assert may_bind(state, asks, "a", plugins).decision is Decision.REFUSE
+    assert indeterminate(state, asks, plugins) is not None
     assert concerned(state, asks, plugins), "else filter lets it go where bind does not"
     assert not concerned(state, model_pod(pod("1").labels(app="web")), plugins)

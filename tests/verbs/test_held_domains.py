@@ -11,7 +11,6 @@ from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS, Nomi
 from extender.core.cluster.state import ClusterState
 from extender.core.model.disruption import Victims
 from extender.core.model.verdict import AnyReason, Reason
-from extender.core.verbs.binding import Decision, may_bind
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.nominating import Chooser
@@ -95,12 +94,9 @@ def test_the_domain_is_held_against_less_important_pods(
     assert refusals(held(), asks) == expected
 
 
-def test_what_holds_a_domain_is_looked_at_by_bind_hints_and_preemption() -> None:
+def test_what_holds_a_domain_is_looked_at_by_hints_and_preemption() -> None:
     state, asks = held(web("rival").priority(0).on("a2")), model_pod(web())
     state.remove_pod("default/rival", "default-rival")
-    verdict = may_bind(state, asks, "a2", AFFINITY)
-    assert (verdict.decision, verdict.reason) == (Decision.REFUSE, OWN)
-    assert may_bind(state, asks, "b1", AFFINITY).decision is Decision.BIND
     chosen = {
         Chooser(state, AFFINITY).choose(asks, avoid=(), placements=(), chance=chance / 8)
         for chance in range(8)

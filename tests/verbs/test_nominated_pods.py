@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from extender.core.model.disruption import Victims
 from extender.core.model.verdict import Reason
-from extender.core.verbs.binding import Decision, may_bind
 from extender.core.verbs.filtering import concerned, judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.nominating import Chooser
@@ -173,13 +172,6 @@ def test_shadow_does_not_look_at_nominated_pods() -> None:
     state = state_of(NODES, [], [waiting()])
     verdicts = judge(state, model_pod(APART), state.nodes.asked(NAMES), AFFINITY, nominated=False)
     assert not verdicts.refused
-
-
-def test_a_bind_is_refused_for_a_pod_nominated_since() -> None:
-    state = state_of(NODES, [], [waiting()])
-    verdict = may_bind(state, model_pod(APART), "a1", AFFINITY)
-    assert (verdict.decision, verdict.reason) == (Decision.REFUSE, Reason.ANTI_AFFINITY)
-    assert may_bind(state, model_pod(APART), "a2", AFFINITY).decision is Decision.BIND
 
 
 @pytest.mark.parametrize(

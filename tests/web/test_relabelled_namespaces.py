@@ -26,7 +26,6 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.callbacks.test_binding import WAIT, BindRig, bind, filtered
 
 Client = TestClient[Request, Application]
 
@@ -124,38 +123,3 @@ async def test_an_answer_knows_one_moment(
     assert red in seen
     assert blue in seen
     assert mismatches(state) == []
-
-
-WANTS = (
-    pod("two")
-    .labels(app="web")
-    .anti_affinity(term(ZONE, selector(app="web"), namespaceSelector=selector(team="red")))
-)
-LIKE_IT = (
-    pod("one", "shop")
-    .labels(app="web")
-    .anti_affinity(term(ZONE, selector(app="web"), namespaceSelector={}))
-)
-
-
-async def test_a_filter_that_was_held_goes_by_the_labels_of_its_end(aiohttp_client: Any) -> None:
-    rig = BindRig(LIKE_IT, WANTS)
-    client = await aiohttp_client(rig.app)
-    assert await filtered(client, LIKE_IT) == ["a", "b"]
-    waiting = asyncio.create_task(filtered(client, WANTS))
-    assert await filtered(client, pod("plain")) == ["a", "b"]
-    assert not waiting.done()
-    async with asyncio.timeout(WAIT):
-        rig.state.upsert_namespace(team("red"))
-        assert await bind(client, LIKE_IT, "b") == ""
-        assert await waiting == ["a"]
-
-
-async def test_a_bind_goes_by_the_labels_of_its_own_moment(aiohttp_client: Any) -> None:
-    rig = BindRig(pod("db", "shop").labels(app="web").on("a"), WANTS)
-    client = await aiohttp_client(rig.app)
-    assert await filtered(client, WANTS) == ["a", "b"]
-    rig.state.upsert_namespace(team("red"))
-    refused = "a since the filter call: node(s) didn't match pod anti-affinity rules"
-    assert await bind(client, WANTS, "a") == refused
-    assert await bind(client, WANTS, "b") == ""

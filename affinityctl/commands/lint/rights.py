@@ -119,7 +119,7 @@ class Granted:
             used.update(_TO_PATCH_STATUS)
             used.update(_of(each for each in features() if each.effect is REPLACE))
         read = dict.fromkeys(_to_read((*RESOURCES, *of_features())))
-        ours = (*_TO_BIND, *_TO_PATCH_STATUS, *_of(features()))
+        ours = (*_TO_PATCH_STATUS, *_of(features()))
         idle = [each for each in {**read, **dict.fromkeys(ours)} if each not in used]
         for index, rule in enumerate(self.rules):
             for right in idle:
@@ -135,10 +135,6 @@ def _to_read(resources: Iterable[WatchedResource[Any]]) -> Iterator[Right]:
             yield Right(each.group, each.name, verb)
 
 
-_TO_BIND: Final = (
-    Right("", "pods/binding", "create"),
-    Right("", "pods", "get"),
-)
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
 _TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
@@ -152,8 +148,6 @@ def _of(some: Iterable[Feature]) -> Iterator[Right]:
 def needed_rights(config: Config) -> tuple[Right, ...]:
     """Return what a configuration cannot do without."""
     watched = [*_to_read(needed(config))]
-    if config.mode is Mode.REPLACE:
-        watched += _TO_BIND
     watched += _TO_PATCH_STATUS if config.records_rules else ()
     for each in enabled(config):
         watched += each.rights if each.needed_rights is None else each.needed_rights(config)

@@ -1,6 +1,6 @@
 """Puts on record by which rules in annotations pods were placed, where the scheduler binds them.
 
-Where the extender binds, that is done before the bind: `callbacks/binding.py`.
+Where the extender binds, that is done before the bind: `record_first.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keeps the cluster state tidy while the program runs: reservations expire.
 
 What events have put off is done, too, when no further event does it. How long a reservation lasts
-is decided where places are reserved, in `callbacks.binding`: here it is only looked which are over.
+is decided where places are reserved, in a feature: here it is only looked which are over.
 """
 
 from __future__ import annotations

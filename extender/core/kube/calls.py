@@ -68,7 +68,7 @@ _NOT_SEGMENTS = frozenset(("", ".", ".."))
 def pod_path(key: str) -> str:
     """Return where the API server has a pod, by namespace/name.
 
-    ObjectError for names that would lead elsewhere: the caller of /bind chooses them.
+    ObjectError for names that would lead elsewhere: a scheduler may choose them.
     """
     return f"{namespace_path(namespace_of(key))}/pods/{_segment(name_of(key))}"
 

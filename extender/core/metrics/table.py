@@ -23,7 +23,6 @@ LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 """1 ms to 10 s; whatever an event is late by adds to the latency of every call."""
 
 ATTEMPTS: Final = ("feasible", "unschedulable", "error")
-BINDS: Final = ("bound", "refused", "unclear", "error")
 EVICTIONS: Final = ("evicted", "gone", "failed")
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
@@ -85,7 +84,6 @@ class Metrics(ObserverMetrics):
             "Nodes refused, by reason.",
             reason=[reason.value for reason in Reason if reason not in LEFT_TO_SCHEDULER],
         )
-        self.binds = make.counters("bind", "Bind calls, by result.", result=BINDS)
         self.holds = make.histograms(
             "filter_hold_seconds",
             "How long a filter or prioritize call waited for pods in flight that concern its pod.",

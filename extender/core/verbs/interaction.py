@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import PodClass
@@ -33,6 +34,13 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
         or (attracted(state, one, other) and attracted(state, other, other))
         or (attracted(state, other, one) and attracted(state, one, one))
     )
+
+
+def interacting(state: ClusterState, *, specs: bool) -> Callable[[PodClass, PodClass], bool]:
+    """Return `interact` over a state, by all rules; without `specs`, by those in annotations."""
+    if specs:
+        return partial(interact, state)
+    return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 
 
 def _counted_together(state: ClusterState, one: PodClass, other: PodClass) -> bool:

@@ -1,4 +1,4 @@
-"""What callbacks are asked: ExtenderArgs, ExtenderBindingArgs (k8s.io/kube-scheduler/extender/v1).
+"""What filter and prioritize are asked: ExtenderArgs (k8s.io/kube-scheduler/extender/v1).
 
 Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
 them in any case, and so do we.
@@ -12,7 +12,6 @@ from typing import TypeVar
 import msgspec
 
 from extender.core.errors import ObjectError, RequestError, one_line
-from extender.core.model.keys import Key, key_of
 from extender.core.model.objects import Pod
 from extender.core.wire.decoding import BROKEN_JSON, decode, decoded
 from extender.core.wire.objects import PodReader
@@ -48,18 +47,8 @@ class _NamedNode(msgspec.Struct):
     metadata: _NodeMetadata
 
 
-class _BindingArgs(msgspec.Struct, rename=str.lower):
-    """ExtenderBindingArgs, its keys folded to lower case."""
-
-    PodName: str
-    PodNamespace: str
-    PodUID: str
-    Node: str
-
-
 _ARGS = msgspec.json.Decoder(Envelope)
 _ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_FIELDS = msgspec.json.Decoder(dict[str, object])
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _NAMED_NODE = msgspec.json.Decoder(_NamedNode)
@@ -126,22 +115,6 @@ def read_envelope(body: bytes) -> Envelope:
     # No nodes at all: perhaps they are there in another spelling.
     missing = is_null(args.NodeNames) and is_null(args.Nodes)
     return _read_any_case(body) if missing else args
-
-
-@dataclass(frozen=True, slots=True)
-class BindingArgs:
-    key: Key
-    uid: str
-    node: str
-
-
-def read_binding_args(body: bytes) -> BindingArgs:
-    """Read ExtenderBindingArgs; RequestError when the body is no such object."""
-    try:
-        args = msgspec.convert(folded(body, _FIELDS), _BindingArgs)
-    except msgspec.ValidationError as error:
-        raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
-    return BindingArgs(key_of(args.PodNamespace, args.PodName), args.PodUID, args.Node)
 
 
 def is_null(raw: msgspec.Raw) -> bool:

@@ -1,4 +1,4 @@
-"""What callbacks answer: ExtenderFilterResult, HostPriorityList, ExtenderBindingResult."""
+"""What filter and prioritize answer: ExtenderFilterResult, HostPriorityList."""
 
 from __future__ import annotations
 
@@ -134,8 +134,3 @@ def write_scores(scored: Scored) -> bytes:
     parts[0] = f"[{_HOST}{named[0]}"
     parts[-1] = parts[-1].removesuffix(f",{_HOST}") + "]"
     return "".join(parts).encode()
-
-
-def write_binding_result(error: str = "") -> bytes:
-    """Write an ExtenderBindingResult; an empty error is success."""
-    return orjson.dumps({"Error": error_text(error)})

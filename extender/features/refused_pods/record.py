@@ -51,7 +51,7 @@ from extender.features.refused_pods.refusals import Refusal
 
 REMEMBERED_SECONDS = 180.0
 """How long a withdrawal is remembered: as long as one whose end is unclear may still be carried
-out, which is as for binds (`binding.RESERVATION_SECONDS`)."""
+out, which is as for binds (`reservations.RESERVATION_SECONDS`)."""
 LAG_SECONDS = 2.0
 """How long the watch may take to show a preemptor's nomination, or that a pod is being deleted."""
 FIRST_RETRY_SECONDS = 0.5

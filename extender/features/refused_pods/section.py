@@ -80,7 +80,8 @@ FEATURE = Feature(
     sections={"hints": Hints, "preemption": PreemptionSettings},
     enabled=lambda config: hints(config) or preempts(config),
     effect=REPLACE,
-    rights=_TO_PREEMPT,
+    # Budgets are read for preempt, whether the extender preempts or not.
+    rights=(*_TO_PREEMPT, *(Right("policy", "poddisruptionbudgets", v) for v in ("list", "watch"))),
     needed_rights=_rights,
     gives={
         Help.NODE: Given("hints.enabled", _nominates),

@@ -245,15 +245,12 @@ def reading_budgets() -> list[dict[str, Any]]:
     return changed
 
 
-REPLACING = (
-    "components/bind",
-    *(f"components/{each.component}" for each in features() if each.effect is REPLACE),
-)
+REPLACING = [f"components/{each.component}" for each in features() if each.effect is REPLACE]
 JUDGING = [f"components/{each.component}" for each in features() if each.plugin and each.rights]
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base"), {}),
     ("right-too-wide", "assist", widened(), {}),
-    ("right-without-use", "assist", roles("base", "components/bind"), {}),
+    *(("right-without-use", "assist", roles("base", each), {}) for each in REPLACING),
     *(("right-without-use", "replace", roles("base", *REPLACING, each), {}) for each in JUDGING),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from extender.features.quota.rules import CrossNamespacePodAffinity, QuotaReason
 from simulation.invariants.features.quota import mismatches
 from tests.builders import ZONE, crossing, pod, put, quota, selector, term
-from tests.callbacks.test_binding import WAIT, BindRig, bind, filtered
+from tests.features.binding.test_binds import WAIT, BindRig, bind, filtered
 from tests.features.quota.showing import part_over
 from tests.verbs.judging import AFFINITY
 

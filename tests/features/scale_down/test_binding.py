@@ -7,19 +7,20 @@ import json
 from functools import partial
 from typing import Any
 
-from extender.core.callbacks.binding import Binds
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.cluster.state import ClusterState
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
-from extender.core.model.verdict import BindOutcome, Bound
-from extender.core.ports import Hook, NoApiServer
+from extender.core.ports import Hook
 from extender.core.verbs.interaction import interact
+from extender.features.binding.binds import Binds, NoApiServer
+from extender.features.binding.outcome import BindOutcome, Bound
+from extender.features.binding.part import Placing
 from extender.features.scale_down.cost import COST
 from extender.features.scale_down.rules import with_cost
 from tests.answering import requests_of
 from tests.builders import ZONE, Pod, model_node, node, pod, selector, term
-from tests.callbacks.test_binding import binding
+from tests.features.binding.test_binds import binding
 from tests.features.scale_down.ranked import READER, ranked_state, replica_mismatches, replicas_in
 from tests.verbs.judging import AFFINITY
 
@@ -69,10 +70,10 @@ def rig(binder: CostlyBinder, *pods: Pod, enabled: bool = True) -> tuple[Cluster
     for raw in pods:
         state.upsert_pod(read(raw))
     in_flight = InFlightPods(partial(interact, state), hold=1.0)
-    requests = requests_of(state, Metrics(), unready=lambda: None)
-    hooks = [Ranking(state)] if enabled else []
-    clock = lambda: 0.0  # noqa: E731
-    return state, Binds(requests, AFFINITY, binder, in_flight, clock=clock, hooks=hooks)
+    metrics, hooks = Metrics(), [Ranking(state)] if enabled else []
+    requests = requests_of(state, metrics, unready=lambda: None, hooks=hooks)
+    row = Placing.metrics(metrics.make)
+    return state, Binds(requests, AFFINITY, binder, in_flight, row, clock=lambda: 0.0)
 
 
 async def bind(binds: Binds, raw: Pod, name: str) -> Any:

@@ -124,8 +124,7 @@ OF_RIGHTS: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        "Apply the component of manifests/components that has it: bind, "
-        f"{_COMPONENTS} or annotations.",
+        f"Apply the component of manifests/components that has it: {_COMPONENTS} or annotations.",
         _missing,
     ),
 )
@@ -145,7 +144,7 @@ OF_ROLE: Final = (
         "An account that may bind can place any pod anywhere. Only mode replace binds and "
         "preempts, budgets are read by it and by what evicts, and a feature that is off needs no "
         "right.",
-        f"Leave out the components bind, {_COMPONENTS} or annotations.",
+        f"Leave out the components {_COMPONENTS} or annotations.",
         _idle,
     ),
 )

@@ -8,6 +8,25 @@ from dataclasses import dataclass, field
 from extender.core.model.keys import Identity
 from extender.core.model.objects import Pod
 
+RESERVATION_SECONDS = 180.0
+"""How long the place of a pod is kept when nobody can tell whether it was bound. A Binding that we
+gave up may be carried out after
+
+- 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
+  (`WITHIN.undelivered` in kube/limits.py);
+- 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
+  with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
+  10 s (`ApiCall.params`);
+- the time that etcd stands still with the write in its hands. Measured: Bindings given up after
+  2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
+  Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.
+
+`tests/e2e/test_binding_late.py` measures it. As a rule the place is free much earlier: as soon as
+the pod is bound anywhere, or gone."""
+CONFIRMED_SECONDS = 600.0
+"""How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
+broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
+
 
 @dataclass(slots=True, eq=False)
 class Reservation:

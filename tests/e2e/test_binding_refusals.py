@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.core.kube.binder import Binder
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import load_credentials
+from extender.core.kube.reader import ObjectReader
 from extender.core.model.keys import Key
-from extender.core.model.verdict import BindOutcome
 from extender.core.wire.objects import PodReader
+from extender.features.binding.binder import Binder
+from extender.features.binding.outcome import BindOutcome
 from tests.e2e.extending import EXTENDER
 from tests.e2e.objects import JSON, node, pod
 from tests.e2e.sandbox import pod_path
@@ -32,7 +33,7 @@ WITHIN_S = 10.0
 async def binder(sandbox: Sandbox) -> AsyncIterator[Binder]:
     credentials = await load_credentials(str(sandbox.control_plane.kubeconfig(EXTENDER)))
     async with ApiClient(credentials) as client:
-        yield Binder(client, PodReader())
+        yield Binder(client, ObjectReader(client, PodReader()))
 
 
 @pytest.mark.parametrize(

@@ -4,53 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
+from typing import Protocol
 
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.callbacks.observing import fault_text
 from extender.core.callbacks.requests import Requests
-from extender.core.cluster.ledgers.reservations import Claim
+from extender.core.cluster.ledgers.reservations import (
+    CONFIRMED_SECONDS,
+    RESERVATION_SECONDS,
+    Claim,
+)
 from extender.core.errors import ExtenderError
-from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache
+from extender.core.metrics.series import CounterRow
 from extender.core.model.objects import Pod, SeenPod
-from extender.core.model.verdict import BindOutcome, Bound
-from extender.core.ports import Hook, PodBinder, Pointer
 from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
-from extender.core.verbs.binding import (
+from extender.core.verbs.plugins import Plugins, leading
+from extender.core.wire.annotations import check_rules
+from extender.features.binding.outcome import BindOutcome, Bound
+from extender.features.binding.protocol import (
+    BindingArgs,
+    read_binding_args,
+    write_binding_result,
+)
+from extender.features.binding.rules import (
     BindVerdict,
     Decision,
     may_bind,
     unconfirmed_support,
 )
-from extender.core.verbs.plugins import Plugins, leading
-from extender.core.wire.annotations import check_rules
-from extender.core.wire.extender_args import BindingArgs, read_binding_args
-from extender.core.wire.extender_results import write_binding_result
 
 ANSWER_SECONDS = 4.0
 """For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
-RESERVATION_SECONDS = 180.0
-"""How long the place of a pod is kept when nobody can tell whether it was bound. A Binding that we
-gave up may be carried out after
-
-- 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
-  (`WITHIN.undelivered` in kube/limits.py);
-- 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
-  with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
-  10 s (`ApiCall.params`);
-- the time that etcd stands still with the write in its hands. Measured: Bindings given up after
-  2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
-  Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.
-
-`tests/e2e/test_late_binds.py` measures it. As a rule the place is free much earlier: as soon as
-the pod is bound anywhere, or gone."""
-CONFIRMED_SECONDS = 600.0
-"""How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
-broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
-
 COUNTED_AS = {
     BindOutcome.BOUND: "bound",
     BindOutcome.INDETERMINATE: "unclear",
@@ -60,15 +47,34 @@ COUNTED_AS = {
 }
 """The result that bind_total counts."""
 
-UNKNOWN = "?"
-"""Stands for what may be on record where that is unknown; no digest is like that."""
-PER_RECORD = 256
-"""Bytes of a digest, under a uid."""
-
 LOG_BURST = 20
 """Lines about pods that were not bound, for each result in CALL_LOG_SECONDS."""
 
 _log = logging.getLogger(__name__)
+
+
+class PodBinder(Protocol):
+    """Talks to the API server; or says that there is none."""
+
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Bind a pod, or find out in `within` seconds that this cannot be done."""
+
+    async def read(self, key: str) -> SeenPod | None:
+        """Return a pod as the API server has it."""
+
+
+class NoApiServer:
+    """Stands in for the API server where the cluster comes from a file."""
+
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Refuse: there is no API server to bind it."""
+        del node, within
+        return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
+
+    async def read(self, key: str) -> SeenPod | None:
+        """Know nothing beyond the file."""
+        del key
+        return None
 
 
 class Binds:
@@ -80,26 +86,23 @@ class Binds:
         plugins: Plugins,
         binder: PodBinder,
         in_flight: InFlightPods,
+        row: CounterRow,
         *,
         clock: Callable[[], float],
-        hooks: Sequence[Hook] = (),
-        pointer: Pointer | None = None,
     ) -> None:
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
         self._binder = binder
         self._in_flight = in_flight
+        self._row = row
         self._clock = clock
-        self._hooks = hooks
-        self._pointer = pointer
+        self._hooks = requests.hooks
+        self._pointer = next((each.pointer for each in self._hooks if each.pointer), None)
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
         )
-        self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
-        """What was put on record lately, by uid: the watch may be behind. Nothing is spared by
-        it, as another replica may have put something else there since."""
         self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
@@ -113,7 +116,7 @@ class Binds:
             result, error = "error", str(failure)
         finally:
             self._in_flight.remove(args.uid)
-        self._metrics.binds.count(result)
+        self._row.count(result)
         if error:
             says = "%s is not bound to %s: %s"
             self._log.log(logging.WARNING, result, says, args.key, args.node, error)
@@ -121,7 +124,7 @@ class Binds:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         self._metrics.plugin_runs.observe(seconds, self._leading, "Bind", "Error")
-        self._metrics.binds.count("error")
+        self._row.count("error")
         return write_binding_result(fault_text(error))
 
     async def _bind(self, args: BindingArgs) -> Bound:
@@ -147,45 +150,23 @@ class Binds:
             done = decided.decision is Decision.DONE
             return Bound(BindOutcome.BOUND if done else BindOutcome.REFUSED, decided.why)
         try:
-            failed = await self._record(decided.reservation.pod)
-            if failed is None:
-                placed = decided.reservation.pod
+            placed = decided.reservation.pod
+            refused = await self._refused_before(placed)
+            if refused is None:
                 bound = await self._binder.bind(placed, node, deadline - self._clock())
             else:
-                bound = Bound(BindOutcome.REFUSED, failed)
+                bound = Bound(BindOutcome.REFUSED, refused)
             self._note(pod, decided, bound)
             return bound
         finally:
             self._one_ended.set()
             self._one_ended = asyncio.Event()
 
-    async def _record(self, pod: Pod) -> str | None:
-        """Put on record which rules in annotations a pod is placed by; say why that failed.
-
-        Before it is bound: after a restart nobody could tell them from those of a later edit. What
-        is on record from an attempt that came to nothing is taken back in the same way.
-        """
-        digest = pod.pod_class.digest
-        known = self._recorded.get(pod.uid) if self._recorded else None
-        if pod.status.record is None:
-            return None
-        for each in self._state.reservations.of(pod.key, pod.uid):
-            if each.pod.node != pod.node and each.pod.pod_class.digest != digest:
-                # It has one record, wherever it turns up, and was not judged by these rules there.
-                return (
-                    f"it may come to be bound to {each.pod.node} yet, where it was judged by other "
-                    "rules in its annotation"
-                )
-        if digest == pod.status.record and known in {None, digest}:
-            return None
-        why = await self._binder.record(pod, digest)
-        self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)
-        if why is None:
-            return None
-        return (
-            "the rules in its annotation cannot be put on record in its status, which needs the "
-            f"right to patch pods/status: {why}"
-        )
+    async def _refused_before(self, placed: Pod) -> str | None:
+        for hook in self._hooks:
+            if (why := await hook.before_bind(placed)) is not None:
+                return why
+        return None
 
     async def _decided(self, seen: SeenPod, node: str, deadline: float) -> BindVerdict | Claim:
         """Decide once the pods that this one must be near are bound.

@@ -19,14 +19,16 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.core.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.ledgers.reservations import CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.core.metrics import Metrics
 from extender.core.model.objects import SeenPod
-from extender.core.model.verdict import BindOutcome, Bound
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.wire.objects import PodReader
+from extender.features.binding.binds import Binds
+from extender.features.binding.outcome import BindOutcome, Bound
+from extender.features.binding.part import Placing
 from simulation.invariants.features import judges
 from simulation.invariants.recount import mismatches, room_mismatches
 from tests import oracle
@@ -124,7 +126,8 @@ class Interleavings(RuleBasedStateMachine):
             self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(facets=every_facet())
         )
         requests = requests_of(self.state, metrics)
-        self.binds = Binds(requests, PLUGINS, self, in_flight, clock=lambda: self.now)
+        row = Placing.metrics(metrics.make)
+        self.binds = Binds(requests, PLUGINS, self, in_flight, row, clock=lambda: self.now)
 
     def teardown(self) -> None:
         """Let the binds end that are under way."""

@@ -7,22 +7,14 @@ from typing import Final
 import msgspec
 
 from extender.core.errors import ApiError, ExtenderError, ObjectError
-from extender.core.kube.calls import (
-    STRATEGIC_MERGE,
-    condition_patch,
-    pod_path,
-    second_now,
-)
+from extender.core.kube.calls import pod_path
 from extender.core.kube.client import ApiClient
 from extender.core.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
-from extender.core.kube.flowcontrol import Flow
 from extender.core.kube.limits import WITHIN
-from extender.core.kube.reader import ObjectReader
 from extender.core.model.keys import Key, name_of, namespace_of
 from extender.core.model.objects import Pod, SeenPod
-from extender.core.model.verdict import BindOutcome, Bound
-from extender.core.wire.objects import PodReader
-from extender.core.wire.placement import RULES_AT_PLACEMENT
+from extender.core.ports import ClusterReader
+from extender.features.binding.outcome import BindOutcome, Bound
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
@@ -36,9 +28,9 @@ _CONFLICT: Final = 409
 class Binder:
     """Asks the API server to bind pods; does not limit how many binds run at a time."""
 
-    def __init__(self, client: ApiClient, pods: PodReader) -> None:
+    def __init__(self, client: ApiClient, objects: ClusterReader) -> None:
         self._client = client
-        self._objects = ObjectReader(client, pods)
+        self._objects = objects
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod in at most `within` seconds; neither an answer nor its lack raises."""
@@ -59,28 +51,6 @@ class Binder:
     async def read(self, key: str, within: float = WITHIN.read) -> SeenPod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         return await self._objects.pod(Key(key), within)
-
-    async def record(self, pod: Pod, digest: str) -> str | None:
-        """Put on record by which rules in annotations a pod is placed; return why that failed.
-
-        As a condition of the pod's status: the right to edit pods does not include it, and kubelet
-        and scheduler leave it as it is.
-        """
-        condition = {
-            "type": RULES_AT_PLACEMENT,
-            "status": "True" if digest else "False",
-            "reason": "Judged" if digest else "NoRules",
-            "message": digest,
-            "lastTransitionTime": second_now(),
-        }
-        path, patch = f"{pod_path(pod.key)}/status", condition_patch(pod.uid, condition)
-        try:
-            await self._client.patch(
-                path, patch, STRATEGIC_MERGE, within=WITHIN.record, flow=Flow.BINDS
-            )
-        except ExtenderError as error:
-            return str(error)
-        return None
 
     async def _look(self, pod: Pod, node: str, why: str, *, judged: bool = False) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.

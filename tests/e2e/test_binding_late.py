@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.core.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
+from extender.core.cluster.ledgers.reservations import RESERVATION_SECONDS
 from extender.core.kube.limits import WITHIN
+from extender.features.binding.binds import ANSWER_SECONDS
 from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 

@@ -9,8 +9,11 @@ import pytest
 
 from extender.core.errors import RequestError
 from extender.core.model.keys import key_of
-from extender.core.wire.extender_args import BindingArgs, read_binding_args
-from extender.core.wire.extender_results import write_binding_result
+from extender.features.binding.protocol import (
+    BindingArgs,
+    read_binding_args,
+    write_binding_result,
+)
 
 ODD_UID = b'{"PodName":"x","PodNamespace":"ns","PodUID":1,"Node":"n"}'
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from extender.core.kube import binder
-from extender.core.kube.binder import Binder
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import load_credentials
+from extender.core.kube.reader import ObjectReader
 from extender.core.model.keys import Key
-from extender.core.model.verdict import BindOutcome
 from extender.core.wire.objects import PodReader
+from extender.features.binding import binder
+from extender.features.binding.binder import Binder
+from extender.features.binding.outcome import BindOutcome
 from tests.e2e.api import ApiError
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import JSON, node, pod
@@ -171,7 +172,9 @@ async def differential(sandbox: Sandbox) -> AsyncIterator[Differential]:
     await sandbox.add(node("a"), node("b"))
     credentials = await load_credentials(str(sandbox.control_plane.kubeconfig(EXTENDER)))
     async with ApiClient(credentials) as client:
-        yield Differential(sandbox, Binder(client, PodReader(requirements=True)), Counter())
+        yield Differential(
+            sandbox, Binder(client, ObjectReader(client, PodReader(requirements=True))), Counter()
+        )
 
 
 @pytest.fixture

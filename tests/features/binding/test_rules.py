@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from extender.core.cluster.state import ClusterState
-from extender.core.verbs.binding import Decision, may_bind, unconfirmed_support
+from extender.core.model.verdict import Reason
+from extender.core.verbs.filtering import concerned
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.core.verbs.plugins import Plugins
+from extender.features.binding.rules import Decision, may_bind, unconfirmed_support
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
@@ -18,6 +25,11 @@ from tests.builders import (
     term,
 )
 from tests.verbs.judging import AFFINITY
+from tests.verbs.test_concerned import CLUSTERS, IN_MODES, NAMES, some_cluster
+from tests.verbs.test_grouping import solo
+from tests.verbs.test_held_domains import held, web
+from tests.verbs.test_nominated_pods import APART, waiting
+from tests.verbs.test_nominated_pods import NODES as ZONES
 
 NODES = [node("a", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = selector(app="web")
@@ -87,3 +99,57 @@ def test_whom_the_annotation_alone_asks_for_supports_where_specs_are_not_ours() 
     state.reserve(model_pod(pod("db").labels(app="db")), "a", 1)
     assert may_bind(state, asking, "a2", plugins).decision is Decision.BIND
     assert len(unconfirmed_support(state, asking, "a2", plugins)) == 1
+
+
+@pytest.mark.parametrize(
+    ("placed", "incoming", "waits"),
+    [
+        pytest.param([], LONER, True, id="with a hard rule of its own"),
+        pytest.param([LONER.on("a")], pod("web").labels(app="web"), True, id="of others"),
+        pytest.param([], pod("plain"), False, id="that no rule is about"),
+    ],
+)
+def test_where_a_picture_is_stale_a_pod_waits(
+    placed: list[Pod], incoming: Pod, waits: bool
+) -> None:
+    state = cluster(*placed)
+    state.stale = "too old"
+    verdict = may_bind(state, model_pod(incoming), "a", AFFINITY)
+    assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)
+
+
+def test_a_bind_is_refused_when_the_others_became_known_since_the_filter_call() -> None:
+    state = cluster(solo("1"))
+    assert may_bind(state, model_pod(solo("1")), "a", AFFINITY).decision is Decision.BIND
+    state.upsert_pod(model_pod(solo("2")))
+    verdict = may_bind(state, model_pod(solo("1")), "a", AFFINITY)
+    assert verdict.decision is Decision.REFUSE
+    assert "pod group default/gang" in verdict.why
+
+
+def test_what_holds_a_domain_is_looked_at() -> None:
+    state, asks = held(web("rival").priority(0).on("a2")), model_pod(web())
+    state.remove_pod("default/rival", "default-rival")
+    verdict = may_bind(state, asks, "a2", AFFINITY)
+    assert (verdict.decision, verdict.reason) == (Decision.REFUSE, Reason.ANTI_AFFINITY)
+    assert may_bind(state, asks, "b1", AFFINITY).decision is Decision.BIND
+
+
+def test_a_bind_is_refused_for_a_pod_nominated_since() -> None:
+    state = state_of(ZONES, [], [waiting()])
+    verdict = may_bind(state, model_pod(APART), "a1", AFFINITY)
+    assert (verdict.decision, verdict.reason) == (Decision.REFUSE, Reason.ANTI_AFFINITY)
+    assert may_bind(state, model_pod(APART), "a2", AFFINITY).decision is Decision.BIND
+
+
+@pytest.mark.parametrize("plugins", IN_MODES.values(), ids=IN_MODES)
+def test_whom_filter_lets_pass_unlooked_at_bind_refuses_nowhere(plugins: Plugins) -> None:
+    passed = 0
+    for seed in range(CLUSTERS):
+        dice = random.Random(seed)
+        state, asking = some_cluster(dice)
+        if not concerned(state, asking, plugins):
+            passed += 1
+            bound = {may_bind(state, asking, name, plugins).decision for name in NAMES}
+            assert bound == {Decision.BIND}, seed
+    assert passed > CLUSTERS // 20

@@ -13,24 +13,21 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.core.callbacks.binding import (
-    ANSWER_SECONDS,
-    CONFIRMED_SECONDS,
-    RESERVATION_SECONDS,
-    Binds,
-)
 from extender.core.callbacks.in_flight import InFlightPods
+from extender.core.cluster.ledgers.reservations import CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
-from extender.core.model.verdict import BindOutcome, Bound
-from extender.core.ports import BetterNode, Hook, NoApiServer
+from extender.core.ports import BetterNode, Hook
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.web.app import callbacks_app
 from extender.core.wire.objects import PodReader
+from extender.features.binding.binds import ANSWER_SECONDS, Binds, NoApiServer
+from extender.features.binding.outcome import BindOutcome, Bound
+from extender.features.binding.part import Placing
 from simulation.invariants.recount import mismatches
 from tests.answering import Answering, requests_of
 from tests.builders import (
@@ -134,10 +131,9 @@ class BindRig:
             in_flight=self.in_flight,
             pods=PodReader(facets=every_facet()),
         )
-        requests = requests_of(self.state, metrics, unready=lambda: unready)
-        self.binds = Binds(
-            requests, plugins, self.api, self.in_flight, clock=lambda: self.now, hooks=made
-        )
+        requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
+        row = Placing.metrics(metrics.make)
+        self.binds = Binds(requests, plugins, self.api, self.in_flight, row, clock=lambda: self.now)
         self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:

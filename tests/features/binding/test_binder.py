@@ -11,13 +11,13 @@ import pytest
 from aiohttp import web
 
 from extender.core.errors import ApiError
-from extender.core.kube import binder as binder_module
-from extender.core.kube.binder import Binder
 from extender.core.kube.client import ApiClient
 from extender.core.kube.limits import RequestSeconds
+from extender.core.kube.reader import ObjectReader
 from extender.core.model.objects import SeenPod
-from extender.core.model.verdict import BindOutcome
 from extender.core.reading import APART_BYTES
+from extender.features.binding.binder import Binder
+from extender.features.binding.outcome import BindOutcome
 from tests.builders import Pod, model_pod, pod
 from tests.faceted import SIZE
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
@@ -77,13 +77,13 @@ def reader() -> Reading:
 async def binder(
     server: Server, reader: Reading, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Binder]:
-    monkeypatch.setattr(binder_module, "WITHIN", RequestSeconds(look=0.3))
+    monkeypatch.setattr(Binder.__module__ + ".WITHIN", RequestSeconds(look=0.3))
     app = web.Application()
     app.router.add_post(f"{PATH}/binding", server.post)
     app.router.add_get(PATH, server.get)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Binder(client, reader)
+        yield Binder(client, ObjectReader(client, reader))
 
 
 async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) -> None:

@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from extender.core.controllers.record_first import RecordFirst
 from extender.core.errors import ApiError
-from extender.core.kube.binder import Binder
-from extender.core.model.verdict import BindOutcome, Bound
-from extender.core.wire.objects import PodReader
+from extender.core.kube.recording import ApiRecords
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from extender.features.binding.outcome import BindOutcome, Bound
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
-from tests.callbacks.test_binding import BindRig, bind
+from tests.features.binding.test_binds import BindRig, bind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from extender.core.kube.client import ApiClient
+    from extender.core.model.objects import Pod as ModelPod
 
 AWAY = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"), namespaceSelector={})]}}
 OTHER = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"))]}}
 RULED = stored(annotated(pod("ruled"), AWAY))
 PLAIN = stored(pod("ruled"))
 BATCH = stored(pod("batch").labels(app="batch"))
+
+
+def recording(*pods: Pod) -> BindRig:
+    """Build what answers bind, with records."""
+
+    async def record(placed: ModelPod, digest: str) -> str | None:
+        return await rig.api.record(placed, digest)
+
+    rig = BindRig(*pods, hooks=lambda state, _: [RecordFirst(state, record)])
+    return rig
 
 
 def on_record(raw: Pod, record: Mapping[str, Any]) -> Pod:
@@ -52,7 +62,7 @@ def on_record(raw: Pod, record: Mapping[str, Any]) -> Pod:
     ],
 )
 async def test_what_is_put_on_record(aiohttp_client: Any, waiting: Pod, written: list[str]) -> None:
-    rig = BindRig(waiting)
+    rig = recording(waiting)
     client = await aiohttp_client(rig.app)
     assert await bind(client, waiting, "a") == ""
     assert rig.api.recorded == [("default/ruled", each) for each in written]
@@ -60,7 +70,7 @@ async def test_what_is_put_on_record(aiohttp_client: Any, waiting: Pod, written:
 
 
 async def test_without_a_record_there_is_no_bind(aiohttp_client: Any) -> None:
-    rig = BindRig(RULED, BATCH)
+    rig = recording(RULED, BATCH)
     client = await aiohttp_client(rig.app)
     rig.api.no_record = "403: pods/status is forbidden"
     assert await bind(client, RULED, "a") == (
@@ -77,7 +87,7 @@ async def test_without_a_record_there_is_no_bind(aiohttp_client: Any) -> None:
 
 
 async def test_what_is_left_of_an_attempt_is_taken_back(aiohttp_client: Any) -> None:
-    rig = BindRig(RULED)
+    rig = recording(RULED)
     client = await aiohttp_client(rig.app)
     rig.api.end = Bound(BindOutcome.REFUSED, "no")
     assert await bind(client, RULED, "a") == "no"
@@ -91,7 +101,7 @@ async def test_what_is_left_of_an_attempt_is_taken_back(aiohttp_client: Any) -> 
 async def test_what_another_replica_has_put_on_record_since_is_taken_back(
     aiohttp_client: Any,
 ) -> None:
-    rig = BindRig(RULED)
+    rig = recording(RULED)
     client = await aiohttp_client(rig.app)
     rig.api.end = Bound(BindOutcome.REFUSED, "no")
     assert await bind(client, RULED, "a") == "no"
@@ -107,7 +117,7 @@ async def test_what_another_replica_has_put_on_record_since_is_taken_back(
 async def test_one_record_is_not_for_two_places_judged_by_different_rules(
     aiohttp_client: Any,
 ) -> None:
-    rig = BindRig(PLAIN)
+    rig = recording(PLAIN)
     client = await aiohttp_client(rig.app)
     rig.api.end = Bound(BindOutcome.INDETERMINATE, "no answer")
     assert await bind(client, PLAIN, "a") == "no answer"
@@ -125,7 +135,7 @@ async def test_one_record_is_not_for_two_places_judged_by_different_rules(
 
 
 async def test_a_pod_that_the_watch_has_not_shown_is_recorded_as_well(aiohttp_client: Any) -> None:
-    rig = BindRig()
+    rig = recording()
     rig.api.pods = {"default/ruled": model_pod(RULED)}
     client = await aiohttp_client(rig.app)
     assert await bind(client, RULED, "a") == ""
@@ -151,8 +161,7 @@ class Patched:
 )
 async def test_a_record_is_a_condition_of_this_very_pod(digest: str, status: str) -> None:
     client: Any = Patched()
-    binder = Binder(_client(client), PodReader())
-    assert await binder.record(model_pod(RULED), digest) is None
+    assert await ApiRecords(client).record(model_pod(RULED), digest) is None
     ((path, body, kind),) = client.sent
     assert path == "/api/v1/namespaces/default/pods/ruled/status"
     assert kind == "application/strategic-merge-patch+json"
@@ -164,10 +173,5 @@ async def test_a_record_is_a_condition_of_this_very_pod(digest: str, status: str
 
 async def test_what_the_api_server_refuses_is_told() -> None:
     client: Any = Patched(ApiError(403, "Forbidden", "no"))
-    why = await Binder(_client(client), PodReader()).record(model_pod(RULED), "abc")
+    why = await ApiRecords(client).record(model_pod(RULED), "abc")
     assert why == "403 Forbidden: no"
-
-
-def _client(fake: Any) -> ApiClient:
-    client: ApiClient = fake
-    return client

@@ -1,0 +1,108 @@
+"""Bugs of bind, planted in the simulation to see whether they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+import extender.features.binding.binder
+import extender.features.binding.binds
+from extender.core.model.objects import Pod
+from extender.features.binding.binder import Binder
+from extender.features.binding.outcome import BindOutcome, Bound
+from extender.features.binding.rules import BindVerdict, Decision
+from tests.simulation.planting import Planted
+
+Patch = pytest.MonkeyPatch
+MEET = "excluding pods met"
+LONELY = "required affinity not met"
+ENDLESS = ("reservation without an end", "reservation outlives its bind")
+WAIT = "waits in vain"
+
+
+def _binds_without_looking(patch: Patch) -> None:
+    def may_bind(*_: object) -> BindVerdict:
+        return BindVerdict(Decision.BIND)
+
+    patch.setattr(extender.features.binding.binds, "may_bind", may_bind)
+
+
+def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> None:
+    bind = Binder.bind
+
+    async def changed(self: Binder, pod: Pod, node: str, within: float) -> Bound:
+        bound = await bind(self, pod, node, within)
+        if bound.outcome is not before:
+            return bound
+        # With a reason, it is told to the scheduler as a failure.
+        return Bound(after, "" if after is BindOutcome.BOUND else bound.why)
+
+    patch.setattr(Binder, "bind", changed)
+
+
+def _takes_unclear_for_refused(patch: Patch) -> None:
+    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.REFUSED)
+
+
+def _takes_unclear_for_bound(patch: Patch) -> None:
+    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.BOUND)
+
+
+def _takes_conflict_for_refused(patch: Patch) -> None:
+    clear = extender.features.binding.binder._CLEAR | {409, 500, 504}
+    patch.setattr(extender.features.binding.binder, "_CLEAR", clear)
+
+
+def _gives_up_unclear_places(patch: Patch) -> None:
+    patch.setattr(extender.features.binding.binds, "RESERVATION_SECONDS", 3.0)
+
+
+def _drops_confirmed_places(patch: Patch) -> None:
+    patch.setattr(extender.features.binding.binds, "CONFIRMED_SECONDS", 0.0)
+
+
+def _ignores_support(patch: Patch) -> None:
+    patch.setattr(extender.features.binding.binds, "unconfirmed_support", lambda *_: [])
+
+
+def _answers_late(patch: Patch) -> None:
+    patch.setattr(extender.features.binding.binds, "ANSWER_SECONDS", 6.0)
+
+
+def _binds_whoever_has_the_name(patch: Patch) -> None:
+    binding = extender.features.binding.binder._binding
+
+    def nameless(pod: Pod, node: str) -> bytes:
+        said = msgspec.json.decode(binding(pod, node))
+        del said["metadata"]["uid"]
+        return msgspec.json.encode(said)
+
+    patch.setattr(extender.features.binding.binder, "_binding", nameless)
+
+
+def _takes_any_error_for_success(patch: Patch) -> None:
+    async def bound(*_: object) -> Bound:
+        return Bound(BindOutcome.BOUND)
+
+    patch.setattr(Binder, "_look", bound)
+
+
+PLANTED: Mapping[str, Planted] = {
+    # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
+    "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),
+    "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),
+    "takes an unclear end for success": Planted(
+        _takes_unclear_for_bound, {WAIT, LONELY, "evicted in vain", *ENDLESS}
+    ),
+    "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, {MEET, LONELY}),
+    "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, {MEET, LONELY}),
+    "drops places before the watch shows the pod": Planted(_drops_confirmed_places, {MEET, LONELY}),
+    "waits for no pod that it must be near": Planted(_ignores_support, {LONELY}),
+    "answers binds late": Planted(_answers_late, {"callback after its deadline"}),
+    "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
+    "takes any error for success": Planted(
+        _takes_any_error_for_success, {MEET, WAIT, LONELY, "evicted in vain", *ENDLESS}
+    ),
+}
