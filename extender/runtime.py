@@ -16,7 +16,6 @@ from typing import Any, Final, NoReturn
 import uvloop
 
 from extender import __version__
-from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.cluster.state import ClusterState
 from extender.core.collecting import keep_collecting
 from extender.core.config import Config, Mode, to_yaml
@@ -129,7 +128,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _look_after_state(context.state, parts)
         _look_after_annotations(context, parts)
-        context = replace(context, refused=RefusedPods(state) if enforced(config) else None)
+        if enforced(config):
+            from extender.core.callbacks.refused_pods import RefusedPods  # noqa: PLC0415
+
+            context = replace(context, refused=RefusedPods(state))
         features = build_parts(context)
         if source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)

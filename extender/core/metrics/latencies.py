@@ -86,9 +86,6 @@ class Calls:
         )
 
 
-NO_CALLS: Final = Calls({}, {})
-
-
 def read_histogram(series: Histogram) -> Latencies:
     """Read one series of a histogram; some tens of microseconds."""
     found = [

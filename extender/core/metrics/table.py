@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Info
 
-from extender.core.metrics.latencies import Calls, read_counter, read_histogram
 from extender.core.metrics.observers import ERROR, SUCCESS, HealthMetrics, ObserverMetrics
 from extender.core.metrics.series import PREFIX, Collectors
 from extender.core.model.verdict import LEFT_TO_SCHEDULER, Reason
+
+if TYPE_CHECKING:
+    from extender.core.metrics.latencies import Calls
 
 PLUGIN_BUCKETS: Final = tuple(10e-6 * 1.5**k for k in range(20))
 """10 µs to 22 ms, as kube-scheduler's histogram of the same name, so that both compare."""
@@ -140,6 +142,12 @@ class Metrics(ObserverMetrics):
 
     def calls(self) -> Calls:
         """Read back what came of callbacks; about a millisecond, so call it in a thread."""
+        from extender.core.metrics.latencies import (  # noqa: PLC0415 - for pages alone
+            Calls,
+            read_counter,
+            read_histogram,
+        )
+
         # Copies: a series may be added meanwhile.
         requests, attempts = dict(self.requests), dict(self.attempts)
         return Calls(

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from extender.core.metrics import Metrics
-from extender.core.metrics.latencies import NO_CALLS, Calls
+
+if TYPE_CHECKING:
+    from extender.core.metrics.latencies import Calls
 
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
@@ -32,13 +34,16 @@ class RecentCalls:
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = monotonic) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._readings: deque[tuple[float, Calls]] = deque([(clock(), NO_CALLS)], maxlen=READINGS)
+        self._readings: deque[tuple[float, Calls | None]] = deque(
+            [(clock(), None)], maxlen=READINGS
+        )
 
     async def read(self) -> Recent:
         # In a thread, as for a scrape.
         calls = await asyncio.to_thread(self._metrics.calls)
         at, before = self._readings[0]
-        return Recent(calls, calls.since(before), self._clock() - at)
+        latest = calls if before is None else calls.since(before)
+        return Recent(calls, latest, self._clock() - at)
 
     async def take(self) -> None:
         """Take a reading to compare later ones with."""
