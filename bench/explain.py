@@ -24,14 +24,14 @@ from extender.core.collecting import keep_collecting
 from extender.core.config.features import defaults, features
 from extender.core.enabled import of_features
 from extender.core.resources import book
-from extender.core.verbs.explaining.explain import explanation_of, preparing
-from extender.core.verbs.explaining.explanation import Question
-from extender.core.verbs.explaining.notes import notes
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from extender.core.web.turns import in_slices
-from extender.core.wire.explanation import read_manifest, write_explanation
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explain import explanation_of, preparing
+from extender.diagnosis.verbs.explanation import Question
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.wire.explanation import read_manifest, write_explanation
 from tests.builders import Pod, pod, selector, term
 
 NODES, PODS = 5000, 150_000

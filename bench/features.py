@@ -99,9 +99,9 @@ def lines(paths: Iterable[Path]) -> int:
 
 
 def lines_of_the_core() -> int:
-    """Count the lines of `extender/` that serve no optional feature alone."""
+    """Count the lines of `extender/core/` that serve no optional feature alone."""
     optional = {path for each in features() for path in each.paths}
-    return lines(set(SERVER.rglob("*.py")) - optional)
+    return lines(set((SERVER / "core").rglob("*.py")) - optional)
 
 
 _FIRST_ANSWER: Final = """
@@ -153,6 +153,8 @@ def table() -> Iterator[tuple[str, str]]:
     server, commands = (set(each.rglob("*.py")) for each in PROGRAM)
     imported = imported_until_the_first_answer()
     yield "lines of the core", f"{lines_of_the_core():,}"
+    yield "lines of diagnosis/", f"{lines((SERVER / 'diagnosis').rglob('*.py')):,}"
+    yield "lines that start and stop both", f"{lines(SERVER.glob('*.py')):,}"
     yield (
         "lines imported until the default install's first answer",
         f"{lines(map(path_of, imported)):,}",

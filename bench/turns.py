@@ -9,8 +9,8 @@ from itertools import islice
 from time import thread_time
 from typing import TypeVar
 
-from extender.core.cluster.audits.violations import STEP_ENTRIES, STEP_LOOKS, Watch, patrol
 from extender.core.cluster.state import ClusterState
+from extender.diagnosis.verbs.violations import STEP_ENTRIES, STEP_LOOKS, Watch, patrol
 
 T = TypeVar("T")
 

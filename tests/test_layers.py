@@ -47,6 +47,12 @@ ARROWS = [
         "extender.runtime",
         id="HTTP on the composition root",
     ),
+    pytest.param(
+        "Layers point one way",
+        "core/callbacks/filtering.py",
+        "extender.diagnosis.verbs.explain",
+        id="a callback on explanations",
+    ),
     *(
         pytest.param(
             "The core and the commands know no feature, and no template",
@@ -57,7 +63,7 @@ ARROWS = [
         for name in FEATURES
     ),
     pytest.param(
-        "Within the cluster: state owns what is counted and booked; audits only read",
+        "Within the cluster: state owns what is counted and booked",
         "core/cluster/ledgers/budgets.py",
         "extender.core.cluster.state",
         id="a ledger on its owner",
@@ -94,6 +100,7 @@ ARROWS = [
     ),
     pytest.param(PURE, "core/verbs/filtering.py", "time", id="a rule on the clock"),
     pytest.param(PURE, "core/cluster/state.py", "logging", id="the state on logs"),
+    pytest.param(PURE, "diagnosis/verbs/explain.py", "orjson", id="an explanation on JSON"),
     pytest.param(
         PURE,
         "../affinityctl/commands/simulate/whatif/scheduling.py",

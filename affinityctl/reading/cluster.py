@@ -34,7 +34,7 @@ from extender.core.resources import (
 )
 from extender.core.wire.decoding import Json
 from extender.core.wire.objects import PodReader
-from extender.core.wire.workloads import Workload, read_workload
+from extender.diagnosis.wire.workloads import Workload, read_workload
 
 
 def fill(

@@ -9,7 +9,7 @@ import msgspec
 
 from affinityctl.reading.rollouts import ONE_POD, Rollout, share
 from extender.core.wire.decoding import Int32, decode
-from extender.core.wire.workloads import Workload
+from extender.diagnosis.wire.workloads import Workload
 
 PARALLEL: Final = "Parallel"
 """The podManagementPolicy of a StatefulSet whose pods do not wait for each other."""

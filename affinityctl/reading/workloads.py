@@ -22,7 +22,7 @@ from extender.core.offline import ClusterFileError, ClusterFiles
 from extender.core.resources import WatchedResource
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.objects import TERMINAL_PHASES, PodReader
-from extender.core.wire.workloads import (
+from extender.diagnosis.wire.workloads import (
     NEW_REVISION,
     WORKLOADS,
     OwnedMetadata,

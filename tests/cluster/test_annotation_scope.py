@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.core.cluster.audits.violations import patrol
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.diagnosis.verbs.violations import patrol
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import (

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.core.cluster.audits.violations import patrol
 from extender.core.cluster.state import ClusterState
 from extender.core.model.disruption import Victims
 from extender.core.model.labels import Operator, Requirement, Selector
@@ -15,6 +14,7 @@ from extender.core.verbs.filtering import judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.interaction import interact
 from extender.core.wire.manifests import REVISIONS_ANNOTATION
+from extender.diagnosis.verbs.violations import patrol
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, moved
 from tests.annotation_questions import LIMITS

@@ -9,7 +9,7 @@ import pytest
 
 from affinityctl.reading.strategies import rollout
 from extender.core.errors import ObjectError
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 
 
 def surge(given: Any, replicas: int = 10) -> int:

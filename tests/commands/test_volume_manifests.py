@@ -18,7 +18,7 @@ from affinityctl.scheduler.volumes.objects import ClaimsAndDisks, ClaimUse, volu
 from extender.core.errors import ObjectError
 from extender.core.model.keys import Key
 from extender.core.wire.objects import PodReader
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 from tests.builders import Pod, pod, workload
 from tests.volumes import READER, bound, claim, using, volume, with_volumes
 

@@ -12,8 +12,8 @@ from affinityctl.scheduler.volumes.claims import VolumeClaims, not_looked_at
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.filters import NotModelledVolumes
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.filters import NotModelledVolumes
 from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement
 from tests.volumes import (
     AT_ONCE,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from affinityctl.scheduler.profiles import best_of
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
-from extender.core.verbs.topology_spread import PodTopologySpread
 from extender.core.verbs.victims import candidates, ineligible, on_node
 from extender.core.wire.objects import read_budget
+from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 from tests.builders import model_pod, state_of
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 

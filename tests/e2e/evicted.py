@@ -19,7 +19,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import EVERYTHING
 from extender.core.model.stepping import at_once
 from extender.core.wire.objects import read_budget
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 from tests.builders import HOST, model_node, node
 from tests.strategies import rarely
 

@@ -20,7 +20,7 @@ from affinityctl.commands.simulate.whatif.successors import ordinal
 from affinityctl.reading.strategies import rollout
 from extender.core.cluster.state import ClusterState
 from extender.core.model.stepping import at_once
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 from tests.builders import HOST, model_node, node
 from tests.e2e.stepping import (
     HASH,

@@ -28,7 +28,7 @@ from affinityctl.reading.deletion_cost import COST_ANNOTATION, DELETION_COST
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import wanted
 from extender.core.model.keys import Key
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 from simulation.apiserver.store import is_live
 from simulation.controlling import first_to_go, is_going, next_of_set, rank
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

@@ -24,7 +24,7 @@ from tests.features.copies import (
 PROGRAM = ("extender", "affinityctl", "clusterload", "simulation", "release", "bench")
 CORE = (
     *("tests/config", "tests/wire", "tests/callbacks"),
-    *("tests/cluster", "tests/verbs", "tests/commands", "tests/features"),
+    *("tests/cluster", "tests/verbs", "tests/diagnosis", "tests/commands", "tests/features"),
     *("tests/test_metrics.py", "tests/test_wiring.py", "tests/test_runtime.py"),
     "tests/deploy/test_reference.py",
 )

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from msgspec import structs
 
 from extender.core.model.keys import Key
+from tests.diagnosis.test_explaining import Case, agree, cases
 from tests.fuzz.campaign import SEED, Campaign
-from tests.verbs.test_explaining import Case, agree, cases
 
 pytestmark = pytest.mark.thorough
 

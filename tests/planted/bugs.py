@@ -498,10 +498,10 @@ BUGS = (
     ),
     Bug(
         "a placed pod on its way out is taken off twice for its own constraint",
-        "core.verbs.topology_spread",
+        "diagnosis.verbs.topology_spread",
         " == namespace and each.uid != pod.uid",
         " == namespace",
-        "verbs/test_topology_spread.py"
+        "diagnosis/test_topology_spread.py"
         "::test_a_placed_pod_on_its_way_out_is_not_taken_off_twice_for_its_own_constraint",
     ),
     Bug(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster.audits.violations import Violation, patrol, witnesses
 from extender.core.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.core.model.disruption import Victims
 from extender.core.model.pod_affinity import LimitedTerm
+from extender.diagnosis.verbs.violations import Violation, patrol, witnesses
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences

@@ -27,7 +27,7 @@ from extender.core.wire.decoding import Json, decode
 from extender.core.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
 from extender.core.wire.topology_spread import FIELD as SPREAD
 from extender.core.wire.topology_spread import Constraint
-from extender.core.wire.workloads import WORKLOADS, WorkloadManifest
+from extender.diagnosis.wire.workloads import WORKLOADS, WorkloadManifest
 
 Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""

@@ -34,10 +34,11 @@ from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.offline import ClusterFileError, listed
-from extender.core.verbs.explaining.explain import explanation_of
-from extender.core.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.core.verbs.explaining.notes import Note, notes
-from extender.core.verbs.explaining.telling import (
+from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
+from extender.diagnosis.verbs.notes import Note, notes
+from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     MOST_NEAR,
@@ -57,8 +58,7 @@ from extender.core.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
-from extender.core.wire.explanation import KINDS, read_manifest, write_explanation
-from extender.core.wire.objects import PodReader
+from extender.diagnosis.wire.explanation import KINDS, read_manifest, write_explanation
 
 
 class Explained(Protocol):

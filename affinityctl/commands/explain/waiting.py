@@ -11,9 +11,9 @@ from typing import Any, Final
 from affinityctl.terminal.printing import INDENT, printed, section, wrapped
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural, some
-from extender.core.verbs.explaining.explanation import Explanation
-from extender.core.verbs.explaining.telling import summary
-from extender.core.verbs.explaining.waiting import cause_of, kind_of
+from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.telling import summary
+from extender.diagnosis.verbs.waiting import cause_of, kind_of
 
 MOST_KINDS: Final = 200
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""

@@ -13,7 +13,7 @@ from extender.core.config import KIND as OUR_KIND
 from extender.core.errors import ObjectError
 from extender.core.offline import objects_of
 from extender.core.wire.decoding import Json, decode
-from extender.core.wire.workloads import OwnedMetadata
+from extender.diagnosis.wire.workloads import OwnedMetadata
 
 KIND: Final = "ConfigMap"
 

@@ -46,7 +46,7 @@ from extender.core.model.objects import Node
 from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
 from extender.core.wire.decoding import decode
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
-from extender.core.wire.workloads import OwnedMetadata
+from extender.diagnosis.wire.workloads import OwnedMetadata
 
 
 class LintedWorkload(NamedTuple):

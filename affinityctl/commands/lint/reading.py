@@ -45,7 +45,7 @@ from extender.core.wire.node_affinity import NodeAffinityReader
 from extender.core.wire.objects import TERMINAL_PHASES
 from extender.core.wire.placement import RequirementsReader
 from extender.core.wire.topology_spread import HARD
-from extender.core.wire.workloads import WORKLOADS, OwnedMetadata
+from extender.diagnosis.wire.workloads import WORKLOADS, OwnedMetadata
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
 """Annotation with the ids of rules, separated by commas, that an object asks to be spared."""

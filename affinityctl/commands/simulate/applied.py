@@ -27,7 +27,7 @@ from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import PodAnnotations, PodSpec
 from extender.core.wire.objects import GenerateName, PodReader
 from extender.core.wire.placement import RequirementsReader
-from extender.core.wire.workloads import Workload, read_workload
+from extender.diagnosis.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))

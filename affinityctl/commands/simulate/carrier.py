@@ -47,8 +47,8 @@ from extender.core.model.labels import ZONE
 from extender.core.model.objects import Pod
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.core.offline import ClusterFileError
-from extender.core.wire.explanation import KINDS
-from extender.core.wire.workloads import WORKLOADS, Workload, read_workload
+from extender.diagnosis.wire.explanation import KINDS
+from extender.diagnosis.wire.workloads import WORKLOADS, Workload, read_workload
 
 NODE_KINDS: Final = frozenset(("node", "nodes", "no"))
 _KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")

@@ -10,9 +10,9 @@ from affinityctl.commands.simulate.whatif.outcome import PendingPods, Simulation
 from affinityctl.commands.simulate.whatif.scheduling import Placement
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Verdict
-from extender.core.verbs.explaining.notes import notes
-from extender.core.verbs.explaining.telling import summary
-from extender.core.wire.explanation import MOST_NEAR_MISSES
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.telling import summary
+from extender.diagnosis.wire.explanation import MOST_NEAR_MISSES
 
 
 def told(found: Simulation) -> Mapping[str, Any]:

@@ -26,10 +26,10 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import ZONE
 from extender.core.model.node_resources import VOLUMES
 from extender.core.model.wording import MOST_SAID, plural, short, some
-from extender.core.verbs.explaining.notes import notes
-from extender.core.verbs.explaining.telling import summary
-from extender.core.verbs.explaining.waiting import Bottleneck
-from extender.core.verbs.filters import GATES, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.telling import summary
+from extender.diagnosis.verbs.waiting import Bottleneck
 
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""

@@ -27,7 +27,7 @@ from extender.core.model.keys import Key
 from extender.core.model.workload import Identity
 from extender.core.resources import BUDGETS
 from extender.core.wire.objects import PodReader
-from extender.core.wire.workloads import Workload
+from extender.diagnosis.wire.workloads import Workload
 
 REMOVING: Final = frozenset(
     (ChangeKind.DRAIN, ChangeKind.DRAIN_EACH, ChangeKind.LOSE, ChangeKind.LOSE_EACH)

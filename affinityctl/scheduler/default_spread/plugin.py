@@ -12,7 +12,7 @@ from extender.core.model.node_resources import SPREAD
 from extender.core.model.objects import Pod
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.verbs.plugins import Unknown
-from extender.core.verbs.topology_spread import PodTopologySpread
+from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
 _FIELD: Final = f"{SPREAD} (default)"
 

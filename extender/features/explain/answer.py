@@ -16,22 +16,22 @@ from extender.core.cluster.state import ClusterState
 from extender.core.config.features import about_places, enabled
 from extender.core.enabled import score_plugins
 from extender.core.errors import InputError, RequestError
-from extender.core.explained import explained
 from extender.core.model.objects import Pod
 from extender.core.parts import Context
 from extender.core.ports import Check
 from extender.core.reading import pods_apart
 from extender.core.source import pod_reader
-from extender.core.verbs.explaining.explain import comparisons, explanation_of, preparing
-from extender.core.verbs.explaining.explanation import Explanation, Question
-from extender.core.verbs.explaining.notes import notes
 from extender.core.web.app import HungUpError, read_body
 from extender.core.web.offered import Request, Response
 from extender.core.web.turns import Pieces, QueryError, Turns, check_known, in_slices
-from extender.core.wire.explanation import write_explanation
 from extender.core.wire.limits import OF_REQUESTS
 from extender.core.wire.objects import PodReader
 from extender.core.wire.validation import LONGEST_NAME
+from extender.diagnosis.explained import explained
+from extender.diagnosis.verbs.explain import comparisons, explanation_of, preparing
+from extender.diagnosis.verbs.explanation import Explanation, Question
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.wire.explanation import write_explanation
 from extender.features.explain.asked import AskedPod, read_asked
 
 PARAMETERS: Final = ("namespace", "pod", "node")

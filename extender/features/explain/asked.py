@@ -10,10 +10,10 @@ import msgspec
 from extender.core.errors import ObjectError, RequestError
 from extender.core.model.objects import Pod
 from extender.core.wire.decoding import decode
-from extender.core.wire.explanation import KINDS, read_manifest
 from extender.core.wire.extender_args import is_null, read_nodes
 from extender.core.wire.manifests import NULL
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.wire.explanation import KINDS, read_manifest
 
 
 class _Asked(msgspec.Struct):

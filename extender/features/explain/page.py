@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.wording import plural
-from extender.core.verbs.explaining.explanation import Explanation, TermFacts
-from extender.core.verbs.explaining.notes import notes
-from extender.core.verbs.explaining.telling import (
+from extender.core.web.offered import Asked, View
+from extender.diagnosis.verbs.explanation import Explanation, TermFacts
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
     best_title,
@@ -28,7 +29,6 @@ from extender.core.verbs.explaining.telling import (
     term_rows,
     term_title,
 )
-from extender.core.web.offered import Asked, View
 from extender.features.explain.answer import Explain
 
 MOST_TERMS: Final = 20

@@ -14,10 +14,10 @@ from typing import Any, Final
 from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
-from extender.core.verbs.explaining.explanation import Explanation
-from extender.core.verbs.explaining.telling import summary
-from extender.core.verbs.explaining.waiting import cause_of, kind_of
 from extender.core.web.offered import Asked, View
+from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.telling import summary
+from extender.diagnosis.verbs.waiting import cause_of, kind_of
 from extender.features.explain.answer import Explain
 
 MOST_KINDS: Final = 20

@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
-from extender.core.verbs.explaining.sitting import BetterPlace, Sitting
+from extender.diagnosis.verbs.sitting import BetterPlace, Sitting
 from extender.features.moving.rules.improving import gains, stays
 from extender.features.moving.rules.worth import terms_for_moves
 

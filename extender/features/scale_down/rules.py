@@ -17,7 +17,7 @@ from extender.core.cluster.view import ClusterView
 from extender.core.model.keys import Identity, Key
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Controller, Pod, PodClass
-from extender.core.verbs.topologies import topologies
+from extender.diagnosis.verbs.topologies import topologies
 from extender.features.scale_down.cost import COST, DeletionCost
 from extender.features.scale_down.ledger import Replica, Replicas, replica_of
 

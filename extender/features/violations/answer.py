@@ -6,12 +6,12 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
 
-from extender.core.cluster.audits.violations import Violation, Witnesses
 from extender.core.model.wording import pods_of
 from extender.core.web.offered import Request, Response
 from extender.core.web.turns import QueryError, Turns, answer_in_turn
 from extender.core.wire.decoding import whole_number
 from extender.core.wire.documents import Fields
+from extender.diagnosis.verbs.violations import Violation, Witnesses
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from extender.core.cluster.audits.violations import Watch
 from extender.core.cluster.state import ClusterState
 from extender.core.ports import Check
 from extender.core.web.offered import Findings
 from extender.core.web.turns import check_known
+from extender.diagnosis.verbs.violations import Watch
 
 
 @dataclass(frozen=True, slots=True)

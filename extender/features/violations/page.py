@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from extender.core.cluster.audits.violations import Violation, Witnesses
 from extender.core.cluster.counts.existing_term import Role
 from extender.core.model.pod_affinity import Term
 from extender.core.model.wording import plural, pods_of
 from extender.core.web.offered import Asked, View
+from extender.diagnosis.verbs.violations import Violation, Witnesses
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import RULES, place
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from extender.core.cluster.audits.violations import Watch
 from extender.core.metrics.series import Collectors, GaugeRow
 from extender.core.model.verdict import INTER_POD_AFFINITY
 from extender.core.parts import Context, Part, Task
 from extender.core.web.offered import Asked, Handler, Request, Response, Route, Section, Tile, View
+from extender.diagnosis.verbs.violations import Watch
 from extender.features.violations.found import Found
 from extender.features.violations.patrol import keep_patrolling
 

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NoReturn, TypeAlias
 
-from extender.core.cluster.audits.violations import (
+from extender.core.cluster.counts.existing_term import Role
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics.series import GaugeRow
+from extender.core.model.pod_affinity import LimitedTerm, Term
+from extender.core.model.wording import plural, pods_of
+from extender.core.ports import Check
+from extender.diagnosis.verbs.violations import (
     STEP_ENTRIES,
     STEP_LOOKS,
     News,
@@ -17,12 +23,6 @@ from extender.core.cluster.audits.violations import (
     Witnesses,
     patrol,
 )
-from extender.core.cluster.counts.existing_term import Role
-from extender.core.cluster.state import ClusterState
-from extender.core.metrics.series import GaugeRow
-from extender.core.model.pod_affinity import LimitedTerm, Term
-from extender.core.model.wording import plural, pods_of
-from extender.core.ports import Check
 
 STEP_PAUSE_SECONDS = 0.05
 """A round takes half a minute with 50,000 pods that are all different, at a thirtieth of a core,

@@ -9,12 +9,12 @@ from aiohttp import web
 
 from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.cluster.state import ClusterState
-from extender.core.verbs.explaining.explanation import Question
-from extender.core.verbs.explaining.sitting import Sits
-from extender.core.verbs.filters import filters
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explanation import Question
+from extender.diagnosis.verbs.filters import filters
+from extender.diagnosis.verbs.sitting import Sits
 from extender.features.explain.answer import Explain
 from extender.features.explain.part import Explaining
 from tests.answering import AFFINITY

@@ -16,11 +16,11 @@ import pytest
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.reading import APART_BYTES
-from extender.core.verbs.explaining.sitting import BetterPlace, Sitting
 from extender.core.web import turns
 from extender.core.web.limits import WITHIN, Allowed, Seconds
 from extender.core.web.turns import Pieces
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.sitting import BetterPlace, Sitting
 from extender.features.explain.answer import Rests
 from tests.builders import (
     HOST,

@@ -24,7 +24,7 @@ print(*sys.modules)
 def test_it_is_imported_by_the_first_request() -> None:
     command = [sys.executable, "-c", CODE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    late = ("extender.core.verbs.explaining", "extender.core.wire.explanation")
+    late = ("extender.diagnosis",)
     own = ("extender.features.explain.answer", "extender.features.explain.page")
     assert [each for each in done.stdout.split() if each.startswith((*late, *own))] == []
 

@@ -11,9 +11,9 @@ import pytest
 from aiohttp.test_utils import TestClient
 
 from extender.core.cluster.state import ClusterState
-from extender.core.verbs.explaining.explain import explanation_of
-from extender.core.verbs.explaining.explanation import Explanation, Question
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import Explanation, Question
 from extender.features.explain import waiting
 from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
 from tests.features.every import has_pages

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from extender.core.verbs.explaining.explain import explanation_of
-from extender.core.verbs.explaining.explanation import Question
-from extender.core.verbs.explaining.notes import notes
-from extender.core.wire.explanation import write_explanation
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import Question
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.wire.explanation import write_explanation
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, selector, state_of, term
+from tests.diagnosis.test_explaining import Case, cases
 from tests.features.explain.showing import app_over
-from tests.verbs.test_explaining import Case, cases
 
 EVERYWHERE: dict[str, Any] = {"namespaceSelector": {}}
 NODES = [node(f"n{n}", {HOST: f"n{n}", ZONE: "ab"[n % 2]}) for n in range(4)]

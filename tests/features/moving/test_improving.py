@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import extender.features.moving.rules.improving
 from extender.core.cluster.counts.pod_sets import MANY_TERMS
 from extender.core.cluster.state import ClusterState
-from extender.core.verbs.explaining.sitting import BetterPlace
 from extender.core.verbs.nominating import Chooser
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.sitting import BetterPlace
 from extender.features.moving.rules.improving import Improvement, improvement, improvements
 from extender.features.moving.sitting import sitting
 from tests import oracle

@@ -14,8 +14,8 @@ from extender.core.config.effects import without_effect
 from extender.core.config.features import enabled
 from extender.core.config.schema import API_VERSION, KIND
 from extender.core.enabled import enforced, filter_plugins
-from extender.core.explained import explained
 from extender.core.resources import needed
+from extender.diagnosis.explained import explained
 from extender.features.quota.rules import CrossNamespacePodAffinity
 from extender.features.quota.section import FEATURE
 from tests.builders import state_of

@@ -15,8 +15,8 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod as ModelPod
-from extender.core.verbs.topologies import topologies
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.topologies import topologies
 from extender.features.scale_down import rules
 from extender.features.scale_down.cost import (
     COST,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extender.core.cluster.audits.violations import Violation, patrol
 from extender.core.cluster.state import ClusterState
 from extender.core.web.offered import Asked, Findings, Tile, View
 from extender.core.wire.documents import Fields
+from extender.diagnosis.verbs.violations import Violation, patrol
 from extender.features.violations.part import Patrol
 from tests.features.every import findings_over
 from tests.web.showing import Seen

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from extender.core.cluster.audits.violations import patrol
 from extender.core.web.offered import View
+from extender.diagnosis.verbs.violations import patrol
 from extender.features.violations.part import Patrol
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.features.every import has_pages

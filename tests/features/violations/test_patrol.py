@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from extender.core.cluster.audits.violations import Watch
 from extender.core.cluster.state import ClusterState
 from extender.core.metrics import Metrics
 from extender.core.ports import Check
+from extender.diagnosis.verbs.violations import Watch
 from extender.features.violations.part import Patrol
 from extender.features.violations.patrol import MOST_LINES, keep_patrolling
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term

@@ -16,9 +16,9 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import Verdict
-from extender.core.verbs.explaining.explain import explanation_of
-from extender.core.verbs.explaining.explanation import Explanation, NearMiss, Question
-from extender.core.verbs.explaining.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import Explanation, NearMiss, Question
+from extender.diagnosis.verbs.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""

@@ -11,7 +11,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import ZONE
 from extender.core.model.objects import Pod
-from extender.core.verbs.topologies import topologies
+from extender.diagnosis.verbs.topologies import topologies
 
 Spread: TypeAlias = Mapping[str, Mapping[str, int]]
 """By topology key, the number of pods in each domain that has, or had, some."""

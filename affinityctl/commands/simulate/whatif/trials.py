@@ -8,7 +8,7 @@ from typing import TypeAlias
 from affinityctl.commands.simulate.whatif.outcome import Looks, Step, Trial, explain
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from extender.core.model.keys import Key
-from extender.core.verbs.explaining.waiting import bottleneck
+from extender.diagnosis.verbs.waiting import bottleneck
 
 CarryOut: TypeAlias = Callable[[Scheduler, Sequence[str], str], Looks]
 """Drains or loses nodes, which have a name as a whole."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from extender.core.cluster.audits.violations import COMPARISONS
 from extender.core.cluster.counts.pod_sets import PodSet
 from extender.core.cluster.counts.topology import DomainTable
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Identity
 from extender.core.model.objects import Pod
+from extender.diagnosis.verbs.violations import COMPARISONS
 from extender.features.moving.rules.execution import Execution, ExecutionRule, RuleKind
 from extender.features.moving.rules.rule_watch import RuleWatch
 from extender.features.moving.rules.watched import Mark, WatchedTerm

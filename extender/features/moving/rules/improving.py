@@ -31,7 +31,7 @@ from extender.core.model.workload import REPLACING
 from extender.core.verbs.nominating import Chooser, ExpectedPlacement
 from extender.core.verbs.plugins import Plugins
 from extender.core.verbs.prioritizing import Scored
-from extender.core.verbs.topology_spread import PodTopologySpread
+from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 from extender.features.moving.rules.evicting import Outcome, kept
 from extender.features.moving.rules.worth import (
     own_tables,

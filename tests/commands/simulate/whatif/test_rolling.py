@@ -18,7 +18,7 @@ from affinityctl.reading.strategies import rollout
 from extender.core.model.labels import TEMPLATE_HASH
 from extender.core.model.stepping import at_once
 from extender.core.wire.manifests import REVISIONS_ANNOTATION
-from extender.core.wire.workloads import read_workload
+from extender.diagnosis.wire.workloads import read_workload
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, scheduler_of
 

@@ -22,7 +22,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Placement, Scheduler
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.verdict import Verdict
-from extender.core.verbs.explaining.waiting import Bottleneck, bottleneck
+from extender.diagnosis.verbs.waiting import Bottleneck, bottleneck
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

@@ -28,7 +28,7 @@ from extender.core.verbs.node_room import (
 )
 from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.core.verbs.rules import Refusal, Rule
-from extender.core.verbs.topology_spread import PodTopologySpread
+from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
 NOT_MODELLED: Final = (SPREAD, "resourceClaims")
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what

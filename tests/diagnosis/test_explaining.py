@@ -15,10 +15,6 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import Reason
-from extender.core.verbs.explaining.explain import explanation_of
-from extender.core.verbs.explaining.explanation import MOST_BLOCKERS, Question
-from extender.core.verbs.explaining.notes import notes
-from extender.core.verbs.explaining.telling import summary
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
@@ -27,6 +23,10 @@ from extender.core.verbs.prioritizing import prioritize
 from extender.core.verbs.rules import Rule
 from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.core.wire.node_affinity import read_node_affinity
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Question
+from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.telling import summary
 from tests import builders, strategies
 from tests.annotating import split
 from tests.builders import HOST, model_pod, selector, state_of, term

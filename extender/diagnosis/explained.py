@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from extender.core.config import Config
 from extender.core.enabled import filter_plugins, inter_pod_affinity, node_affinity, of_features
-from extender.core.verbs.filters import filters
 from extender.core.verbs.plugins import Plugins
+from extender.diagnosis.verbs.filters import filters
 
 
 def explained(config: Config) -> Plugins:

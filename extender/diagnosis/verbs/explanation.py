@@ -10,10 +10,10 @@ from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import AnyReason, Verdict
 from extender.core.model.wording import plural
-from extender.core.verbs.explaining.sitting import Sits, Sitting
 from extender.core.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.core.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.core.verbs.victims import Candidate
+from extender.diagnosis.verbs.sitting import Sits, Sitting
 
 MOST_BLOCKERS: Final = 10
 """Pods that are named where there may be thousands; a count stands beside them."""

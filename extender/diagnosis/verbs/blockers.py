@@ -17,11 +17,11 @@ from extender.core.cluster.counts.matching_pods import PlacedClass
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.verdict import Reason
-from extender.core.verbs.explaining.explanation import MOST_BLOCKERS
 from extender.core.verbs.filtering import holding, preempting_beside
 from extender.core.verbs.interaction import interaction
 from extender.core.verbs.node_room import holders
 from extender.core.verbs.rules import Refusal, Rule
+from extender.diagnosis.verbs.explanation import MOST_BLOCKERS
 
 ENOUGH: Final = MOST_BLOCKERS
 """Pods of a domain whose places are remembered."""

@@ -12,8 +12,13 @@ from extender.core.errors import ObjectError
 from extender.core.model.objects import Pod
 from extender.core.model.stepping import at_once
 from extender.core.model.verdict import Reason
-from extender.core.verbs.explaining.blockers import find_blockers
-from extender.core.verbs.explaining.explanation import (
+from extender.core.verbs.filtering import indeterminate, judge
+from extender.core.verbs.plugins import ScorePlugin, Scorer
+from extender.core.verbs.preempting import fits_without, may_be_chosen
+from extender.core.verbs.prioritizing import score
+from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
+from extender.diagnosis.verbs.blockers import find_blockers
+from extender.diagnosis.verbs.explanation import (
     MOST_BLOCKERS,
     MOST_NEAR_MISSES,
     Alike,
@@ -22,14 +27,9 @@ from extender.core.verbs.explaining.explanation import (
     PluginScores,
     Question,
 )
-from extender.core.verbs.explaining.facts import TermSurvey
-from extender.core.verbs.explaining.refusals import Refusals
-from extender.core.verbs.filtering import indeterminate, judge
-from extender.core.verbs.filters import unknown
-from extender.core.verbs.plugins import ScorePlugin, Scorer
-from extender.core.verbs.preempting import fits_without, may_be_chosen
-from extender.core.verbs.prioritizing import score
-from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
+from extender.diagnosis.verbs.facts import TermSurvey
+from extender.diagnosis.verbs.filters import unknown
+from extender.diagnosis.verbs.refusals import Refusals
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""

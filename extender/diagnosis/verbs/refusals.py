@@ -9,11 +9,11 @@ from typing import TypeAlias
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import AnyReason, Reason
-from extender.core.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.plugins import FilterResult
 from extender.core.verbs.pod_rules import Nominated
 from extender.core.verbs.rules import UNKNOWN, Refusal, Rule
+from extender.diagnosis.verbs.explanation import Alike, Explanation, Question
 
 
 @dataclass(slots=True, eq=False)

@@ -10,9 +10,9 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.core.model.verdict import AnyReason, Reason
-from extender.core.verbs.explaining.explanation import Explanation, TermFacts
 from extender.core.verbs.pod_rules import is_annotated
 from extender.core.verbs.rules import Rule
+from extender.diagnosis.verbs.explanation import Explanation, TermFacts
 
 MOST_TERMS: Final = 32
 MOST_WAITING: Final = 2000

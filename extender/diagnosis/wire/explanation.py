@@ -17,21 +17,21 @@ from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Verdict
 from extender.core.model.workload import revision_labels
-from extender.core.verbs.explaining.explanation import (
-    MOST_BLOCKERS,
-    Explanation,
-    NearMiss,
-    TermFacts,
-)
-from extender.core.verbs.explaining.notes import Note
-from extender.core.verbs.explaining.telling import namespaces_of, summary
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import Refusal, Rule, event_of
 from extender.core.wire.affinity import write_requirement, write_term
 from extender.core.wire.decoding import Json
 from extender.core.wire.node_terms import METADATA_NAME
 from extender.core.wire.objects import PodReader
-from extender.core.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
+from extender.diagnosis.verbs.explanation import (
+    MOST_BLOCKERS,
+    Explanation,
+    NearMiss,
+    TermFacts,
+)
+from extender.diagnosis.verbs.notes import Note
+from extender.diagnosis.verbs.telling import namespaces_of, summary
+from extender.diagnosis.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 

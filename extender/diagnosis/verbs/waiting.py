@@ -11,10 +11,10 @@ from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
-from extender.core.verbs.explaining.explanation import Explanation
-from extender.core.verbs.filters import holding
 from extender.core.verbs.node_room import shape_of
 from extender.core.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
+from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.filters import holding
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
 """Kinds of rules by their numbers, and how many nodes these refuse together."""

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from extender.core.cluster.audits.violations import Violation, Watch, Witnesses, patrol, witnesses
 from extender.core.cluster.counts.existing_term import Role
 from extender.core.cluster.state import ClusterState
+from extender.diagnosis.verbs.violations import Violation, Watch, Witnesses, patrol, witnesses
 from tests import strategies
 from tests.builders import Json, model_node, model_pod, namespace, node, pod, selector, state_of
 from tests.builders import term as pod_term

@@ -1,1 +1,0 @@
-"""What pods and nodes say of the whole cluster, found without the counters."""

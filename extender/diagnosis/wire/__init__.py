@@ -1,0 +1,1 @@
+"""Explanations and workloads as JSON."""
