@@ -14,7 +14,7 @@ from extender.core.command_line import complain
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.workload import Identity
-from extender.core.verbs.node_room import shape_of
+from extender.core.verbs.node_fit import shape_of
 
 SIMILAR: Final = 3
 """Names that an error proposes."""

@@ -23,9 +23,9 @@ from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
 from extender.core.model.wording import plural
-from extender.core.verbs.node_room import NodeResourcesFit
 from extender.core.verbs.plugins import MAX_NODE_SCORE, Plugins
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
+from extender.diagnosis.verbs.node_room import NodeResourcesFit
 
 EXIT: Final[Mapping[Verdict, int]] = {
     Verdict.FITS: DONE,

@@ -27,10 +27,10 @@ from extender.core.model.verdict import (
 )
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
-from extender.core.verbs.node_room import NodeResourcesFit
 from extender.core.verbs.plugins import Plugins, ScorePlugins
 from extender.core.verbs.victims import Candidate, candidates
 from extender.diagnosis.verbs.filters import OWN_SPREAD, ROOM, filters
+from extender.diagnosis.verbs.node_room import NodeResourcesFit
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
 OF_VOLUMES: Final = (VolumeRestrictions(), NodeVolumeLimits(), VolumeBinding(), VolumeZone())

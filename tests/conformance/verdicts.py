@@ -20,8 +20,8 @@ from extender.core.model.labels import EVERYTHING
 from extender.core.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
 from extender.core.resources import NAMESPACES, NODES, PODS
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.rules import events_of
 from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explanation import events_of
 from tests.builders import empty_state, every_facet
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 

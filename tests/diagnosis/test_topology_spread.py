@@ -9,11 +9,11 @@ import pytest
 
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.node_room import NodeResourcesFit
 from extender.core.verbs.victims import candidates
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Question
+from extender.diagnosis.verbs.node_room import NodeResourcesFit
 from extender.diagnosis.verbs.topology_spread import MOST_CONSTRAINTS, PodTopologySpread
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (

@@ -17,7 +17,7 @@ from extender.core.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import PodClass
 from extender.core.model.pod_affinity import Term
-from extender.core.model.verdict import AnyReason, Reason
+from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
 from extender.core.verbs.interaction import Interaction
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
@@ -105,36 +105,6 @@ class TermRule(PodRule):
     annotated: bool
     number: int = 0
     what: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Nominated(Rule):
-    """Pods that are nominated to a node or hold a domain of it, and would exclude the pod there."""
-
-    reason: AnyReason
-    nominated = True
-
-    def cause(self, group: RefusalGroup) -> str:
-        whose = "your" if self.reason is Reason.ANTI_AFFINITY else "the others'"
-        beyond = all(_is_beyond(each) for each in group.refusals)
-        where = "nominated to nodes of the same domain" if beyond else "nominated there"
-        return f"{whose} anti-affinity: {group.in_the_way}, {where}"
-
-    def statement(self, refusal: Refusal) -> str:
-        held = f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
-        if not _is_beyond(refusal):
-            return held
-        return (
-            f"{held}: pods are preempted on {refusal.pods[0].status.nominated}, in the same domain"
-        )
-
-    def remedy(self, domain: str | None, nodes: int) -> str:
-        return GONE
-
-
-def _is_beyond(refusal: Refusal) -> bool:
-    """Return whether the first of the pods that a node is held for is nominated to another node."""
-    return bool(refusal.pods) and refusal.pods[0].status.nominated != refusal.nodes[0]
 
 
 @dataclass(slots=True, eq=False)

@@ -12,21 +12,11 @@ from extender.core.cluster.counts.nodes import NodeList
 from extender.core.model.node_affinity import NodeRule
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
-from extender.core.model.verdict import NODE_RESOURCES_FIT, VOLUME_BINDING, AnyReason, Reason
+from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.wording import MOST_NAMED, plural, plural_of, short, some
 
 HOSTNAME: Final = "hostname"
 """The last part of the topology key whose domains are nodes."""
-SEVERAL_REASONS: Final = frozenset((NODE_RESOURCES_FIT, VOLUME_BINDING))
-"""Plugins that may name several reasons for one node."""
-SUBJECTS: Final[Mapping[AnyReason, str]] = {
-    Reason.AFFINITY: "your affinity",
-    Reason.ANTI_AFFINITY: "your anti-affinity",
-    Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
-    Reason.LIMIT: "your limit",
-    Reason.EXISTING_LIMIT: "a limit of placed pods",
-}
-"""Whose rules they are that are about placed pods."""
 MOST_LOOKED_AT: Final = 20
 """Domains whose pods may be named."""
 
@@ -169,23 +159,6 @@ class Refusal:
             return ""
         key = short(self.rule.key)
         return f" on {self.domain}" if key == HOSTNAME else f" in {key} {self.domain}"
-
-
-def events_of(refusals: Sequence[Refusal]) -> Iterable[str]:
-    """Return what the scheduler's event says of a node that is refused for all of this.
-
-    It is the first plugin's to say: too little cpu and too little memory at once.
-    """
-    first = refusals[0].rule
-    plugin = first.reason.plugin
-    if plugin not in SEVERAL_REASONS:
-        return (first.event,)
-    same = [each.rule.event for each in refusals if each.rule.reason.plugin == plugin]
-    return dict.fromkeys(same)
-
-
-def event_of(refusals: Sequence[Refusal]) -> str:
-    return ", ".join(events_of(refusals))
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,7 @@ from extender.core.model.disruption import Rank
 from extender.core.model.objects import Pod
 from extender.core.model.stepping import at_once
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.node_room import NodeFit
+from extender.core.verbs.node_fit import NodeFit
 from extender.core.verbs.nominating import from_somewhere, most_nodes, suitable
 from extender.core.verbs.plugins import Plugins
 from extender.core.verbs.preempting import Exclusions, fits_without, importance, may_be_chosen, rank

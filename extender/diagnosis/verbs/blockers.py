@@ -19,9 +19,9 @@ from extender.core.model.objects import Pod, PodClass
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import holding, preempting_beside
 from extender.core.verbs.interaction import interaction
-from extender.core.verbs.node_room import holders
 from extender.core.verbs.rules import Refusal, Rule
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS
+from extender.diagnosis.verbs.node_room import holders
 
 ENOUGH: Final = MOST_BLOCKERS
 """Pods of a domain whose places are remembered."""

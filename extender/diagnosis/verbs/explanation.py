@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
-from extender.core.model.verdict import AnyReason, Verdict
+from extender.core.model.verdict import (
+    NODE_RESOURCES_FIT,
+    VOLUME_BINDING,
+    AnyReason,
+    Reason,
+    Verdict,
+)
 from extender.core.model.wording import plural
 from extender.core.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.core.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.core.verbs.victims import Candidate
 from extender.diagnosis.verbs.sitting import Sits, Sitting
 
+SEVERAL_REASONS: Final = frozenset((NODE_RESOURCES_FIT, VOLUME_BINDING))
+"""Plugins that may name several reasons for one node."""
+SUBJECTS: Final[Mapping[AnyReason, str]] = {
+    Reason.AFFINITY: "your affinity",
+    Reason.ANTI_AFFINITY: "your anti-affinity",
+    Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
+    Reason.LIMIT: "your limit",
+    Reason.EXISTING_LIMIT: "a limit of placed pods",
+}
+"""Whose rules they are that are about placed pods."""
 MOST_BLOCKERS: Final = 10
 """Pods that are named where there may be thousands; a count stands beside them."""
 MOST_NEAR_MISSES: Final = 50
@@ -166,3 +182,20 @@ class Explanation:
     def of_fitting(self) -> Verdict:
         known = not self.unknown and self.indeterminate is None
         return Verdict.FITS if known else Verdict.UNKNOWN
+
+
+def events_of(refusals: Sequence[Refusal]) -> Iterable[str]:
+    """Return what the scheduler's event says of a node that is refused for all of this.
+
+    It is the first plugin's to say: too little cpu and too little memory at once.
+    """
+    first = refusals[0].rule
+    plugin = first.reason.plugin
+    if plugin not in SEVERAL_REASONS:
+        return (first.event,)
+    same = [each.rule.event for each in refusals if each.rule.reason.plugin == plugin]
+    return dict.fromkeys(same)
+
+
+def event_of(refusals: Sequence[Refusal]) -> str:
+    return ", ".join(events_of(refusals))

@@ -19,15 +19,15 @@ from extender.core.model.wording import some
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.node_affinity import NamedNodes, NodeAffinityPlugin
-from extender.core.verbs.node_room import (
+from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
+from extender.core.verbs.rules import Refusal, Rule
+from extender.diagnosis.verbs.node_room import (
     NodeName,
     NodePorts,
     NodeResourcesFit,
     NodeUnschedulable,
     TaintToleration,
 )
-from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
-from extender.core.verbs.rules import Refusal, Rule
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
 NOT_MODELLED: Final = (SPREAD, "resourceClaims")

@@ -15,10 +15,10 @@ from extender.core.model.pod_affinity import WrittenTerm
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.core.model.workload import MARKS
-from extender.core.verbs.node_room import named_node
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
 from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER, holding
+from extender.diagnosis.verbs.node_room import named_node
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""

@@ -11,9 +11,39 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.plugins import FilterResult
-from extender.core.verbs.pod_rules import Nominated
-from extender.core.verbs.rules import UNKNOWN, Refusal, Rule
+from extender.core.verbs.pod_rules import GONE
+from extender.core.verbs.rules import UNKNOWN, Refusal, RefusalGroup, Rule
 from extender.diagnosis.verbs.explanation import Alike, Explanation, Question
+
+
+@dataclass(slots=True, eq=False)
+class Nominated(Rule):
+    """Pods that are nominated to a node or hold a domain of it, and would exclude the pod there."""
+
+    reason: AnyReason
+    nominated = True
+
+    def cause(self, group: RefusalGroup) -> str:
+        whose = "your" if self.reason is Reason.ANTI_AFFINITY else "the others'"
+        beyond = all(_is_beyond(each) for each in group.refusals)
+        where = "nominated to nodes of the same domain" if beyond else "nominated there"
+        return f"{whose} anti-affinity: {group.in_the_way}, {where}"
+
+    def statement(self, refusal: Refusal) -> str:
+        held = f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
+        if not _is_beyond(refusal):
+            return held
+        return (
+            f"{held}: pods are preempted on {refusal.pods[0].status.nominated}, in the same domain"
+        )
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        return GONE
+
+
+def _is_beyond(refusal: Refusal) -> bool:
+    """Return whether the first of the pods that a node is held for is nominated to another node."""
+    return bool(refusal.pods) and refusal.pods[0].status.nominated != refusal.nodes[0]
 
 
 @dataclass(slots=True, eq=False)

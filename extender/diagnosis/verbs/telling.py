@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import labels_of, plural, short, some
-from extender.core.verbs.rules import HOSTNAME, SUBJECTS, Refusal, event_of
-from extender.diagnosis.verbs.explanation import Explanation, TermFacts
+from extender.core.verbs.rules import HOSTNAME, Refusal
+from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, TermFacts, event_of
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5

@@ -11,9 +11,9 @@ from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
-from extender.core.verbs.node_room import shape_of
-from extender.core.verbs.rules import SUBJECTS, Refusal, RefusalGroup, Rule
-from extender.diagnosis.verbs.explanation import Explanation
+from extender.core.verbs.node_fit import shape_of
+from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
+from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation
 from extender.diagnosis.verbs.filters import holding
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]

@@ -18,7 +18,7 @@ from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Verdict
 from extender.core.model.workload import revision_labels
 from extender.core.verbs.plugins import MAX_NODE_SCORE
-from extender.core.verbs.rules import Refusal, Rule, event_of
+from extender.core.verbs.rules import Refusal, Rule
 from extender.core.wire.affinity import write_requirement, write_term
 from extender.core.wire.decoding import Json
 from extender.core.wire.node_terms import METADATA_NAME
@@ -28,6 +28,7 @@ from extender.diagnosis.verbs.explanation import (
     Explanation,
     NearMiss,
     TermFacts,
+    event_of,
 )
 from extender.diagnosis.verbs.notes import Note
 from extender.diagnosis.verbs.telling import namespaces_of, summary

@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
-from extender.core.verbs.node_room import Shape, shape_of
+from extender.core.verbs.node_fit import Shape, shape_of
 from extender.core.verbs.nominating import suitable
 
 MOST_SHAPES: Final = 64

@@ -37,7 +37,7 @@ from extender.core.model.objects import Node, Pod
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.workload import Identity
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.node_room import shape_of
+from extender.core.verbs.node_fit import shape_of
 from extender.diagnosis.verbs.filters import holding, unknown
 
 Ticks: TypeAlias = Iterator[None]

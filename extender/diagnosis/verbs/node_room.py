@@ -1,13 +1,11 @@
 """What is between a pod and a node alone: its name, taints, host ports and resources, as plugins.
 
 In a cluster the scheduler's own plugins see to these. Here they stand beside ours, so that one
-verdict and one explanation covers everything. Preemption asks the same of a node that some pods
-would have left.
+verdict and one explanation covers everything.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,18 +13,14 @@ from typing import ClassVar, Final, TypeAlias
 
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
-from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import (
     CORDONED,
     EVERY_ADDRESS,
     NO_REQUIREMENTS,
     PODS,
     HostPort,
-    HostPorts,
-    Requests,
     Requirements,
     Taint,
-    Toleration,
     UsedPorts,
 )
 from extender.core.model.objects import Pod
@@ -39,7 +33,7 @@ from extender.core.model.verdict import (
     Reason,
 )
 from extender.core.model.wording import MOST_NAMED, amount_of, plural, some
-from extender.core.verbs.filtering import holding
+from extender.core.verbs.node_fit import NodeFit, places
 from extender.core.verbs.plugins import FilterPlugin, Unknown, too_many
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
 
@@ -49,16 +43,9 @@ MOST_ASKED: Final = 50
 """Resources, host ports or tolerations of a pod that are looked at: no pod makes others wait."""
 Lacks: TypeAlias = Callable[[str], str | None]
 """In what way a node, by its name, lacks something for the pod, as below; None if it does not."""
-Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffinity | None]
-"""What room a pod asks for; pods that are alike in it have the same nodes."""
 PLAIN: Final = ""
 EMPTY: Final = " even when empty"
 HELD: Final = " beside the pods nominated there"
-
-
-def shape_of(pod: Pod) -> Shape:
-    spec = pod.spec
-    return spec.requests, spec.ports, spec.requirements.tolerations, pod.node_affinity
 
 
 @dataclass(slots=True, eq=False)
@@ -320,7 +307,7 @@ class _Room:
     def __init__(self, state: ClusterState, pod: Pod) -> None:
         self._state = state
         self._pod = pod
-        self._own = {each.node for each in _places(state, pod)}
+        self._own = {each.node for each in places(state, pod)}
         self._fits: dict[tuple[str, bool], NodeFit] = {}
 
     def port(self, port: HostPort, *, named: bool) -> RoomRule:
@@ -377,14 +364,6 @@ class _Room:
         return found
 
 
-def _places(state: ClusterState, pod: Pod) -> Iterator[Pod]:
-    """Yield the pod where it counts: on its node, or where it is reserved."""
-    known = state.pod(pod.key, pod.uid)
-    if known is not None and known.node is not None:
-        yield known
-    yield from (each.pod for each in state.reservations.of(pod.key, pod.uid))
-
-
 def _knows_tolerations(pod: Pod) -> bool:
     """Return whether the tolerations of a pod were read; those of a placed pod may not be."""
     return pod.node is None or pod.spec.requirements is not NO_REQUIREMENTS
@@ -393,65 +372,3 @@ def _knows_tolerations(pod: Pod) -> bool:
 def _said(taint: Taint) -> str:
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
-
-
-class NodeFit:
-    """What is taken on a node beside what it has: NodeResourcesFit and NodePorts.
-
-    Pods nominated to the node that ours yields to count as there, unless they are not to: with them
-    is harder than without.
-    """
-
-    def __init__(self, state: ClusterState, pod: Pod, node: str, *, nominated: bool = True) -> None:
-        self._requests = pod.spec.requests
-        self._wanted = pod.spec.ports
-        self._allocatable = state.node_resources.allocatable(node).amounts
-        self._used = Counter(state.node_resources.used(node))
-        self._ports = state.node_resources.ports(node).copy()
-        for other in holding(state, pod, node) if nominated else ():
-            self._put(other)
-        for place in _places(state, pod):
-            if place.node == node:
-                self.free(place)
-
-    def _put(self, pod: Pod) -> None:
-        self._used.update(dict(pod.spec.requests))
-        self._ports.use(pod.spec.ports, 1)
-
-    def free(self, pod: Pod) -> None:
-        self._used.subtract(dict(pod.spec.requests))
-        self._ports.use(pod.spec.ports, -1)
-
-    def spare(self, pod: Pod) -> bool:
-        """Put a pod back if ours fits all the same; tell whether it does."""
-        self._put(pod)
-        if self.fits:
-            return True
-        self.free(pod)
-        return False
-
-    @property
-    def fits(self) -> bool:
-        return self._ports.allow(self._wanted) and all(
-            self._used[resource] + amount <= self._allocatable.get(resource, 0)
-            for resource, amount in self._requests
-            if amount
-        )
-
-    def used(self, resource: str) -> int:
-        return self._used[resource]
-
-    def allows(self, port: HostPort) -> bool:
-        return self._ports.allow((port,))
-
-    @property
-    def is_curable(self) -> bool:
-        """Return whether it might fit were the node empty.
-
-        Ports are judged first, and of what is taken one can think that it will be free.
-        """
-        allocatable = self._allocatable
-        return not self._ports.allow(self._wanted) or all(
-            amount <= allocatable.get(resource, 0) or resource == PODS
-            for resource, amount in self._requests
-        )

@@ -9,19 +9,19 @@ import pytest
 from extender.core.model.node_resources import CORDONED
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.node_room import (
+from extender.core.verbs.node_fit import NodeFit
+from extender.core.verbs.plugins import FilterPlugin
+from extender.core.wire.objects import PodReader
+from extender.diagnosis.verbs.explain import explanation_of
+from extender.diagnosis.verbs.explanation import Question
+from extender.diagnosis.verbs.node_room import (
     MOST_ASKED,
-    NodeFit,
     NodeName,
     NodePorts,
     NodeResourcesFit,
     NodeUnschedulable,
     TaintToleration,
 )
-from extender.core.verbs.plugins import FilterPlugin
-from extender.core.wire.objects import PodReader
-from extender.diagnosis.verbs.explain import explanation_of
-from extender.diagnosis.verbs.explanation import Question
 from tests.builders import Json, Pod, model_pod, node, pod, state_of
 
 ROOM = {"cpu": "4", "memory": "4Gi", "pods": "9"}
