@@ -13,7 +13,9 @@ import pytest
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
-from extender.core.wire.objects import NodeReader, PodReader
+from extender.core.model.lru_cache import CountedCache
+from extender.core.wire.objects import LONGEST_NAME, NodeReader, PodReader
+from extender.core.wire.placement import LONGEST_REFERENCES
 from tests.builders import every_facet, node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
@@ -112,10 +114,7 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
     assert len(live) == 0, "it goes with the last of its pods"
 
 
-def test_nodes_that_offer_something_else_each_time_leave_little_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(memory, "ALLOCATABLE", MIB // 4)
+def test_nodes_that_offer_something_else_each_time_leave_little_behind() -> None:
     reader, state = NodeReader(), ClusterState()
 
     def churn(numbers: range) -> float:
@@ -127,6 +126,35 @@ def test_nodes_that_offer_something_else_each_time_leave_little_behind(
 
     warm = churn(range(50))
     assert churn(range(50, 300)) - warm < 0.2
+
+
+def test_caches_that_are_bounded_by_number_take_what_is_stated() -> None:
+    reader, state = PodReader(), ClusterState()
+    before = held()
+    for number in range(memory.MOST_NAMES + 100):
+        reader._name(f"{number:0{LONGEST_NAME}}")
+    for number in range(memory.MOST_OWNERS + 100):
+        owner = {"kind": "Job", "name": f"{number:0{LONGEST_REFERENCES - 60}}", "controller": True}
+        raw = msgspec.json.encode([owner])
+        assert LONGEST_REFERENCES - 20 < len(raw) <= LONGEST_REFERENCES
+        assert reader._owners.read(msgspec.Raw(raw)) is not None
+    for number in range(memory.MOST_ASKED + 100):
+        state._judged.note_asked(f"{number:036}", f"{number:064}", admitted=True)
+    recorded: CountedCache[str, str] = CountedCache(memory.MOST_RECORDED + memory.MOST_SPENT_SETS)
+    for number in range(memory.MOST_RECORDED + memory.MOST_SPENT_SETS):
+        recorded.put(f"{number:036}", f"{number:064}")
+    assert len(reader._names) == memory.MOST_NAMES
+    assert len(reader._owners._known) == memory.MOST_OWNERS
+    assert held() - before < memory.BY_NUMBER / MIB
+
+
+def test_longer_names_and_references_are_not_kept() -> None:
+    reader = PodReader()
+    reader._name("x" * (LONGEST_NAME + 1))
+    owner = {"kind": "Job", "name": "x" * LONGEST_REFERENCES, "controller": True}
+    found = reader._owners.read(msgspec.Raw(msgspec.json.encode([owner])))
+    assert found is not None
+    assert len(reader._names) == len(reader._owners._known) == 0
 
 
 def test_domains_and_numbers_are_used_again() -> None:

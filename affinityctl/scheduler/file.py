@@ -16,9 +16,6 @@ from extender.core.wire.decoding import Json, decode
 
 KIND: Final = "KubeSchedulerConfiguration"
 
-POINTS: Final = ("preFilter", "filter", "preScore", "score")
-"""Extension points of the plugins that are replaced, as the file names them."""
-
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PIECE: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _FIELDS: Final = {

@@ -16,7 +16,7 @@ import msgspec
 from extender.core.cluster.counts.node_rules import FIRST_CAPACITY, NodeColumn
 from extender.core.controllers import history
 from extender.core.controllers.history import History
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache, LruCache
 from simulation.invariants.broken import BrokenError
 
 _CONTAINERS: Final = (dict, list, set, frozenset, deque)
@@ -28,6 +28,8 @@ ENTRIES_PER_OBJECT: Final = 20
 BYTES_ANYWAY: Final = 2 << 20
 """What the program takes for itself."""
 BYTES_PER_OBJECT: Final = 16 << 10
+BYTES_PER_COUNTED: Final = 512
+"""The most that most entries of a cache take that is bounded by number."""
 
 
 def reachable(roots: Iterable[object]) -> Iterator[object]:
@@ -52,15 +54,16 @@ def reachable(roots: Iterable[object]) -> Iterator[object]:
 def check_registries(roots: Iterable[object], objects: int) -> list[object]:
     """Raise when anything holds more than it may; `objects` is how many the cluster has.
 
-    Caches may hold what their budget allows, and what they say they hold, and the history of the
-    last hour what it may; everything else that is kept must be in proportion to the cluster as it
-    is, not as it once was. Return everything.
+    Caches may hold what their budget allows, in bytes or in entries, and what they say they hold,
+    and the history of the last hour what it may; everything else that is kept must be in
+    proportion to the cluster as it is, not as it once was. Return everything.
     """
     everything = [*reachable(roots)]
     caches = [each for each in everything if isinstance(each, LruCache)]
     for cache in caches:
         _check_cache(cache)
-    inside = {id(part) for cache in caches for part in gc.get_referents(cache)}
+    counted = [each for each in everything if isinstance(each, CountedCache)]
+    inside = {id(part) for cache in (*caches, *counted) for part in gc.get_referents(cache)}
     histories = [each for each in everything if isinstance(each, History)]
     inside |= {_check_history(each) for each in histories}
     # What weights add up to has a place for each node there may be.
@@ -74,11 +77,19 @@ def check_registries(roots: Iterable[object], objects: int) -> list[object]:
             raise BrokenError("registry out of bounds", about, ())
     taken = sum(map(_size, everything))
     allowed = BYTES_ANYWAY + BYTES_PER_OBJECT * objects + sum(each.size for each in caches)
-    allowed += len(histories) * history.MOST_BYTES
+    allowed += BYTES_PER_COUNTED * sum(map(_number, counted)) + len(histories) * history.MOST_BYTES
     if taken > allowed:
         about = f"{taken} bytes in all, of {allowed}"
         raise BrokenError("registry out of bounds", about, ())
     return everything
+
+
+def _number(counted: CountedCache[object, object]) -> int:
+    """Return how many entries a cache has that may have so many."""
+    if len(counted) > counted._most:  # noqa: SLF001 - whether it counts right is what is to be found out
+        about = f"a cache of {counted._most} entries has {len(counted)}"  # noqa: SLF001
+        raise BrokenError("registry out of bounds", about, ())
+    return len(counted)
 
 
 def _size(one: object) -> int:

@@ -32,13 +32,13 @@ async def test_who_waits_hears_of_the_event_and_of_no_other_pod() -> None:
     assert asked == 2
     state.upsert_pod(model_pod(pod("p")))
     assert await waiting
-    assert events.waiting == 0
+    assert not events._waiting
 
 
 async def test_who_waits_in_vain_is_told_so_in_time() -> None:
     events = PodEvents(ClusterState())
     assert not await events.until(lambda: False, ["p"], 0.001)
-    assert events.waiting == 0
+    assert not events._waiting
 
 
 async def test_what_holds_already_takes_no_time() -> None:
@@ -55,6 +55,6 @@ async def test_several_wait_for_the_end_of_a_pod() -> None:
         for _ in range(3)
     ]
     await asyncio.sleep(0)
-    assert events.waiting == 1
+    assert len(events._waiting) == 1
     state.remove_pod("default/p", "default-p")
     assert await asyncio.gather(*tasks) == [True] * 3

@@ -1,4 +1,4 @@
-"""The one kind of cache: what it keeps, and what it gives up first."""
+"""Caches: what they keep, and what they give up first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.model.lru_cache import ENTRY_BYTES, LruCache, Pool
+from extender.core.model.lru_cache import ENTRY_BYTES, CountedCache, LruCache
 
 ROOM = 100
 """Bytes of an entry in these tests, beside what every entry takes."""
@@ -104,8 +104,20 @@ def test_the_budget_is_never_exceeded_and_what_goes_is_given_back(
         assert cache.size == sum(sizes[each] for each in cache) <= cache.budget
 
 
-def test_a_pool_gives_the_same_object_for_equal_ones() -> None:
-    pool: Pool[tuple[int, ...]] = Pool(1 << 20)
-    one = pool.shared(tuple(range(3)), 64)
-    assert pool.shared(tuple(range(3)), 64) is one
-    assert pool.shared((3,), 64) is not one
+def test_of_entries_of_a_bounded_size_the_number_is_bounded() -> None:
+    cache: CountedCache[str, int] = CountedCache(2)
+    for number, key in enumerate("ab"):
+        cache.put(key, number)
+    assert cache.get("a") == 0
+    cache.put("c", 2)
+    assert [cache.peek(key) for key in "abc"] == [0, None, 2]
+
+
+def test_what_is_put_in_again_is_used() -> None:
+    cache: CountedCache[str, int] = CountedCache(2)
+    for key in "abac":
+        cache.put(key, 1)
+    assert [cache.peek(key) for key in "abc"] == [1, None, 1]
+    cache.pop("a")
+    cache.pop("b")
+    assert (len(cache), cache.get("a")) == (1, None)

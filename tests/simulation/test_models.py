@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from extender.core.controllers.history import MOST, History
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache, LruCache
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
@@ -133,6 +133,16 @@ def test_a_cache_that_says_less_than_it_holds_is_found() -> None:
     cache.put("a", b"", 100)
     cache.size = 0
     with pytest.raises(BrokenError, match="a cache of"):
+        check_registries([cache], 10)
+
+
+def test_a_cache_with_more_entries_than_it_may_have_is_found() -> None:
+    cache: CountedCache[str, bytes] = CountedCache(1_000)
+    for number in range(1_000):
+        cache.put(str(number), b"")
+    check_registries([cache], 10)
+    cache._most = 999
+    with pytest.raises(BrokenError, match="a cache of 999 entries has 1000"):
         check_registries([cache], 10)
 
 

@@ -184,8 +184,9 @@ def test_what_no_pod_asks_for_any_more_is_forgotten() -> None:
 
 
 def test_pods_that_come_and_go_get_their_own_specs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("REQUESTS", "REQUIREMENTS", "OWNERS", "NUMBERS"):
+    for name in ("REQUESTS", "REQUIREMENTS"):
         monkeypatch.setattr(memory, name, 8 * 1024)
+    monkeypatch.setattr(memory, "MOST_OWNERS", 10)
     dice = random.Random(1)
     reader = PodReader(owners=True, requirements=True)
     kept: dict[int, ModelPod] = {}

@@ -17,10 +17,6 @@ class PodEvents:
         """By the uid of a pod."""
         state.pod_observers.append(self._tell)
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
     def _tell(self, uid: str) -> None:
         # Who is woken looks when the loop comes to it, which is after the step that tells.
         for each in self._waiting.get(uid, ()):

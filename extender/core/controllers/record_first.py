@@ -7,14 +7,12 @@ from typing import Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache
 from extender.core.model.objects import Pod
 from extender.core.ports import Hook
 
 UNKNOWN: Final = "?"
 """Stands for what may be on record where that is unknown; no digest is like that."""
-PER_RECORD: Final = 256
-"""Bytes of a digest, under a uid."""
 
 
 class RecordFirst(Hook):
@@ -29,13 +27,13 @@ class RecordFirst(Hook):
     ) -> None:
         self._state = state
         self._record = record
-        self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
+        self._recorded: CountedCache[str, str] = CountedCache(memory.MOST_RECORDED)
         """What was put on record lately, by uid: the watch may be behind. Nothing is spared by
         it, as another replica may have put something else there since."""
 
     async def before_bind(self, placed: Pod) -> str | None:
         pod, digest = placed, placed.pod_class.digest
-        known = self._recorded.get(pod.uid) if self._recorded else None
+        known = self._recorded.get(pod.uid)
         if pod.status.record is None:
             return None
         for each in self._state.reservations.of(pod.key, pod.uid):
@@ -48,7 +46,7 @@ class RecordFirst(Hook):
         if digest == pod.status.record and known in {None, digest}:
             return None
         why = await self._record(pod, digest)
-        self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)
+        self._recorded.put(pod.uid, digest if why is None else UNKNOWN)
         if why is None:
             return None
         return (

@@ -1,4 +1,4 @@
-"""The one kind of cache there is: bounded by the bytes that its entries take."""
+"""Caches: bounded by the bytes that entries take, or by their number where they are small."""
 
 from __future__ import annotations
 
@@ -107,21 +107,32 @@ class LruCache(Generic[K, V]):
         return self._values.pop(key)
 
 
-class Pool(Generic[V]):
-    """One object for all equal ones, as long as one of them was seen lately."""
+class CountedCache(Generic[K, V]):
+    """What was used lately, bounded by number: for entries of a bounded size."""
 
-    __slots__ = ("_known", "known")
+    __slots__ = ("_most", "_values", "peek")
 
-    def __init__(self, budget: int) -> None:
-        """`budget` is in bytes."""
-        self._known: LruCache[V, V] = LruCache(budget)
-        self.known: Callable[[V], V | None] = self._known.peek
-        """Returns the object that is shared already, at the speed of a dictionary."""
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
+        """In the order of use."""
+        self.peek: Callable[[K], V | None] = self._values.get
+        """As that of `LruCache`."""
 
-    def shared(self, value: V, size: int) -> V:
-        """Return the object to use in place of this one, which takes `size` bytes itself."""
-        known = self.known(value)
-        if known is not None:
-            return known
-        self._known.put(value, value, size)
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: K) -> V | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
         return value
+
+    def put(self, key: K, value: V) -> None:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
+
+    def pop(self, key: K) -> None:
+        self._values.pop(key, None)

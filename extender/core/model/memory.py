@@ -21,17 +21,8 @@ ANNOTATIONS: Final = 16 * MIB
 """Rules in annotations: the largest that an API server stores takes some megabytes."""
 REQUESTS: Final = 4 * MIB
 CHARGES: Final = 4 * MIB
-ALLOCATABLE: Final = 4 * MIB
-"""Allocatable resources and taints of nodes."""
-NAMES: Final = 8 * MIB
-"""Names of nodes, namespaces and pod groups, one object each: some 23,000."""
-OWNERS: Final = 3 * MIB
-"""Controllers of pods that wait, and of all where pods may be evicted."""
 REQUIREMENTS: Final = MIB
 """Tolerations and whatever else such pods ask of their placing."""
-NUMBERS: Final = MIB // 4
-"""Distinct charges."""
-
 # Answers, and what they are made of
 
 PREFILTER_STATES: Final = 32 * MIB
@@ -48,10 +39,6 @@ VICTIMS: Final = 4 * MIB
 """The victims that preempt has just named."""
 EXPECTED: Final = 8 * MIB
 """Pods that were just nominated, until a watch shows it."""
-ASKED: Final = 8 * MIB
-"""Waiting pods with rules in annotations, and which they were when they were asked about last."""
-RECORDED: Final = MIB
-"""What was put on record lately of the rules in annotations of pods that were about to be bound."""
 REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
@@ -60,14 +47,27 @@ PREEMPTORS: Final = 8 * MIB
 """Refused pods, as preemption needs them, with the nodes that they were refused on."""
 WITHOUT_VICTIMS: Final = 4 * MIB
 """Refused pods for which no eviction would help."""
-SPENT_SETS: Final = MIB
-"""Preemptors whose victims have gone for nothing, and how often."""
 RANKINGS: Final = 4 * MIB
 """Nodes in the order of their victims, for refused pods that are alike."""
+
+# By number, where the size of an entry is bounded
+
+MOST_NAMES: Final = 15_000
+"""Names of nodes, namespaces and pod groups, one object each: 0.5 KiB for the longest."""
+MOST_OWNERS: Final = 1_200
+"""Controllers of pods that wait, and of all where pods may be evicted: 2.5 KiB at most."""
+MOST_ASKED: Final = 16_384
+"""Waiting pods with rules in annotations, and which they were when they were asked about last."""
+MOST_RECORDED: Final = 2_048
+"""What was put on record lately of the rules in annotations of pods that were about to be bound."""
+MOST_SPENT_SETS: Final = 2_300
+"""Preemptors whose victims have gone for nothing, and how often."""
+BY_NUMBER: Final = 21 * MIB
+"""What all of these take at most."""
 
 TOTAL: Final = sum(
     budget
     for name, budget in list(vars().items())
-    if name.isupper() and name not in {"MIB", "MATCHING_ENTRIES"}
+    if name.isupper() and name not in {"MIB", "MATCHING_ENTRIES"} and not name.startswith("MOST_")
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

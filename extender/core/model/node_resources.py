@@ -59,7 +59,7 @@ class Toleration:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Allocatable:
     """What a node has for pods, and which pods it keeps away."""
 

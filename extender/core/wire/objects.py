@@ -18,7 +18,7 @@ from extender.core.model.disruption import Counted, PodDisruptionBudget, preempt
 from extender.core.model.exclusive import MOST_LETTERS
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key, key_of
-from extender.core.model.lru_cache import LruCache, Pool
+from extender.core.model.lru_cache import CountedCache
 from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
 from extender.core.model.objects import (
@@ -35,9 +35,8 @@ from extender.core.model.workload import OWN, REVISIONS, marks_of
 from extender.core.wire import manifests
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.core.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
-from extender.core.wire.class_cache import ClassCache, ClassKey, class_size, decoded_size
+from extender.core.wire.class_cache import ClassCache, ClassKey, class_size
 from extender.core.wire.decoding import Json, decode
-from extender.core.wire.limits import PER
 from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.core.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.core.wire.placement import (
@@ -57,6 +56,8 @@ GenerateName: TypeAlias = Callable[[str, str], str]
 
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
+LONGEST_NAME = 320
+"""Characters of a name that is shared: a namespace, a slash and a name are no longer."""
 KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 NEVER = "Never"
@@ -131,7 +132,7 @@ class PodReader:
         ]
         self._manifests = msgspec.json.Decoder(kind)
         self._classes = ClassCache()
-        self._names: Pool[str] = Pool(memory.NAMES)
+        self._names: CountedCache[str, str] = CountedCache(memory.MOST_NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
         every name there ever was: in Python 3.12 what it returns lives for ever.)"""
         self._specs: WeakValueDictionary[tuple[object, ...], SharedSpec] = WeakValueDictionary()
@@ -210,7 +211,7 @@ class PodReader:
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
-            node=(self._names.known(node) or self._name(node)) if node else None,
+            node=(self._names.peek(node) or self._name(node)) if node else None,
             pod_class=pod_class,
             # Those that wait are few, and soon something else.
             spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
@@ -316,16 +317,21 @@ class PodReader:
         return Key(self._name(key_of(namespace, group.podGroupName)))
 
     def _name(self, name: str) -> str:
-        return self._names.shared(name, PER.string + len(name))
+        known = self._names.peek(name)
+        if known is not None:
+            return known
+        if len(name) <= LONGEST_NAME:
+            self._names.put(name, name)
+        return name
 
 
 class NodeReader:
     """Reads nodes; those of one kind come out sharing what is allocatable."""
 
     def __init__(self) -> None:
-        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...], bool], Allocatable] = LruCache(
-            memory.ALLOCATABLE
-        )
+        self._allocatable: WeakValueDictionary[
+            tuple[bytes, tuple[Taint, ...], bool], Allocatable
+        ] = WeakValueDictionary()
 
     def read(self, raw: Json) -> Node:
         """Read a v1.Node; ObjectError names the field that is broken."""
@@ -340,8 +346,7 @@ class NodeReader:
         if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
             found = Allocatable(read_amounts(quantities, "status.allocatable"), *key[1:])
-            size = decoded_size(allocatable) + sum(map(_taint_size, taints))
-            self._allocatable.put(key, found, size)
+            self._allocatable[key] = found
         return Node(metadata.name, metadata.labels or {}, found)
 
 
@@ -402,7 +407,3 @@ def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
         if taint.effect in KEEPING_AWAY
     )
     return tuple(dict.fromkeys(found))
-
-
-def _taint_size(taint: Taint) -> int:
-    return 4 * PER.string + len(taint.key) + len(taint.value)

@@ -14,7 +14,7 @@ import msgspec
 
 from extender.core.errors import ObjectError
 from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache, LruCache
 from extender.core.model.node_resources import (
     DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
@@ -58,6 +58,8 @@ ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
 """Volumes that no node is refused for."""
+LONGEST_REFERENCES = 1_024
+"""Bytes of owner references that are kept: some six."""
 _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is bound here
 
 
@@ -184,7 +186,7 @@ class OwnerReader:
     """Reads who would replace a pod; those of one controller share it, recognised by its bytes."""
 
     def __init__(self) -> None:
-        self._known: LruCache[bytes, Owner] = LruCache(memory.OWNERS)
+        self._known: CountedCache[bytes, Owner] = CountedCache(memory.MOST_OWNERS)
 
     def read(self, references: msgspec.Raw) -> Owner | None:
         """Return the controller of a pod; ObjectError names the field that is broken."""
@@ -193,8 +195,8 @@ class OwnerReader:
         if known is None:
             found = decode(_REFERENCES, key, "metadata.ownerReferences") or ()
             known = next(_controllers(found), None)
-            if known is not None:
-                self._known.put(key, known, decoded_size(key))
+            if known is not None and len(key) <= LONGEST_REFERENCES:
+                self._known.put(key, known)
         return known
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache, Pool
+from extender.core.model.lru_cache import LruCache
 from extender.core.model.objects import PodClass
+from extender.core.wire.class_cache import Alive
 from extender.core.wire.manifests import PodManifest, PodSpec
 from extender.core.wire.pod_resources import (
     HUGE_PAGES,
@@ -48,7 +49,7 @@ class ChargeReader:
 
     def __init__(self) -> None:
         self._known: LruCache[_Key, Charge] = LruCache(memory.CHARGES)
-        self._distinct: Pool[Charge] = Pool(memory.NUMBERS)
+        self._distinct: Alive[Charge] = Alive()
 
     def of(self, pod: PodManifest, pod_class: PodClass) -> Charge | None:
         """Return what a pod is charged for; None where it has no affinity across namespaces."""
@@ -80,9 +81,8 @@ class ChargeReader:
                 priority_class or None,
                 by_annotation,
             )
-            size = key_size(key[0]) + 2 * len(key[1])
-            known = self._distinct.shared(charge, size)
-            self._known.put(key, known, size)
+            known = self._distinct.shared(charge)
+            self._known.put(key, known, key_size(key[0]) + 2 * len(key[1]))
         return known
 
 

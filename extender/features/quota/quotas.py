@@ -27,7 +27,7 @@ Amounts: TypeAlias = Mapping[str, int]
 """Billionths of a unit by the quota's name for the resource, such as `pods` or `limits.cpu`."""
 
 
-class Charge(Struct, frozen=True, cache_hash=True, gc=False):
+class Charge(Struct, frozen=True, cache_hash=True, weakref=True):
     """What quotas see of a pod with cross-namespace affinity; replicas have equal ones."""
 
     usage: tuple[tuple[str, int], ...]

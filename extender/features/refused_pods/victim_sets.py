@@ -17,7 +17,7 @@ from math import inf
 from extender.core.controllers.context import ControllerContext
 from extender.core.controllers.reconciling import LOOK_SECONDS
 from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache
 from extender.core.model.objects import Pod
 from extender.core.ports import Occurrence, ReleaseNomination
 from extender.core.verbs.nominating import Observed, observe
@@ -37,8 +37,6 @@ BINDING_SECONDS = 30.0
 go, and each time it is refused: the scheduler may let it back off for 10 s, its longest."""
 MOST_SETS = 3
 """Sets of victims that go for one preemptor for nothing; no more pods are evicted for it then."""
-PER_COUNT = 200
-"""Bytes of the count of such sets."""
 TRYING_SECONDS = 0.1
 """How long the scheduler has to try it of its own accord, once they are gone."""
 
@@ -68,7 +66,7 @@ class VictimSets:
         self._evictions = evictions
         self._patches = patches
         self._release_nomination = release_nomination
-        self._spent: LruCache[str, int] = LruCache(memory.SPENT_SETS)
+        self._spent: CountedCache[str, int] = CountedCache(memory.MOST_SPENT_SETS)
         """How many sets have gone for nothing, by the uid of their preemptor."""
 
     def is_exhausted(self, uid: str) -> bool:
@@ -320,7 +318,7 @@ class VictimSets:
         """Count a set of victims that has gone for nothing, and say so when it is the last."""
         pod = preemption.pod
         spent = (self._spent.get(pod.uid) or 0) + 1
-        self._spent.put(pod.uid, spent, PER_COUNT)
+        self._spent.put(pod.uid, spent)
         if spent == MOST_SETS:
             self._count("exhausted", preemption)
             _log.warning("%s: %s", pod.key, EXHAUSTED)

@@ -8,12 +8,10 @@ from typing import Final
 
 from extender.core.cluster.ledgers.reservations import Reservations
 from extender.core.model import memory
-from extender.core.model.lru_cache import LruCache
+from extender.core.model.lru_cache import CountedCache
 from extender.core.model.objects import Pod
 from extender.core.model.signed import shift
 
-PER_POD: Final = 256
-"""Bytes of a digest, under a uid."""
 _NOBODY: Final[Mapping[str, Pod]] = MappingProxyType({})
 
 
@@ -27,7 +25,7 @@ class JudgedAnnotations:
 
     def __init__(self, reservations: Reservations) -> None:
         self._reservations = reservations
-        self._asked: LruCache[str, tuple[str, bool]] = LruCache(memory.ASKED)
+        self._asked: CountedCache[str, tuple[str, bool]] = CountedCache(memory.MOST_ASKED)
         """By the uid of a waiting pod, the digest with which it was asked about last, and whether
         it was admitted to any node then."""
 
@@ -37,13 +35,12 @@ class JudgedAnnotations:
         They count for others once it is nominated or, if it was `admitted` to a node, placed.
         """
         if digest:
-            self._asked.put(uid, (digest, admitted), PER_POD)
-        elif self._asked.size:
+            self._asked.put(uid, (digest, admitted))
+        else:
             self._asked.pop(uid)
 
     def forget(self, uid: str) -> None:
-        if self._asked.size:
-            self._asked.pop(uid)
+        self._asked.pop(uid)
 
     def applied(self, pod: Pod, old: Pod | None) -> Pod:
         """Return a pod as it stands by what was judged, after what it was before, if known.
