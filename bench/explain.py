@@ -25,7 +25,7 @@ from extender.core.config.features import defaults, features
 from extender.core.enabled import of_features
 from extender.core.resources import book
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import of_nodes
 from extender.core.web.turns import in_slices
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of, preparing
@@ -90,7 +90,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     every = tuple(facet for each in features() for facet in each.facets)
-    reader = PodReader(node_affinity=True, facets=every)
+    reader = PodReader(node_selection=True, facets=every)
     state = mixed_cluster(NODES, PODS, reader)
     book(defaults(), state, features())
     costs = uvloop.run(_measure(state, reader))
@@ -127,9 +127,10 @@ async def _document(state: ClusterState, question: Question) -> list[bytes]:
 
 
 async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:
-    affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
-    plugins = (node_affinity, affinity, *of_features(defaults(), features()).values())
-    scoring = (affinity, node_affinity)
+    affinity, further = InterPodAffinity(), of_features(defaults(), features()).values()
+    nodes = of_nodes(further)
+    plugins = (nodes, affinity, *(each for each in further if each.name != nodes.name))
+    scoring = (affinity, nodes)
     question = partial(Question, plugins=plugins, scoring=scoring, max_score=20, names_all=False)
     turns = Turns()
     # As in the program.

@@ -70,18 +70,6 @@ NOT_MOVED: Final = (
         ),
         "(?<!import )annotat",
     ),
-    Optional(
-        "node_affinity",
-        (
-            "core/verbs/node_affinity.py",
-            "core/cluster/counts/node_rules.py",
-            "core/cluster/counts/node_index.py",
-            "core/model/node_affinity.py",
-            "core/wire/node_affinity.py",
-            "core/wire/node_terms.py",
-        ),
-        "node_?affinity",
-    ),
 )
 
 

@@ -52,7 +52,7 @@ from extender.core.metrics import Metrics
 from extender.core.model.objects import Namespace, Node
 from extender.core.reading import ApartReader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.nominating import Chooser
 from extender.core.warm_up import OverBudgetError, WarmUp
 from extender.core.wire.limits import OF_REQUESTS
@@ -107,9 +107,9 @@ class _Bench:
         hostile = case.pod
         self.state = cluster(pods)
         metrics = Metrics()
-        self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
-        self.reader = PodReader(node_affinity=True, most_entries=OF_REQUESTS.entries)
-        self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
+        self.plugins = (InterPodAffinity(), NodeSelectionPlugin())
+        self.reader = PodReader(node_selection=True, most_entries=OF_REQUESTS.entries)
+        self.feed = PodReader(node_selection=True, owners=True, requirements=True)
         apart = ApartReader(self.feed.read, self.feed.another().read)
         self.mirrored = Resource("pods", "", apart.here, {}, apart)
         for pod in case.placed():

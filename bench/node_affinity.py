@@ -18,11 +18,11 @@ from bench.tables import table
 from bench.workloads import MIXED, ZONE, Question, questions
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
-from extender.core.model.node_affinity import NO_NODE_AFFINITY
+from extender.core.model.node_selection import NO_NODE_SELECTION
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import Reason
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import FilterResult
 from extender.core.wire.objects import PodReader
 from tests.answering import Answering
@@ -75,7 +75,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusing(NodeAffinityPlugin):
+class Refusing(NodeSelectionPlugin):
     """Refuses the nodes that NodeAffinity would, of which it is told."""
 
     refused: frozenset[str] = frozenset()
@@ -146,7 +146,7 @@ def _ratio(costs: Sequence[Cost]) -> float:
 
 
 async def _measure() -> dict[tuple[int, str, str], tuple[Cost, Cost]]:
-    state = mixed_cluster(NODES, PODS, PodReader(node_affinity=True))
+    state = mixed_cluster(NODES, PODS, PodReader(node_selection=True))
     gc.disable()
     # As when the first list has been read: from then on the C library keeps what a long answer
     # took, which else it gives back to the system each time, and gets again page by page.
@@ -173,14 +173,14 @@ def _wishing(question: Question, wish: Mapping[str, Any]) -> Question:
 
 async def _costs(state: ClusterState, asked: list[Question]) -> tuple[Cost, Cost]:
     """Ask with the plugin and without it in turn, so that both see the same machine."""
-    pods, nodes = InterPodAffinity(), NodeAffinityPlugin(NO_NODE_AFFINITY)
+    pods, nodes = InterPodAffinity(), NodeSelectionPlugin(NO_NODE_SELECTION)
     refusing = Refusing(refused=_refused(state, asked[0], nodes))
     sides = {"off": Answering(state, pods=PodReader(), defer=_never)} | {
         name: Answering(
             state,
             plugins=(plugin, pods),
             scoring=(pods, nodes),
-            pods=PodReader(node_affinity=True),
+            pods=PodReader(node_selection=True),
             defer=_never,
         )
         for name, plugin in (("on", nodes), ("alike", refusing))
@@ -202,9 +202,11 @@ async def _costs(state: ClusterState, asked: list[Question]) -> tuple[Cost, Cost
     return _cost(filtering), _cost(scoring)
 
 
-def _refused(state: ClusterState, question: Question, plugin: NodeAffinityPlugin) -> frozenset[str]:
+def _refused(
+    state: ClusterState, question: Question, plugin: NodeSelectionPlugin
+) -> frozenset[str]:
     """Return all nodes of the cluster that the plugin refuses for the pods of a question."""
-    pod = PodReader(node_affinity=True).read(json.dumps(question.pod).encode())
+    pod = PodReader(node_selection=True).read(json.dumps(question.pod).encode())
     everywhere = state.nodes.asked(list(state.nodes))
     refused = plugin.filter(state, pod, everywhere).refused
     return frozenset(name for _, names in refused for name in names)

@@ -47,7 +47,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     config = decode({"apiVersion": API_VERSION, "kind": KIND, "annotations": EVERYWHERE})
-    reader = PodReader(node_affinity=True, facets=facets(config))
+    reader = PodReader(node_selection=True, facets=facets(config))
     state = mixed_cluster(NODES, PODS, reader)
     book(config, state)
     lines = uvloop.run(_measure(config, state))

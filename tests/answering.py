@@ -15,14 +15,14 @@ from extender.core.metrics import Metrics
 from extender.core.ports import Check, Hook
 from extender.core.reading import pods_apart
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins, ScorePlugins
 from extender.core.warm_up import WarmUp
 from extender.core.web.app import Callback
 from extender.core.wire.objects import PodReader
 
 AFFINITY = (InterPodAffinity(),)
-ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_annotations=True))
+ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeSelectionPlugin(of_annotations=True))
 """What refuses nodes in mode assist."""
 
 
@@ -69,7 +69,7 @@ class Answering:
             state,
             metrics,
             unready=unready,
-            pods=pods or PodReader(node_affinity=True),
+            pods=pods or PodReader(node_selection=True),
             warm_up=warm_up,
             hooks=hooks,
         )

@@ -367,7 +367,7 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
     """Read a pod as the extender does, with its owner and all that may be asked of its rules."""
-    reader = PodReader(gates=gates, facets=every_facet(), node_affinity=True, owners=True)
+    reader = PodReader(gates=gates, facets=every_facet(), node_selection=True, owners=True)
     return reader.read(json.dumps(raw).encode())
 
 

@@ -25,7 +25,7 @@ from extender.core.model.objects import Pod, SeenPod
 from extender.core.ports import Occurrence
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.interaction import interact
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import WarmUp
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
@@ -71,15 +71,15 @@ class Churn:
         self._chance = random.Random(seed)
         self._numbers = count()
         self._placed: deque[tuple[str, str]] = deque()
-        self._pods = PodReader(facets=every_facet(), node_affinity=True)
+        self._pods = PodReader(facets=every_facet(), node_selection=True)
         self._nodes = NodeReader()
         self.state = empty_state(most_matching_sets=most_matching_sets, annotations=EVERYTHING)
         self.outcomes = {"placed": 0, "refused": 0}
         self.evicted = 0
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
-        nodes = NodeAffinityPlugin()
-        plugins: Plugins = (InterPodAffinity(), nodes, *usual_plugins())
+        nodes = NodeSelectionPlugin()
+        plugins: Plugins = (InterPodAffinity(), *usual_plugins())
         self.clock = clock = Clock()
         context = ControllerContext(
             self.state,

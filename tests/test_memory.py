@@ -89,7 +89,7 @@ def test_huge_pods_that_are_gone_leave_little_behind(
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
-    reader, state = PodReader(facets=every_facet(), node_affinity=True), ClusterState()
+    reader, state = PodReader(facets=every_facet(), node_selection=True), ClusterState()
     before = held()
     for number in range(HUGE):
         found = reader.read(manifest(make(number), number))

@@ -47,7 +47,7 @@ class Desk:
 
 HOSTILE = hostile(OF_RULES.terms)
 CONDITIONS = [requirement("number", "Lt", str(9000 + n)) for n in range(OF_REQUESTS.conditions + 1)]
-NODE_READER = PodReader(node_affinity=True)
+NODE_READER = PodReader(node_selection=True)
 PLAIN = pod("plain", "ns1").labels(app="a1").anti_affinity(*narrow(2))
 
 

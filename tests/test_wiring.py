@@ -13,7 +13,6 @@ from extender.core.config import layers
 from extender.core.enabled import score_plugins
 from extender.core.source import pod_reader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from tests.annotating import REQUIRED, annotated
 from tests.builders import ZONE, pod, term
 
@@ -43,30 +42,7 @@ def test_arguments_of_inter_pod_affinity(
         "interPodAffinity": fields,
     }
     loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
-    of_annotations = NodeAffinityPlugin(of_annotations=True)
-    assert score_plugins(loaded) == (expected, of_annotations)
-
-
-def test_arguments_of_node_affinity() -> None:
-    added = {
-        "preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 3, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
-        ]
-    }
-    document = {
-        "apiVersion": config.API_VERSION,
-        "kind": config.KIND,
-        "plugins": ["NodeAffinity"],
-        "nodeAffinity": {"addedAffinity": added, "weight": 7},
-    }
-    loaded = layers.load(Namespace(config="config.yaml"), lambda _: json.dumps(document))
-    plugin, other = score_plugins(loaded)
-    assert other == InterPodAffinity(of_annotations=True)
-    assert isinstance(plugin, NodeAffinityPlugin)
-    assert plugin.weight == 7
-    assert plugin.added.required is None
-    assert plugin.added.preferred is not None
-    assert plugin.added.preferred.judge("n", {"a": ""}) == 3
+    assert score_plugins(loaded) == (expected,)
 
 
 @pytest.mark.parametrize("selector", [None, {}], ids=["nowhere", "everywhere"])

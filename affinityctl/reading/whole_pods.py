@@ -19,7 +19,7 @@ class WholePodReader(PodReader):
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
         super().__init__(
             gates,
-            node_affinity=True,
+            node_selection=True,
             waiting=True,
             owners=True,
             facets=(DELETION_COST, *_of_features()),

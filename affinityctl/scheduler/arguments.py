@@ -18,8 +18,8 @@ from affinityctl.scheduler.file import (
     read_scheduler_file,
 )
 from extender.core.errors import ConfigError, ObjectError
-from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.core.model.node_resources import DEFAULT_SCHEDULER
+from extender.core.model.node_selection import NO_NODE_SELECTION, NodeSelection
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.verdict import (
     INTER_POD_AFFINITY,
@@ -38,7 +38,7 @@ from extender.core.model.verdict import (
 )
 from extender.core.offline import objects_in
 from extender.core.wire.decoding import Json, decode
-from extender.core.wire.node_affinity import read_node_affinity
+from extender.core.wire.node_selection import read_node_selection
 
 _FAIL_ALONE: Final = (
     *(NODE_PORTS, NODE_RESOURCES_FIT, VOLUME_RESTRICTIONS, VOLUME_BINDING),
@@ -101,8 +101,8 @@ class SchedulerArguments:
     """Those that an extender runs in the scheduler's place, with the extender's arguments."""
     constraints: Sequence[SpreadConstraint]
     """Default topology spread constraints that refuse nodes; none where the plugin is off."""
-    added: NodeAffinity
-    """What NodeAffinityArgs add to what pods ask for and prefer."""
+    added: NodeSelection
+    """What the plugin NodeAffinity adds to what pods ask for and prefer."""
     hard_weight: int
     ignores_preferred: bool
     """hardPodAffinityWeight and ignorePreferredTermsOfExistingPods."""
@@ -207,11 +207,11 @@ def _arguments(
     return decode(decoder, msgspec.json.encode(written), where)
 
 
-def _added(args: _NodeAffinityArgs, where: str) -> NodeAffinity:
+def _added(args: _NodeAffinityArgs, where: str) -> NodeSelection:
     raw = bytes(args.added_affinity)
     if raw == b"null":
-        return NO_NODE_AFFINITY
-    added, faults = read_node_affinity(raw)
+        return NO_NODE_SELECTION
+    added, faults = read_node_selection(raw)
     for field, why in faults:
         raise ObjectError(f"{where}.addedAffinity.{field}", why)
     return added

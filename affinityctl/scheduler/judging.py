@@ -19,10 +19,11 @@ from extender.core.config.features import defaults, features
 from extender.core.enabled import of_features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import Selector
-from extender.core.model.node_affinity import NodeAffinity
+from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
 from extender.core.model.wording import plural
+from extender.core.verbs.node_selection import of_nodes
 from extender.core.verbs.plugins import MAX_NODE_SCORE, Plugins
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.diagnosis.verbs.node_room import NodeResourcesFit
@@ -77,7 +78,7 @@ class Judging:
         ours, taken = self.profile, of.taken
         at_filter = ours.nodes if NODE_AFFINITY in taken.at_filter else of
         at_score = ours.nodes if NODE_AFFINITY in taken.at_score else of
-        added = NodeAffinity(at_filter.added.required, at_score.added.preferred)
+        added = NodeSelection(at_filter.added.required, at_score.added.preferred)
         affinity = ours.affinity
         if INTER_POD_AFFINITY not in taken.at_score:
             affinity = replace(
@@ -120,11 +121,8 @@ def _of_extender(path: Path) -> Judging:
     from extender.core.config import layers  # noqa: PLC0415
 
     loaded = layers.load(Namespace(config=str(path)), files.read_text)
-    profile = Profile(
-        enabled.node_affinity(loaded),
-        enabled.inter_pod_affinity(loaded),
-        _of_features(loaded),
-    )
+    further = _of_features(loaded)
+    profile = Profile(of_nodes(further), enabled.inter_pod_affinity(loaded), further)
     return Judging(
         profile,
         loaded.prioritize.max_score,

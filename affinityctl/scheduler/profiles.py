@@ -12,7 +12,7 @@ from affinityctl.scheduler.volumes.binding import VolumeBinding, VolumeZone
 from affinityctl.scheduler.volumes.claims import VolumeClaims
 from affinityctl.scheduler.volumes.limits import NodeVolumeLimits, VolumeRestrictions
 from extender.core.cluster.state import ClusterState
-from extender.core.model.node_affinity import NO_NODE_AFFINITY
+from extender.core.model.node_selection import NO_NODE_SELECTION
 from extender.core.model.objects import Pod
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.verdict import (
@@ -26,7 +26,7 @@ from extender.core.model.verdict import (
     TAINT_TOLERATION,
 )
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins, ScorePlugins
 from extender.core.verbs.victims import Candidate, candidates
 from extender.diagnosis.verbs.filters import OWN_SPREAD, ROOM, filters
@@ -45,7 +45,7 @@ OF_NAMES: Final = frozenset((NODE_AFFINITY, NAMED_NODES))
 class Profile:
     """The plugins with their arguments, and those of each scheduler that has others."""
 
-    nodes: NodeAffinityPlugin
+    nodes: NodeSelectionPlugin
     affinity: InterPodAffinity
     further: Plugins = ()
     """Those of features."""
@@ -85,7 +85,7 @@ class Profile:
 
         `Rooms` knows those nodes; to match them once more took a tenth of the time of 1,000 pods.
         """
-        known = OF_NAMES if self.nodes.added == NO_NODE_AFFINITY else frozenset[str]()
+        known = OF_NAMES if self.nodes.added == NO_NODE_SELECTION else frozenset[str]()
         return [each for each in self.rules if each.name not in known]
 
     @property
@@ -123,4 +123,4 @@ def best_of(found: Iterable[Candidate | None]) -> Candidate | None:
     return min(filter(None, found), key=attrgetter("rank"), default=None)
 
 
-BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity())
+BY_DEFAULT = Profile(NodeSelectionPlugin(), InterPodAffinity())

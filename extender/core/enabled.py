@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from extender.core.config import Config, Mode, PluginName
+from extender.core.config import Config, Mode
 from extender.core.config.features import Feature, enabled
 from extender.core.config.schema import OF_SCHEDULER
+from extender.core.model.verdict import INTER_POD_AFFINITY
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from extender.core.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
-from extender.core.wire.node_affinity import read_node_affinity
 
 
 def filter_plugins(config: Config) -> Plugins:
@@ -47,14 +46,13 @@ def score_plugins(config: Config) -> ScorePlugins:
 def _built(config: Config, plugins: Sequence[str]) -> Plugins:
     """Build plugins in their order; those that are there for annotations alone come last."""
     made: dict[str, FilterPlugin] = {
-        PluginName.INTER_POD_AFFINITY: inter_pod_affinity(config),
-        PluginName.NODE_AFFINITY: node_affinity(config),
+        INTER_POD_AFFINITY: inter_pod_affinity(config),
         **of_features(config),
     }
     names = dict.fromkeys((*plugins, *made))
     built = [replace(made[name], of_annotations=name not in plugins) for name in names]
     if config.takes_annotations:
-        others = PluginName.INTER_POD_AFFINITY not in plugins
+        others = INTER_POD_AFFINITY not in plugins
         built.append(MaxMatchingPods(of_annotations=others))
     return tuple(built)
 
@@ -78,10 +76,3 @@ def inter_pod_affinity(config: Config) -> InterPodAffinity:
         arguments.ignore_preferred_terms_of_existing_pods,
         weight=arguments.weight,
     )
-
-
-def node_affinity(config: Config) -> NodeAffinityPlugin:
-    """Build the plugin with its arguments, enabled or not."""
-    arguments = config.node_affinity
-    added, _ = read_node_affinity(arguments.added_affinity.as_json())
-    return NodeAffinityPlugin(added, weight=arguments.weight)

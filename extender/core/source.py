@@ -116,7 +116,7 @@ def pod_reader(
     live, holds = not config.cluster_files and not manifests, wants(config, Want.HOLDS)
     return PodReader(
         gates=config.feature_gates,
-        node_affinity=config.looks_at_node_affinity or holds or manifests,
+        node_selection=wants(config, Want.NODES) or holds or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
         owners=wants(config, Want.OWNERS),

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Pod
 from extender.core.wire.limits import OF_REQUESTS
 
@@ -181,7 +181,7 @@ def _asks_too_much_of_nodes(pod: Pod) -> bool:
     It is judged for all nodes in one step. A watch shows what there is, and pods that run may have
     to be moved.
     """
-    return pod.node_affinity is not None and any(map(_is_too_long, pod.node_affinity.rules))
+    return pod.node_selection is not None and any(map(_is_too_long, pod.node_selection.rules))
 
 
 def _is_too_long(rule: NodeRule) -> bool:

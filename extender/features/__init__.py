@@ -5,6 +5,7 @@ FEATURES: tuple[str, ...] = (
     "binding",
     "explain",
     "moving",
+    "node_affinity",
     "page",
     "quota",
     "refused_pods",

@@ -211,15 +211,15 @@ def _node_rules(state: ClusterState, stored: Stored) -> Iterator[str]:
     """Yield the nodes of which a pod's node affinity says something else."""
     columns = {column.rule: column for column in state.node_rules}
     for key, pod in state.pods.items():
-        if pod.node_affinity is None:
+        if pod.node_selection is None:
             continue
         judged: list[Judged] = []
-        for rule in pod.node_affinity.required_rules:
+        for rule in pod.node_selection.required_rules:
             if rule in columns:
                 judged.append(columns[rule])
             elif rule.names is not None:
                 judged.append(state.node_rules.judge(rule))
-        if len(judged) < len([*pod.node_affinity.required_rules]):
+        if len(judged) < len([*pod.node_selection.required_rules]):
             continue
         for name, labels in stored.nodes.items():
             wanted = may_be_on(stored.pods[key], name, labels)

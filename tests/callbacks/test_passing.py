@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry
 from extender.core.callbacks.filtering import Filters
 from extender.core.callbacks.passing import Passing
 from extender.core.callbacks.preempting import Preemptions
-from extender.core.config import API_VERSION, KIND, Config, Mode, PluginName
+from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.config.rules import Annotations, NamespaceSelector
 from extender.core.errors import RequestError
 from extender.core.metrics import Metrics
+from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
 from extender.core.wire.extender_results import write_filter_error
 from extender.core.wire.preempting import write_preemption_result
 from tests.annotating import annotated
@@ -41,7 +42,7 @@ def assisting(metrics: Metrics | None = None, **fields: Any) -> Mapping[str, Cal
     [
         pytest.param({}, (Passing, Passing), id="neither"),
         pytest.param(
-            {"plugins": (PluginName.NODE_AFFINITY, PluginName.INTER_POD_AFFINITY)},
+            {"plugins": (NODE_AFFINITY, INTER_POD_AFFINITY)},
             (Passing, Passing),
             id="what the scheduler has itself",
         ),

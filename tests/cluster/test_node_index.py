@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from extender.core.cluster.counts.node_index import NodeIndex
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Operator, Requirement
-from extender.core.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.core.model.node_selection import Comparison, Condition, NodeRule, NodeTerm
 from extender.core.model.objects import Node
 
 NODES = 150

@@ -14,7 +14,7 @@ from extender.core.cluster.counts import node_rules
 from extender.core.cluster.counts.node_rules import AT_ONCE
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from tests import strategies
 from tests.builders import (
     Json,
@@ -41,7 +41,7 @@ def rule_mismatches(state: ClusterState) -> list[str]:
         wrong += [name for name in state.nodes if column.of(name) != judge(name, labels(name))]
         if column.matching != sum(bool(column.of(name)) for name in state.nodes):
             wrong.append(f"nodes that match {column.rule}")
-    affinities = [pod.node_affinity for pod in state.pods.values()]
+    affinities = [pod.node_selection for pod in state.pods.values()]
     truth = Counter(rule for each in affinities if each is not None for rule in each.rules)
     return wrong if state.node_rules._pods == truth else [*wrong, "pods by node affinity"]
 
@@ -112,7 +112,7 @@ class NodeEvents(RuleBasedStateMachine):
     @rule(drawn=strategies.with_node_affinity(pod("new")))
     def prepare(self, drawn: Pod) -> None:
         """Begin to judge the nodes for a pod that is asked about when that is done."""
-        affinity = model_pod(drawn).node_affinity
+        affinity = model_pod(drawn).node_selection
         for each in affinity.rules if affinity is not None else ():
             self.preparing.append((drawn, self.state.node_rules.preparing(each)))
 
@@ -141,7 +141,7 @@ class NodeEvents(RuleBasedStateMachine):
         """Each rule says of each node what the naive evaluator says of it."""
         cluster, names = Cluster([*self.nodes.values()], [], []), [*self.nodes]
         for raw in self.asked:
-            affinity = model_pod(raw).node_affinity
+            affinity = model_pod(raw).node_selection
             if affinity is None:
                 continue
             refused = node_refusals(cluster, raw, names)
@@ -180,7 +180,7 @@ NODES = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]
 
 
 def required(raw: Pod) -> NodeRule:
-    affinity = model_pod(raw).node_affinity
+    affinity = model_pod(raw).node_selection
     assert affinity is not None
     assert affinity.required is not None
     return affinity.required
@@ -286,5 +286,5 @@ def test_a_column_that_says_wrong_is_noticed() -> None:
     column.by_number[state.nodes.number_of("b")] = 1
     wrong: list[Any] = rule_mismatches(state)
     assert wrong[0] == "b"
-    state._node_rules.count(model_pod(SSD).node_affinity, 1)
+    state._node_rules.count(model_pod(SSD).node_selection, 1)
     assert rule_mismatches(state)[-1] == "pods by node affinity"

@@ -14,7 +14,6 @@ from extender.core.errors import ConfigError
 from tests.config.test_decoding import PLUGINS
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
-TERMS = "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def faults(text: str, **flags: Any) -> list[str]:
@@ -45,27 +44,12 @@ def faults(text: str, **flags: Any) -> list[str]:
             id="fields that do not go together",
         ),
         pytest.param(
-            "plugins: [Nope, InterPodAffinity, Nein]\nnodeAffinity: {weight: 3}\n",
+            "plugins: [Nope, InterPodAffinity, Nein]\nfilter: {resolvable: true}\n",
             [
                 f"plugins[{index}]: '{name}' is not one of {PLUGINS}"
                 for index, name in ((0, "Nope"), (2, "Nein"))
             ],
             id="members of a list keep their places, and nothing follows from what is wrong",
-        ),
-        pytest.param(
-            f"nodeAffinity: {{addedAffinity: {{{TERMS.rpartition('.')[2]}: "
-            "[{weight: 0, preference: {matchExpressions: [{operator: Like}]}}, {}]}}\n",
-            [
-                f"{TERMS}[0].weight: 0 is not in 1..100",
-                (
-                    f"{TERMS}[0].preference.matchExpressions[0].operator: 'Like' is not one of In, "
-                    "NotIn, Exists, DoesNotExist, Gt, Lt"
-                ),
-                f"{TERMS}[0].preference.matchExpressions[0].key: missing; expected a string",
-                f"{TERMS}[1].weight: missing; expected a whole number in 1..100",
-                f"{TERMS}[1].preference: missing; expected a mapping of fields",
-            ],
-            id="deep in a list",
         ),
         pytest.param(
             "serving: 5\nlogging: [text]\n",

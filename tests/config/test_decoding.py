@@ -17,13 +17,12 @@ from extender.core.config.connections import ClientConnection
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import EVERYTHING
-from extender.core.model.verdict import PluginName
+from extender.core.model.verdict import INTER_POD_AFFINITY
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 # The file of the documentation, every field at its default.
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DOCUMENTED = f"""{HEADER}
 mode: assist
 plugins: [InterPodAffinity]
@@ -31,9 +30,6 @@ schedulerVersion: "1.37"
 interPodAffinity:
   hardPodAffinityWeight: 1
   ignorePreferredTermsOfExistingPods: false
-  weight: 2
-nodeAffinity:
-  addedAffinity: {{}}
   weight: 2
 filter:
   resolvable: null
@@ -45,7 +41,7 @@ clientConnection: {{}}
 """
 
 
-PLUGINS = ", ".join([*PluginName, *(each.plugin for each in features() if each.plugin)])
+PLUGINS = ", ".join([INTER_POD_AFFINITY, *(each.plugin for each in features() if each.plugin)])
 
 
 def load_text(text: str) -> config.Config:
@@ -87,10 +83,6 @@ def test_defaults() -> None:
         "interPodAffinity": {
             "hardPodAffinityWeight": 1,
             "ignorePreferredTermsOfExistingPods": False,
-            "weight": 2,
-        },
-        "nodeAffinity": {
-            "addedAffinity": {},
             "weight": 2,
         },
         "filter": {},
@@ -352,12 +344,6 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
             "'maybe' is not true or false",
             id="a gate that is a text",
         ),
-        pytest.param(
-            "nodeAffinity.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
-            [],
-            "an empty list is not a list of 1 or more",
-            id="no node selector terms",
-        ),
         pytest.param("apiVersion", "v1", "'v1' is not affinity-extender.io/v1alpha1", id="version"),
         pytest.param("kind", "Pod", "'Pod' is not AffinityExtenderConfiguration", id="kind"),
     ],
@@ -463,58 +449,6 @@ def test_a_file_of_the_wrong_shape_is_refused(text: str, expected: str) -> None:
 def test_control_characters_are_refused_on_one_line() -> None:
     with pytest.raises(ConfigError, match=r"^/etc/extender.yaml: not YAML: [^\n]*$"):
         load_text("a: \x00")
-
-
-GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
-NAMED = {"matchFields": [{"key": "metadata.name", "operator": "Gt", "values": ["1"]}]}
-ADDED = "nodeAffinity.addedAffinity"
-
-
-@pytest.mark.parametrize(
-    ("plugins", "term", "expected"),
-    [
-        pytest.param(["InterPodAffinity"], GPU, [], id="the scheduler enforces it"),
-        pytest.param(
-            ["NodeAffinity"],
-            {**GPU, **NAMED},
-            [
-                (
-                    f"{ADDED}.{REQUIRED}.nodeSelectorTerms[0].matchFields[0]: 'Gt' is not an "
-                    "operator for fields"
-                )
-            ],
-            id="a field that is compared",
-        ),
-        pytest.param(
-            ["NodeAffinity"],
-            {"matchExpressions": [{"key": "a b", "operator": "Exists"}]},
-            [
-                (
-                    f"{ADDED}.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0]: 'a b' is not a "
-                    "label key"
-                )
-            ],
-            id="no label key",
-        ),
-        pytest.param(["NodeAffinity"], GPU, [], id="it is taken"),
-        pytest.param(["NodeAffinity", "InterPodAffinity"], GPU, [], id="with others"),
-    ],
-)
-def test_added_node_affinity(plugins: list[str], term: object, expected: list[str]) -> None:
-    required = {REQUIRED: {"nodeSelectorTerms": [term]}}
-    fields = {"plugins": plugins, "nodeAffinity": {"addedAffinity": required}}
-    if not expected:
-        assert not load_fields(fields).node_affinity.added_affinity.empty
-        return
-    with pytest.raises(ConfigError) as caught:
-        load_fields(fields)
-    assert str(caught.value) == "; ".join(f"{FILE}: {each}" for each in expected)
-
-
-def test_plugins_keep_their_order() -> None:
-    loaded = load_fields({"plugins": ["NodeAffinity", "InterPodAffinity"]})
-    assert loaded.plugins == ("NodeAffinity", "InterPodAffinity")
-    assert not loaded.refuses_in_assist
 
 
 @pytest.mark.parametrize(

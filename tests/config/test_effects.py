@@ -14,7 +14,7 @@ from msgspec import structs
 
 from extender.core import config
 from extender.core.config import layers
-from extender.core.config.conditions import REPLACE, WRITING
+from extender.core.config.conditions import ALWAYS, REPLACE, WRITING
 from extender.core.config.connections import Block
 from extender.core.config.effects import effects
 from extender.core.config.features import features, whole
@@ -23,9 +23,6 @@ from tests.features.every import values_of
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
 DEFAULT = whole()(api_version=config.API_VERSION, kind=config.KIND)
-GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-ADDED = "nodeAffinity.addedAffinity"
 
 
 def leaves(block: Block, path: str = "") -> Iterator[tuple[str, object]]:
@@ -40,12 +37,9 @@ def leaves(block: Block, path: str = "") -> Iterator[tuple[str, object]]:
 
 FIELDS = dict(leaves(DEFAULT))
 OTHERS: dict[str, Any] = {
-    "plugins": ["InterPodAffinity", "NodeAffinity"],
+    "plugins": ["InterPodAffinity", *(each.plugin for each in features() if each.plugin)],
     "schedulerVersion": "1.38",
-    ADDED: {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [GPU]}},
-    f"{ADDED}.{PREFERRED}": [{"weight": 1, "preference": GPU}],
     **{each.completion.field: "a.yaml" for each in features() if each.completion},
-    "nodeAffinity.schedulerConfigFile": "scheduler.yaml",
     "filter.resolvable": False,
     "annotations.namespaceSelector": {},
     **dict(chain.from_iterable(values_of(each.name).items() for each in features())),
@@ -86,8 +80,16 @@ def idle_in(mode: str, path: str, value: object, **fields: Any) -> list[str]:
     return []
 
 
-NOWHERE = {f"{ADDED}.{PREFERRED}", "nodeAffinity.weight", "serving.allowedClientNames"}
-NOWHERE |= {name for each in features() if each.plugin for name in each.fields}
+WITHIN = {path for path in effects() if any(path.startswith(f"{each}.") for each in FIELDS)}
+"""Parts of fields that have an effect of their own."""
+NOWHERE = {"serving.allowedClientNames"}
+NOWHERE |= {
+    path
+    for each in features()
+    if each.plugin
+    for path, when in {**dict.fromkeys(each.fields, each.effect), **each.effects}.items()
+    if when is not ALWAYS
+}
 """Without the plugin, or the CA of clients, in every mode."""
 OF_REPLACE = [name for each in features() if each.effect is REPLACE for name in each.fields]
 IDLE = {
@@ -106,7 +108,7 @@ IDLE = {
 
 @pytest.mark.parametrize("mode", IDLE)
 @pytest.mark.parametrize(
-    "path", [each for each in (*FIELDS, f"{ADDED}.{PREFERRED}") if each not in {*HEADER, "mode"}]
+    "path", [each for each in (*FIELDS, *WITHIN) if each not in {*HEADER, "mode"}]
 )
 def test_a_field_has_an_effect_or_is_refused(path: str, mode: str) -> None:
     told = idle_in(mode, path, another(path))
@@ -124,10 +126,6 @@ ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
     ("path", "mode", "fields"),
     [
         pytest.param(
-            f"{ADDED}.{PREFERRED}", "assist", {"plugins": ["NodeAffinity"]}, id="its plugin"
-        ),
-        pytest.param("nodeAffinity.weight", "shadow", ANNOTATED, id="node affinity annotated"),
-        pytest.param(
             "serving.allowedClientNames",
             "assist",
             {"serving": {"tlsCertFile": "c", "tlsPrivateKeyFile": "k", "clientCAFile": "ca"}},
@@ -142,12 +140,12 @@ def test_what_gives_a_field_an_effect(path: str, mode: str, fields: dict[str, An
 
 
 def test_a_rule_of_a_plugin_that_is_off_is_refused() -> None:
-    (fault,) = idle_in("assist", "interPodAffinity.weight", 7, plugins=["NodeAffinity"])
+    (fault,) = idle_in("assist", "interPodAffinity.weight", 7, plugins=[])
     assert "unless InterPodAffinity is among the plugins" in fault
 
 
 def test_the_table_has_every_field_once_and_no_other() -> None:
-    rows = effects().keys() - {f"{ADDED}.{PREFERRED}"}
+    rows = effects().keys() - WITHIN
     for path in FIELDS:
         assert any(path == each or path.startswith(f"{each}.") for each in rows), path
     assert all(any(f"{path}.".startswith(f"{each}.") for path in FIELDS) for each in rows)

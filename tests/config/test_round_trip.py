@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from extender.core import config
 from extender.core.config import layers, schema
 from extender.core.config.connections import ClientConnection
-from extender.core.config.document import decode, effective, parse, to_yaml
+from extender.core.config.document import effective, to_yaml
 from extender.core.config.features import whole
-from extender.core.config.rules import NodeAffinityTerms
-from extender.core.config.schema import NodeAffinityArgs
 
 _files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(
     Path
@@ -83,35 +81,6 @@ def test_what_is_written_loads_as_it_was(original: config.Config) -> None:
     text = to_yaml(original)
     flags = argparse.Namespace(config=os.devnull)
     assert layers.load(flags, lambda _: text) == original
-
-
-def test_terms_survive_as_well() -> None:
-    document = {
-        "apiVersion": "affinity-extender.io/v1alpha1",
-        "kind": "AffinityExtenderConfiguration",
-        "nodeAffinity": {
-            "addedAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
-                        {"matchFields": [{"key": "n", "operator": "In", "values": ["x"]}]},
-                    ]
-                }
-            }
-        },
-    }
-    decoded = decode(document)
-    required = (
-        decoded.node_affinity.added_affinity.required_during_scheduling_ignored_during_execution
-    )
-    assert required is not None
-    assert [bool(term.match_fields) for term in required.node_selector_terms] == [False, True]
-    assert decode(parse(to_yaml(decoded), "written")) == decoded
-
-
-def test_no_terms_is_empty() -> None:
-    assert NodeAffinityArgs().added_affinity.empty
-    assert NodeAffinityTerms() == NodeAffinityArgs().added_affinity
 
 
 def test_unset_names_are_left_out() -> None:

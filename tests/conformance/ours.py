@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import EVERYTHING
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
-from extender.core.wire.node_affinity import read_node_affinity
+from extender.core.verbs.node_selection import NodeSelectionPlugin
+from extender.core.wire.node_selection import read_node_selection
 from tests.answering import Answering
 from tests.builders import model_namespace, model_node, model_pod
 from tests.conformance.asking import INTER_POD_AFFINITY, NODE_AFFINITY
@@ -46,14 +46,14 @@ class Ours:
         inter_pod_affinity = InterPodAffinity(
             args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"]
         )
-        added, faults = read_node_affinity(json.dumps(args.get("addedAffinity") or {}).encode())
+        added, faults = read_node_selection(json.dumps(args.get("addedAffinity") or {}).encode())
         assert faults == []
-        node_affinity = NodeAffinityPlugin(added)
+        node_selection = NodeSelectionPlugin(added)
         self._each = {
             INTER_POD_AFFINITY: _answering(state, inter_pod_affinity),
-            NODE_AFFINITY: _answering(state, node_affinity),
+            NODE_AFFINITY: _answering(state, node_selection),
         }
-        self._together = _answering(state, inter_pod_affinity, node_affinity)
+        self._together = _answering(state, inter_pod_affinity, node_selection)
 
     def answer(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what each plugin says if it is alone.
@@ -84,7 +84,7 @@ class Ours:
         }
 
 
-def _answering(state: ClusterState, *plugins: InterPodAffinity | NodeAffinityPlugin) -> Answering:
+def _answering(state: ClusterState, *plugins: InterPodAffinity | NodeSelectionPlugin) -> Answering:
     return Answering(
         state,
         plugins=plugins,

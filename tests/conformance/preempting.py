@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from affinityctl.scheduler.profiles import best_of
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.victims import candidates, ineligible, on_node
 from extender.core.wire.objects import read_budget
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.conformance.asking import InTree
 
 Case = dict[str, Any]
-PLUGINS = (NodeAffinityPlugin(), PodTopologySpread(), InterPodAffinity())
+PLUGINS = (NodeSelectionPlugin(), PodTopologySpread(), InterPodAffinity())
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 READER = PodReader(
     facets=every_facet(),
-    node_affinity=True,
+    node_selection=True,
     owners=True,
     requirements=True,
     read_volumes=read_pod_volumes,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.core.config import PluginName
 from extender.core.config.checks import faults
 from extender.core.config.document import decode, parse
+from extender.core.model.verdict import INTER_POD_AFFINITY
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECAR, SIDECAR_QUOTA, read_yaml
 from tests.deploy.pods import shipped_config
@@ -34,7 +34,7 @@ def test_the_extender_is_the_one_of_assist_with_the_plugin() -> None:
     config = decode(parse(generated("affinity-extender-config"), "config.yaml"))
     assert list(faults(config)) == []
     assert config.plugins == (
-        PluginName.INTER_POD_AFFINITY,
+        INTER_POD_AFFINITY,
         "CrossNamespacePodAffinity",
     )
     base = shipped_config()

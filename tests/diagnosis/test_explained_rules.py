@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Question
 from extender.diagnosis.wire.explanation import MOST_ENTRIES, write_explanation
 from tests.builders import HOST, ZONE, Pod, node, node_term, pod, requirement, state_of, term
 
-READER = PodReader(node_affinity=True)
-PLUGINS = (InterPodAffinity(), NodeAffinityPlugin())
+READER = PodReader(node_selection=True)
+PLUGINS = (InterPodAffinity(), NodeSelectionPlugin())
 
 
 def told(asked: Pod) -> Any:

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from extender.core.cluster.counts.existing_term import Role, carried_by
 from extender.core.cluster.state import ClusterState
-from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
+from extender.core.model.node_selection import NO_NODE_SELECTION, NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.core.verbs.prioritizing import prioritize
 from extender.core.verbs.rules import Rule
 from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
-from extender.core.wire.node_affinity import read_node_affinity
+from extender.core.wire.node_selection import read_node_selection
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Question
 from extender.diagnosis.verbs.notes import notes
@@ -53,7 +53,7 @@ def cases(draw: st.DrawFn) -> Case:
     state = state_of(cluster.nodes, cluster.namespaces, pods, quotas)
     added = draw(strategies.added_affinities())
     of_annotations = draw(strategies.rarely(5))
-    node_affinity = NodeAffinityPlugin(_read(added), of_annotations=of_annotations)
+    node_selection = NodeSelectionPlugin(_read(added), of_annotations=of_annotations)
     args = draw(strategies.plugin_args())
     affinity = InterPodAffinity(
         args.hard_pod_affinity_weight,
@@ -61,16 +61,16 @@ def cases(draw: st.DrawFn) -> Case:
         of_annotations=of_annotations,
     )
     further = [draw(st.sampled_from(some)) for some in (further_plugins(),) if some]
-    every: list[FilterPlugin] = [affinity, node_affinity, *further]
+    every: list[FilterPlugin] = [affinity, node_selection, *further]
     plugins = draw(st.permutations(every))
     names = draw(strategies.asked_names(cluster))
-    return state, model_pod(raw), list(dict.fromkeys(names)), plugins, [affinity, node_affinity]
+    return state, model_pod(raw), list(dict.fromkeys(names)), plugins, [affinity, node_selection]
 
 
-def _read(added: object) -> NodeAffinity:
+def _read(added: object) -> NodeSelection:
     if added is None:
-        return NO_NODE_AFFINITY
-    return read_node_affinity(json.dumps({"nodeAffinity": added}).encode())[0]
+        return NO_NODE_SELECTION
+    return read_node_selection(json.dumps({"nodeAffinity": added}).encode())[0]
 
 
 @pytest.mark.thorough

@@ -52,8 +52,6 @@ PER_PLUGIN = {("InterPodAffinity", "Filter"): 4, ("CrossNamespacePodAffinity", "
 ONLY_QUOTA = {("CrossNamespacePodAffinity", "Filter"): 4}
 SCORES = {("InterPodAffinity", "Score"): 2}
 REPLACE = {("InterPodAffinity", "Preempt"): 3, ("InterPodAffinity", "Bind"): 3}
-ANNOTATED = {("NodeAffinity", "Filter"): 4, ("NodeAffinity", "Score"): 2}
-"""Of a plugin that is not enabled, for rules in annotations."""
 ANNOTATED_IN_ASSIST = {("InterPodAffinity", "Filter"): 4, ("InterPodAffinity", "Preempt"): 3}
 
 
@@ -64,21 +62,21 @@ ANNOTATED_IN_ASSIST = {("InterPodAffinity", "Filter"): 4, ("InterPodAffinity", "
             "replace",
             5,
             {"filter", "prioritize", "bind", "preempt"},
-            PER_PLUGIN | SCORES | REPLACE | ANNOTATED,
+            PER_PLUGIN | SCORES | REPLACE,
             id="replace",
         ),
         pytest.param(
             "assist",
             4,
             {"filter", "prioritize", "preempt"},
-            ONLY_QUOTA | SCORES | ANNOTATED | ANNOTATED_IN_ASSIST,
+            ONLY_QUOTA | SCORES | ANNOTATED_IN_ASSIST,
             id="assist, with quotas",
         ),
         pytest.param(
             "shadow",
             4,
             {"filter", "prioritize"},
-            PER_PLUGIN | SCORES | ANNOTATED,
+            PER_PLUGIN | SCORES,
             id="shadow",
         ),
     ],

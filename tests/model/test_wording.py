@@ -100,7 +100,7 @@ TEN = ",".join(MANY[:10])
     ],
 )
 def test_what_is_asked_of_nodes_is_described(raw: Any, expected: str) -> None:
-    affinity = model_pod(raw).node_affinity
+    affinity = model_pod(raw).node_selection
     assert affinity is not None
     assert affinity.required is not None
     assert nodes_of(affinity.required) == expected

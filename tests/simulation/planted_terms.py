@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import extender.core.cluster.counts.node_index
-import extender.core.model.node_affinity
+import extender.core.model.node_selection
 from extender.core.cluster.counts.topology import Topology
 from extender.core.model.labels import Labels, Operator, Requirement
-from extender.core.model.node_affinity import Comparison, NodeTerm, int64
+from extender.core.model.node_selection import Comparison, NodeTerm, int64
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from simulation.plan import Plan
@@ -49,7 +49,7 @@ def _takes_every_hostname_for_a_name(patch: Patch) -> None:
 
 
 def _has_no_largest_number(patch: Patch) -> None:
-    patch.setattr(extender.core.model.node_affinity, "_INT64", range(-(10**18), 10**19))
+    patch.setattr(extender.core.model.node_selection, "_INT64", range(-(10**18), 10**19))
 
 
 def _takes_the_bound_of_gt_as_well(patch: Patch) -> None:

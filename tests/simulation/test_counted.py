@@ -53,7 +53,7 @@ def stored() -> Store:
 
 def read(store: Store) -> ClusterState:
     """Return what the program makes of a cluster, with what it counts for those that wait."""
-    state, reader = empty_state(), PodReader(facets=every_facet(), node_affinity=True, stored=True)
+    state, reader = empty_state(), PodReader(facets=every_facet(), node_selection=True, stored=True)
     for each in store.all("namespaces").values():
         state.upsert_namespace(read_namespace(encode(each)))
     for each in store.all("nodes").values():
@@ -66,7 +66,7 @@ def read(store: Store) -> ClusterState:
         raw = pod(f"asks{number}", "default", made_of, owner="", scheduler="", milli=100)
         plugin.filter(state, model_pod(raw), asked)
     for known in state.pods.values():
-        for rule in () if known.node_affinity is None else known.node_affinity.required_rules:
+        for rule in () if known.node_selection is None else known.node_selection.required_rules:
             state.node_rules.judge(rule)
     return state
 

@@ -11,7 +11,7 @@ import pytest
 from extender.core.verbs.filtering import concerned, indeterminate, judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from tests.annotating import moved, sound, split
 from tests.builders import (
     HOST,
@@ -43,7 +43,7 @@ NAMES: Final = ["a1", "a2", "b1"]
 SPACES: Final = ("alpha", "alpha", "beta")
 EVERY: Final = (
     InterPodAffinity(),
-    NodeAffinityPlugin(),
+    NodeSelectionPlugin(),
     MaxMatchingPods(),
     *further_plugins(),
 )

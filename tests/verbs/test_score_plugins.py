@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.core.metrics import Metrics
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
 from extender.core.verbs.prioritizing import prioritize
 from tests.answering import Answering
@@ -185,7 +185,7 @@ def test_a_node_term_that_all_nodes_meet_changes_no_difference(
     One may be truncated where the other is not, so differences agree to 1.
     """
     of_pods, of_nodes = weights
-    both: ScorePlugins = [InterPodAffinity(weight=of_pods), NodeAffinityPlugin(weight=of_nodes)]
+    both: ScorePlugins = [InterPodAffinity(weight=of_pods), NodeSelectionPlugin(weight=of_nodes)]
     everywhere = DRAWN.prefers_nodes(own, node_term(requirement("gone", "DoesNotExist")))
     alone = scores(both, DRAWN, max_score=max_score)
     beside = scores(both, everywhere, max_score=max_score)

@@ -9,7 +9,7 @@ import pytest
 
 from extender.core.model.exclusive import MOST_LETTERS
 from extender.core.model.labels import Operator, Requirement, Selector
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.pod_affinity import PodSelector, Term
 from extender.core.model.workload import REVISION, REVISIONS, WORKLOAD
 from extender.core.wire.annotations import POLICY_REMOVED
@@ -139,7 +139,7 @@ def test_node_affinity_is_added_as_one_more_requirement() -> None:
             PREFERRED: [{"weight": 3, "preference": SSD}],
         }
     }
-    found = model_pod(annotated(OWN.requires_nodes(SSD), rules)).node_affinity
+    found = model_pod(annotated(OWN.requires_nodes(SSD), rules)).node_selection
     assert found is not None
     assert len([*found.required_rules]) == 3
     assert isinstance(found.during_execution, NodeRule)
@@ -151,7 +151,7 @@ def test_node_affinity_of_an_annotation_is_read_where_that_of_specs_is_not() -> 
     reader = PodReader()
     rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
     raw = annotated(OWN.requires_nodes(SSD).selects(pool="a"), rules)
-    found = reader.read(json.dumps(raw).encode()).node_affinity
+    found = reader.read(json.dumps(raw).encode()).node_selection
     assert found is not None
     assert found.required is None
     assert len([*found.required_rules]) == 1
@@ -179,12 +179,12 @@ def test_an_edited_annotation_brings_new_rules() -> None:
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
     rules = nodes(ARM) | anti(term(ZONE, WEB))
-    reader = PodReader(node_affinity=True)
+    reader = PodReader(node_selection=True)
     one, other = (
         reader.read(json.dumps(annotated(OWN.uid(uid), rules)).encode()) for uid in ("1", "2")
     )
     assert one.pod_class is other.pod_class
-    assert one.node_affinity is other.node_affinity
+    assert one.node_selection is other.node_selection
 
 
 def meant(key: str, app: str) -> Term:
@@ -421,9 +421,9 @@ def test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before(first: str)
 
     seen: list[object] = []
     for raw in LIKE.values():
-        reader = PodReader(node_affinity=True, owners=True, facets=every_facet())
+        reader = PodReader(node_selection=True, owners=True, facets=every_facet())
         told(reader, LIKE[first])
-        alone = told(PodReader(node_affinity=True, owners=True, facets=every_facet()), raw)
+        alone = told(PodReader(node_selection=True, owners=True, facets=every_facet()), raw)
         assert told(reader, raw) == alone
         seen.append(alone)
     # All differ, so each pair could be taken for one another.

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.core.model.node_affinity import NodeAffinity
+from extender.core.model.node_selection import NodeSelection
 from extender.core.wire.limits import OF_RULES
 from extender.core.wire.manifests import PodManifest
-from extender.core.wire.node_affinity import NodeAffinityReader
+from extender.core.wire.node_selection import NodeSelectionReader
 from extender.core.wire.objects import PodReader
 from extender.core.wire.pod_resources import RequestsReader, key_size, resources_key
 
@@ -157,9 +157,9 @@ def named(name: str) -> dict[str, Any]:
     ],
 )
 def test_what_node_affinity_takes(affinity: Any) -> None:
-    reader, raw = NodeAffinityReader(), json.dumps(affinity)
+    reader, raw = NodeSelectionReader(), json.dumps(affinity)
 
-    def read(number: int) -> NodeAffinity:
+    def read(number: int) -> NodeSelection:
         found = reader.read(raw.encode(), json.dumps({"disk": f"d{number}"}).encode())
         assert found is not None
         return found

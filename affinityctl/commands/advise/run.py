@@ -79,7 +79,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
 
     What files or the server hold is put to the objects for lint as well.
     """
-    state, pods = ClusterState(), PodReader(node_affinity=True, owners=True, requirements=True)
+    state, pods = ClusterState(), PodReader(node_selection=True, owners=True, requirements=True)
     if not flags.cluster:
         return state, asyncio.run(list_cluster(flags, objects, state, pods))
     fill(

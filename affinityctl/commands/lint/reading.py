@@ -41,7 +41,7 @@ from extender.core.wire.manifests import (
     PodAnnotations,
     PodSpec,
 )
-from extender.core.wire.node_affinity import NodeAffinityReader
+from extender.core.wire.node_selection import NodeSelectionReader
 from extender.core.wire.objects import TERMINAL_PHASES
 from extender.core.wire.placement import RequirementsReader
 from extender.core.wire.topology_spread import HARD
@@ -209,7 +209,7 @@ class TemplateReader:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
-        self._nodes = NodeAffinityReader()
+        self._nodes = NodeSelectionReader()
         self._annotations = AnnotationReader(EVERY_GATE_ON)
         self._requirements = RequirementsReader()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from affinityctl.scheduler.file import Ours, SchedulerFile
-from extender.core.config import API_VERSION, KIND, Config, Mode, PluginName
+from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.config.checks import is_loopback
 
 INTER_POD = "InterPodAffinity"
@@ -36,7 +36,7 @@ class Setup:
 
     def takes_over(self, plugin: str) -> bool:
         """Return whether a plugin of the scheduler is enabled here."""
-        return PluginName(plugin) in self.config.plugins
+        return plugin in self.config.plugins
 
     def refuses(self) -> bool:
         """Return whether nodes may be refused here: in assist by what no scheduler has.

@@ -14,8 +14,8 @@ from affinityctl.reading.rollouts import ONE_POD, Rollout
 from extender.core.config.options import Option
 from extender.core.errors import ObjectError
 from extender.core.model.labels import Labels, Operator, Requirement, Selector
-from extender.core.model.node_affinity import NodeRule
 from extender.core.model.node_resources import Toleration
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Node
 from extender.core.model.pod_affinity import Term, WrittenTerm
 from extender.core.model.workload import OWN, REVISION_LABELS, REVISIONS, revision_labels

@@ -52,7 +52,7 @@ def run(flags: argparse.Namespace) -> int:
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     state = ClusterState(annotations=by.annotations, replaces=by.replaces)
-    pods = PodReader(node_affinity=True, owners=True, requirements=True)
+    pods = PodReader(node_selection=True, owners=True, requirements=True)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     require_nodes(flags, state)
     return state

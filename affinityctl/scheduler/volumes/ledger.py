@@ -27,7 +27,7 @@ from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key, name_of
 from extender.core.model.labels import Labels, Operator, Requirement
-from extender.core.model.node_affinity import NodeRule, NodeTerm
+from extender.core.model.node_selection import NodeRule, NodeTerm
 from extender.core.model.objects import Pod
 from extender.core.model.signed import shift
 

@@ -34,7 +34,7 @@ from affinityctl.scheduler.volumes.pod_volumes import (
 )
 from extender.core.errors import ObjectError
 from extender.core.model.keys import key_of
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from extender.core.wire.affinity import read_selector
 from extender.core.wire.decoding import Int32, Json, decode
 from extender.core.wire.manifests import NULL, LabelSelector, NamespacedMetadata
@@ -88,7 +88,7 @@ class _VolumeSpec(msgspec.Struct, rename="camel"):
     storage_class_name: str | None = None
     capacity: dict[str, str | int | float] | None = None
     access_modes: list[str] | None = None
-    node_affinity: _NodeAffinity | None = None
+    nodes: _NodeAffinity | None = msgspec.field(default=None, name="nodeAffinity")
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
     claim_ref: _Reference | None = None
@@ -231,7 +231,7 @@ def read_volume(raw: Json) -> PersistentVolume:
     """Read a v1.PersistentVolume; ObjectError names the field that is broken."""
     found = decode(_VOLUME, raw)
     metadata, spec = found.metadata, found.spec or _VolumeSpec()
-    ref, affinity = spec.claim_ref, spec.node_affinity
+    ref, affinity = spec.claim_ref, spec.nodes
     nodes = None
     if affinity is not None and affinity.required is not None:
         nodes = NodeRule.required(read_required(affinity.required, []))

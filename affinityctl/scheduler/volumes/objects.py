@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 from extender.core.model.keys import Key, key_of
 from extender.core.model.labels import Labels, Selector
-from extender.core.model.node_affinity import NodeRule
 from extender.core.model.node_resources import PodVolumes
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Pod
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"

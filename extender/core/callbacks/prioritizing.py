@@ -128,7 +128,9 @@ class Priorities:
         """
         constrains = pod.pod_class.by_annotation.affinity.constrains
         self._state.note_asked(pod.without_annotations if constrains else pod)
-        of_nodes = pod.node_affinity is not None and any(pod.node_affinity.annotated.required_rules)
+        of_nodes = pod.node_selection is not None and any(
+            pod.node_selection.annotated.required_rules
+        )
         if of_nodes or constrains:
             says = (
                 "%s is placed without the required rules in its annotation: the scheduler does not "

@@ -63,11 +63,11 @@ class ClusterState(ClusterView):
             # The new before the old, so that terms both carry are not dropped in between.
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
-            self._node_rules.count(pod.node_affinity, 1)
+            self._node_rules.count(pod.node_selection, 1)
         self._broken_annotations.learn(pod, old)
         if old is not None:
             self._groups.remove(old)
-            self._node_rules.count(old.node_affinity, -1)
+            self._node_rules.count(old.node_selection, -1)
         if not pod.status.terminal:
             self._groups.add(pod)
         for ledger in self.ledgers:
@@ -125,7 +125,7 @@ class ClusterState(ClusterView):
             self._broken_annotations.forget(pod)
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
-            self._node_rules.count(pod.node_affinity, -1)
+            self._node_rules.count(pod.node_selection, -1)
             self._displace(pod)
             for ledger in self.ledgers:
                 ledger.shown(None, pod)

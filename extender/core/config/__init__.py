@@ -5,7 +5,6 @@ from __future__ import annotations
 from extender.core.config.connections import Serving
 from extender.core.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.core.config.schema import API_VERSION, KIND, Config, LogFormat, Mode, Prioritize
-from extender.core.model.verdict import PluginName
 
 __all__ = [
     "API_VERSION",
@@ -13,7 +12,6 @@ __all__ = [
     "Config",
     "LogFormat",
     "Mode",
-    "PluginName",
     "Prioritize",
     "Serving",
     "effective",

@@ -14,7 +14,6 @@ from extender.core.config.faults import show
 from extender.core.config.features import features
 from extender.core.config.schema import SCHEDULER_VERSIONS, Config
 from extender.core.errors import ConfigError, ObjectError
-from extender.core.wire.node_affinity import read_node_affinity
 
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
@@ -27,7 +26,6 @@ def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError
     yield from (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
-        *_node_affinity(config),
         *_annotations(config),
         *chain.from_iterable(each.check(config) for each in features()),
         *check_serving(config.serving),
@@ -49,13 +47,6 @@ def _scheduler_version(version: str) -> Iterator[ConfigError]:
     elif version not in SCHEDULER_VERSIONS:
         known = f"{SCHEDULER_VERSIONS[0]} to {SCHEDULER_VERSIONS[-1]}"
         yield ConfigError("schedulerVersion", f"{show(version)} is none of those known, {known}")
-
-
-def _node_affinity(config: Config) -> Iterator[ConfigError]:
-    added = config.node_affinity.added_affinity
-    _, faults = read_node_affinity(added.as_json())
-    for field, why in faults:
-        yield ConfigError(f"nodeAffinity.addedAffinity.{field}", why)
 
 
 def _annotations(config: Config) -> Iterator[ConfigError]:

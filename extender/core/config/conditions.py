@@ -18,6 +18,7 @@ class Condition:
     """Says after "has no effect" when it has none."""
 
 
+ANNOTATIONS_COUNT: Final = "rules in annotations count (annotations.namespaceSelector)"
 ALWAYS: Final = Condition(lambda _: True, "")
 REPLACE: Final = Condition(
     lambda config: config.mode is Mode.REPLACE, "except in mode replace, where the extender binds"
@@ -25,3 +26,11 @@ REPLACE: Final = Condition(
 WRITING: Final = Condition(
     lambda config: config.mode is not Mode.SHADOW, "in mode shadow, which changes nothing"
 )
+
+
+def of_plugin(plugin: str) -> Condition:
+    """Return that a plugin is enabled, or sees to rules in annotations."""
+    return Condition(
+        lambda config: plugin in config.plugins or config.takes_annotations,
+        f"unless {plugin} is among the plugins or {ANNOTATIONS_COUNT}",
+    )

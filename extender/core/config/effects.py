@@ -12,31 +12,22 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from extender.core.config.conditions import ALWAYS, Condition
+from extender.core.config.conditions import ALWAYS, ANNOTATIONS_COUNT, Condition, of_plugin
 from extender.core.config.connections import Block
 from extender.core.config.features import defaults, features
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
-from extender.core.model.verdict import PluginName
+from extender.core.model.verdict import INTER_POD_AFFINITY
 
 DECIDING: Final = frozenset(("mode", "plugins", "annotations"))
 """The fields on which conditions depend; while one of them is wrong, none can be judged."""
-
-_ANNOTATIONS_COUNT = "rules in annotations count (annotations.namespaceSelector)"
-
-
-def _enabled(plugin: PluginName) -> Condition:
-    return Condition(
-        lambda config: plugin in config.plugins or config.takes_annotations,
-        f"unless {plugin} is among the plugins or {_ANNOTATIONS_COUNT}",
-    )
 
 
 REFUSING: Final = Condition(
     lambda config: (
         config.mode is Mode.REPLACE or (config.mode is Mode.ASSIST and config.takes_annotations)
     ),
-    f"except in mode replace, or in mode assist where {_ANNOTATIONS_COUNT}",
+    f"except in mode replace, or in mode assist where {ANNOTATIONS_COUNT}",
 )
 
 _OF_CORE: Final[Mapping[str, Condition]] = {
@@ -45,15 +36,7 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "mode": ALWAYS,
     "plugins": ALWAYS,
     "schedulerVersion": ALWAYS,
-    "interPodAffinity": _enabled(PluginName.INTER_POD_AFFINITY),
-    "nodeAffinity.weight": _enabled(PluginName.NODE_AFFINITY),
-    # What the scheduler requires besides counts in nominations, preemption, moves and /explain.
-    "nodeAffinity.addedAffinity": ALWAYS,
-    "nodeAffinity.schedulerConfigFile": ALWAYS,
-    "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution": Condition(
-        lambda config: PluginName.NODE_AFFINITY in config.plugins,
-        f"unless {PluginName.NODE_AFFINITY} is among the plugins: the scheduler scores by it",
-    ),
+    "interPodAffinity": of_plugin(INTER_POD_AFFINITY),
     "filter.resolvable": REFUSING,
     "prioritize.maxScore": ALWAYS,
     "annotations": ALWAYS,

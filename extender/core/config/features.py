@@ -21,7 +21,7 @@ from extender.core.config.conditions import ALWAYS, Condition
 from extender.core.config.connections import Block
 from extender.core.config.schema import API_VERSION, BY_DEFAULT, KIND, Config
 from extender.core.errors import ConfigError
-from extender.core.model.verdict import PluginName
+from extender.core.model.verdict import INTER_POD_AFFINITY
 from extender.core.wire.objects import ReadFacet
 from extender.features import FEATURES
 
@@ -47,8 +47,10 @@ class Want(Enum):
     """Who would replace a pod, and whether it is ready."""
     LEASE = auto()
     """Which of several replicas acts."""
+    NODES = auto()
+    """Which nodes a pod asks for and prefers."""
     HOLDS = auto()
-    """What holds a pod where it is: node affinity, disruption budgets, what it says of itself."""
+    """What holds a pod where it is: these, disruption budgets, what it says of itself."""
 
 
 class LeaseName(NamedTuple):
@@ -83,6 +85,17 @@ class Flag(NamedTuple):
     metavar: str
     help: str
     path: str
+
+
+class Added(NamedTuple):
+    """What the scheduler adds to which nodes every pod asks for and prefers, as known here."""
+
+    field: str
+    """The field that has it."""
+    file: str
+    """The field that names the scheduler's file instead."""
+    differs: Callable[[Config, object], bool]
+    """Says whether addedAffinity, as the scheduler's file has it, is another."""
 
 
 class Completion(NamedTuple):
@@ -128,6 +141,9 @@ class Feature:
     """The name in `plugins` of what it refuses nodes by; with that, the feature is on."""
     judges: str = ""
     """The module whose `plugin(config)` builds that."""
+    plugin_wants: frozenset[Want] = frozenset()
+    """What the core finds out where that is named in `plugins`."""
+    adds: Added | None = None
     mirrors: str = ""
     """The module with its RESOURCES, a tuple of WatchedResource, and with `book(state, config)`,
     which has what is in them booked with a state, before anything is."""
@@ -194,7 +210,10 @@ def enabled(config: Config) -> Iterator[Feature]:
 
 def wants(config: Config, what: Want) -> bool:
     """Return whether a feature that is on asks for something."""
-    return any(what in each.wants for each in enabled(config))
+    return any(
+        what in each.wants or (what in each.plugin_wants and each.plugin in config.plugins)
+        for each in enabled(config)
+    )
 
 
 def gives(config: Config, what: Help) -> bool:
@@ -234,8 +253,7 @@ def whole() -> type[Config]:
     """Return the configuration with the blocks of all features."""
     every = (item for each in features() for item in each.blocks.items())
     blocks = [(name, block, block()) for name, block in every]
-    names = {each.name: each.value for each in PluginName}
-    names |= {each.plugin: each.plugin for each in features() if each.plugin}
-    plugins: Any = StrEnum(PluginName.__name__, names)  # type: ignore[misc]
+    names = (INTER_POD_AFFINITY, *(each.plugin for each in features() if each.plugin))
+    plugins: Any = StrEnum("PluginName", {each: each for each in names})  # type: ignore[misc]
     fields = [("plugins", tuple[plugins, ...], BY_DEFAULT), *blocks]
     return defstruct("Config", fields, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

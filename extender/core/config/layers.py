@@ -8,14 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from extender.core.config.checks import faults
 from extender.core.config.document import Document, decode_all, parse
 from extender.core.config.faults import show
 from extender.core.config.features import Completion, features
 from extender.core.config.options import BY_FLAG, Option, all_options
-from extender.core.config.scheduler import added_affinity
 from extender.core.config.schema import API_VERSION, KIND, Config
 from extender.core.errors import (
     ConfigError,
@@ -24,11 +21,9 @@ from extender.core.errors import (
     UnreadableFileError,
     encodable,
 )
-from extender.core.model.verdict import PluginName
 
 _BOOLS = {"true": True, "false": False}
 
-_SCHEDULER_FILE = "nodeAffinity.schedulerConfigFile"
 _T = TypeVar("_T")
 
 
@@ -55,7 +50,7 @@ def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
         broken = {error.block for error in wrong}
         wrong += [error for error in faults(config, broken) if error.block not in broken]
         broken = {error.block for error in wrong}
-        for each in (_FROM_SCHEDULER, *(one.completion for one in features())):
+        for each in (one.completion for one in features()):
             if each is not None and ConfigError(each.field, "").block not in broken:
                 try:
                     config = _completed(config, each, read_file)
@@ -139,31 +134,6 @@ def _completed(config: Config, completion: Completion, read_file: Callable[[Path
         return parse(_text(file, read_file), str(file))
 
     return _from(path, completion.field, lambda: completion.complete(config, path, read))
-
-
-def _with_scheduler(
-    config: Config, path: Path, read: Callable[[Path], Mapping[str, Any]]
-) -> Config:
-    """Return the configuration with addedAffinity as the scheduler's file has it."""
-    settings = config.node_affinity
-    added = added_affinity(read(path))
-    if PluginName.NODE_AFFINITY not in config.plugins:
-        # What it prefers is the scheduler's business, which scores by it.
-        added = msgspec.structs.replace(
-            added, preferred_during_scheduling_ignored_during_execution=()
-        )
-    settings = msgspec.structs.replace(settings, added_affinity=added)
-    return msgspec.structs.replace(config, node_affinity=settings)
-
-
-def _scheduler_file(config: Config) -> Path | None:
-    settings = config.node_affinity
-    if settings.scheduler_config_file is not None and not settings.added_affinity.empty:
-        raise ConfigError(_SCHEDULER_FILE, "addedAffinity is set here as well: leave one of them")
-    return settings.scheduler_config_file
-
-
-_FROM_SCHEDULER = Completion(_SCHEDULER_FILE, _scheduler_file, _with_scheduler)
 
 
 def _from(path: Path, field: str, read: Callable[[], _T]) -> _T:

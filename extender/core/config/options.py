@@ -123,13 +123,6 @@ _OF_CORE = (
     ),
     Option("mode", "MODE", "shadow, assist or replace; see below", "mode"),
     Option(
-        "scheduler-config",
-        "FILE",
-        "kube-scheduler's configuration; what it adds to the node affinity of every pod counts in "
-        "this program as well",
-        "nodeAffinity.schedulerConfigFile",
-    ),
-    Option(
         "feature-gates",
         "NAME=BOOL,...",
         "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector",

@@ -13,11 +13,8 @@ from typing import Annotated, Final, Literal, TypeVar
 from msgspec import Meta
 
 from extender.core.config.connections import Block, ClientConnection, Serving
-from extender.core.config.rules import (
-    Annotations,
-    NodeAffinityTerms,
-)
-from extender.core.model.verdict import PluginName
+from extender.core.config.rules import Annotations
+from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
 from extender.core.wire.affinity import Gates
 
 B = TypeVar("B", bound=Block)
@@ -25,8 +22,8 @@ B = TypeVar("B", bound=Block)
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
 
-BY_DEFAULT: Final = (PluginName.INTER_POD_AFFINITY,)
-OF_SCHEDULER: Final = frozenset((PluginName.INTER_POD_AFFINITY, PluginName.NODE_AFFINITY))
+BY_DEFAULT: Final = (INTER_POD_AFFINITY,)
+OF_SCHEDULER: Final = frozenset((INTER_POD_AFFINITY, NODE_AFFINITY))
 """Plugins that the scheduler has as well, but for what pods have in annotations."""
 
 SCHEDULER_VERSIONS: Final = tuple(f"1.{minor}" for minor in range(33, 39))
@@ -58,23 +55,6 @@ class InterPodAffinityArgs(Block, frozen=True, kw_only=True):
 
     ignore_preferred_terms_of_existing_pods: bool = False
     """True scores by the incoming pod's terms only, which is cheaper."""
-
-    weight: Annotated[int, Meta(ge=1, le=100)] = 2
-    """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
-    gets weight / 2 of prioritize.maxScore."""
-
-
-class NodeAffinityArgs(Block, frozen=True, kw_only=True):
-    """As in the scheduler's NodeAffinityArgs. Use the same values in both."""
-
-    added_affinity: NodeAffinityTerms = NodeAffinityTerms()
-    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own. Hints, preemption,
-    moves of pods and /explain keep to what it requires. Filter and prioritize use it only with
-    NodeAffinity in plugins; without, the scheduler does."""
-
-    scheduler_config_file: Path | None = None
-    """The KubeSchedulerConfiguration of the scheduler that calls. addedAffinity is taken from there
-    in place of here; all profiles need the same. Read once, at the start."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """As this plugin's weight in the scheduler's profile, where 2 is the default: the best node
@@ -160,7 +140,6 @@ class Config(Block, frozen=True, kw_only=True):
     up to 1.37 would fail the whole preemption."""
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
-    node_affinity: NodeAffinityArgs = NodeAffinityArgs()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
     annotations: Annotations = Annotations()
@@ -179,11 +158,6 @@ class Config(Block, frozen=True, kw_only=True):
         return next((each for each in found if isinstance(each, kind)), None) or kind()
 
     @property
-    def looks_at_node_affinity(self) -> bool:
-        """Whether it matters here which nodes pods ask for: hints and preemption keep to it too."""
-        return PluginName.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE
-
-    @property
     def resolves_refusals(self) -> bool:
         """Whether anti-affinity refusals are reported so that the scheduler may preempt."""
         resolvable = self.filter.resolvable
@@ -197,7 +171,7 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def enforces_specs(self) -> bool:
         """Whether required rules about other pods, in specs, are the extender's to enforce."""
-        return self.mode is Mode.REPLACE and PluginName.INTER_POD_AFFINITY in self.plugins
+        return self.mode is Mode.REPLACE and INTER_POD_AFFINITY in self.plugins
 
     @property
     def takes_annotations(self) -> bool:

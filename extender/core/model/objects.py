@@ -12,7 +12,6 @@ from extender.core.model.annotation_rules import AnnotatedAffinity, digest_after
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key
 from extender.core.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
-from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import (
     JUST_A_POD,
     NO_REQUIREMENTS,
@@ -22,6 +21,7 @@ from extender.core.model.node_resources import (
     Requests,
     Requirements,
 )
+from extender.core.model.node_selection import NodeSelection
 from extender.core.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
@@ -143,7 +143,7 @@ class PodClass:
         """Return the required terms that also count while the pod runs, from its annotation.
 
         They are part of `affinity` as well: scheduling takes them like any other. A pod's node
-        affinity has the same: `NodeAffinity.during_execution`.
+        affinity has the same: `NodeSelection.during_execution`.
         """
         return NO_AFFINITY if self.annotated is None else self.annotated.during_execution
 
@@ -227,7 +227,7 @@ def _are_equal(one: object, other: object) -> bool:
 class Unannotated(Struct, frozen=True, gc=False):
     """What the spec of a pod with rules in annotations says by itself, beside its class."""
 
-    node_affinity: NodeAffinity | None
+    node_selection: NodeSelection | None
     broken_rules: tuple[str, str] | None = None
 
 
@@ -301,7 +301,7 @@ class Pod(Struct, frozen=True, gc=False):
     pod_class: PodClass
     spec: SharedSpec = SharedSpec()
     status: SharedStatus = SharedStatus()
-    node_affinity: NodeAffinity | None = None
+    node_selection: NodeSelection | None = None
     """Which nodes it asks for and prefers; None when any will do, or where that is not read. Not
     shared: each pod of a DaemonSet asks for another node."""
     started: int | None = None
@@ -321,7 +321,7 @@ class Pod(Struct, frozen=True, gc=False):
         return structs.replace(
             self.with_spec(broken_rules=plain.broken_rules, unannotated=None),
             pod_class=self.pod_class.of_spec,
-            node_affinity=plain.node_affinity,
+            node_selection=plain.node_selection,
         )
 
     def with_spec(self, **fields: object) -> Pod:
@@ -366,7 +366,7 @@ class Pod(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """Return about how many bytes its rules, labels and tolerations take."""
-        affinity = self.node_affinity
+        affinity = self.node_selection
         nodes = 0 if affinity is None else affinity.size
         return self.pod_class.size + nodes + self.spec.requirements.size
 

@@ -24,13 +24,6 @@ POD_TOPOLOGY_SPREAD = "PodTopologySpread"
 ANNOTATIONS = "Annotations"
 
 
-class PluginName(StrEnum):
-    """The rules of the core that can be enforced here; features have more (`Feature.plugin`)."""
-
-    INTER_POD_AFFINITY = INTER_POD_AFFINITY
-    NODE_AFFINITY = NODE_AFFINITY
-
-
 class AnyReason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import Final
 
 from extender.core.model.labels import Operator, Requirement, Selector
-from extender.core.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.core.model.node_selection import Comparison, Condition, NodeRule, NodeTerm
 from extender.core.model.pod_affinity import PodSelector
 
 MOST_SAID: Final = 10

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import PODS, HostPort, HostPorts, Requests, Toleration
+from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.verbs.filtering import holding
 
-Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffinity | None]
+Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeSelection | None]
 """What room a pod asks for; pods that are alike in it have the same nodes."""
 
 
 def shape_of(pod: Pod) -> Shape:
     spec = pod.spec
-    return spec.requests, spec.ports, spec.requirements.tolerations, pod.node_affinity
+    return spec.requests, spec.ports, spec.requirements.tolerations, pod.node_selection
 
 
 def places(state: ClusterState, pod: Pod) -> Iterator[Pod]:

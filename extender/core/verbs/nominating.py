@@ -11,7 +11,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.interaction import interact
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins
 
 MOST_CONDITIONS = 250_000
@@ -72,9 +72,9 @@ def suitable(state: ClusterState, pod: Pod, plugins: Plugins) -> Callable[[str],
     Room and our rules aside. What the scheduler adds for every pod counts, whether or not it is
     among the `plugins` to enforce that.
     """
-    asks = state.in_force(pod).node_affinity
+    asks = state.in_force(pod).node_selection
     rules = () if asks is None else asks.required_rules
-    added = (each.added.required for each in plugins if isinstance(each, NodeAffinityPlugin))
+    added = (each.added.required for each in plugins if isinstance(each, NodeSelectionPlugin))
     judged = [state.node_rules.judge(rule) for rule in (*rules, *added) if rule is not None]
 
     def suits(node: str) -> bool:

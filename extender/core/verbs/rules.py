@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.core.cluster.counts.count_tables import CountTable
 from extender.core.cluster.counts.nodes import NodeList
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import AnyReason, Reason

@@ -17,7 +17,7 @@ from extender.core.errors import ObjectError
 from extender.core.model import memory
 from extender.core.model.annotation_rules import WrittenAnnotation
 from extender.core.model.lru_cache import LruCache
-from extender.core.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
+from extender.core.model.node_selection import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import WrittenAffinity
 from extender.core.model.workload import OWN

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from extender.core.model.labels import Operator, Requirement
-from extender.core.model.node_affinity import Comparison, Condition, NodeTerm, int64
+from extender.core.model.node_selection import Comparison, Condition, NodeTerm, int64
 from extender.core.wire.decoding import Int32
 from extender.core.wire.validation import label_fault, values_fault
 

@@ -19,8 +19,8 @@ from extender.core.model.exclusive import MOST_LETTERS
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key, key_of
 from extender.core.model.lru_cache import CountedCache
-from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
+from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import (
     Namespace,
     Node,
@@ -38,7 +38,7 @@ from extender.core.wire.annotations import NO_ANNOTATION, Annotation, Annotation
 from extender.core.wire.class_cache import ClassCache, ClassKey, class_size
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
-from extender.core.wire.node_affinity import ANY_NODE, NodeAffinityReader
+from extender.core.wire.node_selection import ANY_NODE, NodeSelectionReader
 from extender.core.wire.placement import (
     OwnerReader,
     RequirementsReader,
@@ -100,7 +100,7 @@ class PodReader:
 
     gates: Gates = EVERY_GATE_ON
     _: KW_ONLY
-    node_affinity: bool = False
+    node_selection: bool = False
     """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
     in any case."""
     waiting: bool = False
@@ -141,7 +141,7 @@ class PodReader:
             WeakValueDictionary()
         )
         self._requests = RequestsReader()
-        self._node_affinity = NodeAffinityReader(self.most_entries)
+        self._node_selection = NodeSelectionReader(self.most_entries)
         self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
         self._requirements = RequirementsReader(self.read_volumes)
@@ -184,7 +184,7 @@ class PodReader:
         )
         node_selector = bytes(spec.nodeSelector)
         too_many = pod_class.of_spec.written.fault
-        of_nodes = self.node_affinity or told
+        of_nodes = self.node_selection or told
         asked = SharedSpec(
             priority=spec.priority or 0,
             may_preempt=spec.preemptionPolicy != NEVER,
@@ -216,7 +216,7 @@ class PodReader:
             # Those that wait are few, and soon something else.
             spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
             status=self._status(pod, pod_class, stored=stored, waits=waits),
-            node_affinity=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
+            node_selection=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
         )
 
@@ -264,10 +264,10 @@ class PodReader:
 
     def _nodes(
         self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool
-    ) -> NodeAffinity | None:
+    ) -> NodeSelection | None:
         """Return which nodes a pod asks for; from its `spec` only where that is wanted."""
         asks = (affinity, node_selector) if spec else ANY_NODE
-        return self._node_affinity.read(*asks, annotation.nodes)
+        return self._node_selection.read(*asks, annotation.nodes)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
         known = self._classes.find(key)

@@ -41,8 +41,8 @@ def preparing(state: ClusterState, pod: Pod) -> Generator[object, None, None]:
     """Count what a pod's rules compare, in steps, as for a filter call; kept for a moment."""
     pod = state.in_force(pod)
     yield from state.preparing(state.class_of(pod), COMPARISONS)
-    if pod.node_affinity is not None:
-        for rule in (*pod.node_affinity.required_rules, *pod.node_affinity.preferred_rules):
+    if pod.node_selection is not None:
+        for rule in (*pod.node_selection.required_rules, *pod.node_selection.preferred_rules):
             yield from state.node_rules.preparing(rule)
 
 

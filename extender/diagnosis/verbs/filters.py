@@ -18,7 +18,7 @@ from extender.core.model.verdict import ANNOTATIONS, NAMED_NODES, NODE_UNSCHEDUL
 from extender.core.model.wording import some
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
-from extender.core.verbs.node_affinity import NamedNodes, NodeAffinityPlugin
+from extender.core.verbs.node_selection import NamedNodes, NodeSelectionPlugin
 from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.core.verbs.rules import Refusal, Rule
 from extender.diagnosis.verbs.node_room import (
@@ -44,7 +44,7 @@ ROOM: Final = NodeResourcesFit()
 
 
 def filters(
-    nodes: NodeAffinityPlugin,
+    nodes: NodeSelectionPlugin,
     affinity: InterPodAffinity,
     further: Plugins = (),
     claims: FilterPlugin | None = None,
@@ -75,7 +75,7 @@ def filters(
         affinity,
         MaxMatchingPods(),
         NotModelled(),
-        *further,
+        *(each for each in further if each.name != nodes.name),
     )
     return tuple(each for each in every if each.name not in off)
 

@@ -266,7 +266,7 @@ def _eligible(state: ClusterState, pod: Pod) -> Callable[[str, SpreadConstraint]
 
     The pod's own node affinity is what its spec says, for the scheduler does not know of another.
     """
-    own = pod.node_affinity
+    own = pod.node_selection
     rule = None if own is None else own.required
     judged = None if rule is None else state.node_rules.judge(rule)
     covers, known = pod.spec.requirements.covers, dict[tuple[Taint, ...], bool]()

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from extender.core.model.labels import Selector
-from extender.core.model.node_affinity import Comparison, Condition, NodeTerm
+from extender.core.model.node_selection import Comparison, Condition, NodeTerm
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Verdict

@@ -67,5 +67,5 @@ def _alike(state: ClusterState, found: Improvement) -> list[Pod]:
     return [
         each
         for each in state.pods_on(pod.node or "")
-        if each.pod_class is pod.pod_class and each.node_affinity == pod.node_affinity
+        if each.pod_class is pod.pod_class and each.node_selection == pod.node_selection
     ]

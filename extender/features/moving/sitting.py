@@ -22,7 +22,7 @@ def sitting(state: ClusterState, pod: Pod, takers: Sequence[str]) -> Sitting | N
     As `improvement`, but for who would take it. None of a pod that is not there, has no preferences
     for which it may be moved, or more of them than are looked at. O(nodes x tables).
     """
-    terms, asks = terms_for_moves(state.class_of(pod)), pod.node_affinity
+    terms, asks = terms_for_moves(state.class_of(pod)), pod.node_selection
     prefers = terms or (asks is not None and any(asks.preferred_rules))
     known = state.pod(pod.key, pod.uid)
     is_there = known is not None and known.node == pod.node and not known.status.deleting

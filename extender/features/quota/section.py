@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from extender.core.config.conditions import Condition
+from extender.core.config.conditions import of_plugin
 from extender.core.config.connections import Block
 from extender.core.config.features import Completion, Feature, Flag, Right
 from extender.core.config.schema import Config
@@ -32,8 +32,7 @@ class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
     start."""
 
 
-def _is_on(config: Config) -> bool:
-    return PLUGIN in config.plugins or config.takes_annotations
+_ON: Final = of_plugin(PLUGIN)
 
 
 def _file(config: Config) -> Path | None:
@@ -53,12 +52,8 @@ FEATURE = Feature(
     name="quota",
     sections={_BLOCK: CrossNamespaceArgs},
     plugin=PLUGIN,
-    enabled=_is_on,
-    effect=Condition(
-        _is_on,
-        f"unless {PLUGIN} is among the plugins or rules in annotations count "
-        "(annotations.namespaceSelector)",
-    ),
+    enabled=_ON.holds,
+    effect=_ON,
     rights=(Right("", _RESOURCE, "list"), Right("", _RESOURCE, "watch")),
     kinds={"ResourceQuota": ""},
     reads="mirror",

@@ -150,7 +150,7 @@ def prospects(pod: Pod) -> Hashable:
 def wishes(pod: Pod) -> Hashable:
     """Return what a pod asks of nodes and of others beside the rules of its class."""
     spec = pod.spec
-    of_node = pod.node_affinity, spec.ports, spec.requests, spec.requirements.tolerations
+    of_node = pod.node_selection, spec.ports, spec.requests, spec.requirements.tolerations
     return *of_node, spec.priority, pod.status.facets
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Given, Help, Right
+from extender.core.config.features import Feature, Given, Help, Right, Want
 from extender.core.config.schema import Config, Mode
 
 
@@ -80,6 +80,7 @@ FEATURE = Feature(
     sections={"hints": Hints, "preemption": PreemptionSettings},
     enabled=lambda config: hints(config) or preempts(config),
     effect=REPLACE,
+    wants=frozenset((Want.NODES,)),
     # Budgets are read for preempt, whether the extender preempts or not.
     rights=(*_TO_PREEMPT, *(Right("policy", "poddisruptionbudgets", v) for v in ("list", "watch"))),
     needed_rights=_rights,

@@ -46,7 +46,7 @@ def test_the_reasons_are_the_schedulers(case: str) -> None:
         state.upsert_node(model_node(node(each, {HOST: each})))
     made = pod("new")
     made["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    reader = PodReader(node_affinity=True, requirements=True)
+    reader = PodReader(node_selection=True, requirements=True)
     found = explain(state, reader.read(json.dumps(made).encode()))
     assert Counter(each[0].rule.event for each in found.refused.values()) == expected
     # Each node has one thing against it.

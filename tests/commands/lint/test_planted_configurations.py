@@ -191,25 +191,6 @@ def test_a_fault_in_a_file_is_found(
     assert found(linted(file, ours(mode, **config))) == [rule]
 
 
-@pytest.mark.parametrize(
-    ("mode", "change", "config"),
-    [
-        (
-            "replace",
-            arguments(NODE, addedAffinity=ON_GPUS),
-            {"nodeAffinity": {"addedAffinity": ON_GPUS}},
-        ),
-        ("assist", arguments(NODE, addedAffinity=ON_GPUS), {}),
-    ],
-)
-def test_arguments_that_nobody_here_goes_by_are_no_fault(
-    mode: str, change: Change, config: dict[str, Any]
-) -> None:
-    file = copy.deepcopy(shipped(mode))
-    change(file)
-    assert found(linted(file, ours(mode, **config))) == []
-
-
 def test_rules_are_not_ignorable_in_replace_without_bind_either() -> None:
     file = shipped("replace")
     entry(ignorable=True, bindVerb=None)(file)

@@ -170,7 +170,7 @@ def test_a_column_that_says_wrong_is_noticed() -> None:
     nodes = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]
     picky = pod("p").requires_nodes(node_term(requirement("disk", "In", "ssd")))
     state = state_of(nodes, [], [picky])
-    affinity = model_pod(picky).node_affinity
+    affinity = model_pod(picky).node_selection
     assert affinity is not None
     assert affinity.required is not None
     state.node_rules.judge(affinity.required)

@@ -10,7 +10,7 @@ from aiohttp import web
 from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.cluster.state import ClusterState
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explanation import Question
 from extender.diagnosis.verbs.filters import filters
@@ -33,10 +33,10 @@ def explaining(
     sits: Sits | None = None,
 ) -> Explain:
     """Build what answers /explain as the program does without arguments of plugins."""
-    pods = pods or PodReader(node_affinity=True, requirements=True)
+    pods = pods or PodReader(node_selection=True, requirements=True)
     question = partial(
         Question,
-        plugins=filters(NodeAffinityPlugin(), InterPodAffinity()),
+        plugins=filters(NodeSelectionPlugin(), InterPodAffinity()),
         scoring=AFFINITY,
         max_score=max_score,
         names_all=names_all,

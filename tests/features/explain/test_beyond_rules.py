@@ -111,7 +111,7 @@ async def test_one_verdict_of_all_filters(
     waits: Any, verdict: str, said: str, aiohttp_client: Any
 ) -> None:
     state = cluster(waits)
-    reader = PodReader(node_affinity=True)
+    reader = PodReader(node_selection=True)
     client = await aiohttp_client(app_over(state, pods=reader))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()
@@ -137,7 +137,7 @@ async def test_of_a_placed_pod_not_all_is_kept(aiohttp_client: Any) -> None:
     state = cluster(with_spec(ROOMY, **GPU))
     state.upsert_pod(AS_WATCHED.read(json.dumps(ROOMY.on("free")).encode()))
     known = state.pods["default/new"]
-    assert (known.spec.owner, known.spec.requirements, known.node_affinity) == (
+    assert (known.spec.owner, known.spec.requirements, known.node_selection) == (
         None,
         NO_REQUIREMENTS,
         None,

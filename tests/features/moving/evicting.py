@@ -16,7 +16,7 @@ from extender.core.model.objects import Pod as ModelPod
 from extender.core.ports import Occurrence
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.max_matching_pods import MaxMatchingPods
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.warm_up import WarmUp
 from extender.core.wire.objects import PodReader
 from extender.features.moving.eviction import EvictionController
@@ -90,12 +90,12 @@ class Rig:
         self.state = ClusterState(annotations=EVERYTHING)
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
-        self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
         self.history = History()
         metrics, clock = Metrics(self.registry), lambda: self.now
         context = ControllerContext(
             self.state,
-            (InterPodAffinity(), NodeAffinityPlugin(), MaxMatchingPods()),
+            (InterPodAffinity(), NodeSelectionPlugin(), MaxMatchingPods()),
             metrics,
             WarmUp(self.state, metrics),
             self.history,

@@ -21,7 +21,7 @@ from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.ports import LeaseNotes
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.nominating import Chooser
 from extender.core.warm_up import WarmUp
 from extender.core.wire.objects import PodReader, read_budget
@@ -51,7 +51,7 @@ from tests.features.moving.booked import shared_over
 from tests.features.moving.evicting import EVERYWHERE, Mover
 from tests.leading import Leader
 
-PLUGINS = (InterPodAffinity(), NodeAffinityPlugin())
+PLUGINS = (InterPodAffinity(), NodeSelectionPlugin())
 GRACE = SETTLE = 5.0
 REST = 10.0
 ROOM = {"pods": "400", "cpu": "400"}
@@ -113,7 +113,7 @@ class Cluster:
         self.mover, self.leader = Mover(self.state), Renewing()
         self.mover.answer = self._evict
         self.apps: dict[str, App] = {}
-        self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
         self.numbers = count()
         self.moved: list[tuple[float, ModelPod]] = []
         self.checks: list[Callable[[ModelPod], None]] = []

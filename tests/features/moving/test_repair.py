@@ -20,7 +20,7 @@ from extender.core.metrics import Metrics
 from extender.core.model.keys import key_of
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.nominating import Chooser
 from extender.core.warm_up import OverBudgetError, WarmUp
 from extender.core.wire.objects import PodReader
@@ -39,7 +39,7 @@ from tests.leading import Leader
 
 SETTLE, REST = 30.0, 10.0
 WEB = selector(app="web")
-PLUGINS = (InterPodAffinity(), NodeAffinityPlugin())
+PLUGINS = (InterPodAffinity(), NodeSelectionPlugin())
 
 
 class Rig:
@@ -52,7 +52,7 @@ class Rig:
         self.state = ClusterState()
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry, self.history = CollectorRegistry(), History()
-        self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
         self.numbers = count()
         self.places: Callable[[ModelPod], str | None] = self.best_node
         """Where the scheduler puts a pod; None: it waits."""

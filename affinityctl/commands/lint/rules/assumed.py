@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
-
-import msgspec
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import NODE, Setup
 from affinityctl.scheduler.arguments import Taken, read_profile
 from extender.core.config import Mode
-from extender.core.config.features import Help, Want, gives, switch_of, wants
-from extender.core.config.rules import NodeAffinityTerms, V1NodeSelector
+from extender.core.config.features import Added, Help, Want, features, gives, switch_of, wants
 from extender.core.errors import ObjectError
 
 _ASSUMED: Final = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit")
 """Plugins by whose rules hints and preemption choose nodes."""
 
 
-def _other_nodes(setup: Setup) -> Iterator[Spot]:
-    handed_over = setup.takes_over(NODE)
-    keeps_to_it = handed_over or setup.mode is Mode.REPLACE or wants(setup.config, Want.HOLDS)
-    nodes = setup.config.node_affinity
-    if not setup.configured or not keeps_to_it or nodes.scheduler_config_file is not None:
+def _other_nodes(added: Added, setup: Setup) -> Iterator[Spot]:
+    keeps_to_it = setup.mode is Mode.REPLACE or any(
+        wants(setup.config, each) for each in (Want.NODES, Want.HOLDS)
+    )
+    if not setup.configured or not keeps_to_it:
         return
-    ours = nodes.added_affinity
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments(NODE)
-        try:
-            theirs = msgspec.convert(args.get("addedAffinity") or {}, NodeAffinityTerms)
-        except msgspec.ValidationError:
-            continue  # the scheduler does not start with it
-        # What it prefers is the scheduler's business where the scheduler scores.
-        same = theirs == ours if handed_over else _required(theirs) == _required(ours)
-        if not same:
+        if added.differs(setup.config, args.get("addedAffinity")):
             where = f"{path}.pluginConfig[{index}].args.addedAffinity"
-            yield Spot(where, "not the same as nodeAffinity.addedAffinity of the extender")
-
-
-def _required(affinity: NodeAffinityTerms) -> V1NodeSelector | None:
-    return affinity.required_during_scheduling_ignored_during_execution
+            yield Spot(where, f"not the same as {added.field} of the extender")
 
 
 _SWITCHES: Final = " and ".join(filter(None, map(switch_of, Help)))
@@ -86,15 +73,18 @@ RULES: Final = (
         "Correct the field.",
         _broken,
     ),
-    Rule(
-        "added-affinity-differs",
-        Level.ERROR,
-        "The scheduler adds another node affinity to every pod than the extender knows.",
-        "Hints point to nodes that the scheduler refuses, and preemption evicts pods there.",
-        "Name the file in nodeAffinity.schedulerConfigFile (--scheduler-config), or copy "
-        "addedAffinity to nodeAffinity.addedAffinity, what it prefers only with NodeAffinity in "
-        "plugins.",
-        _other_nodes,
+    *(
+        Rule(
+            "added-affinity-differs",
+            Level.ERROR,
+            "The scheduler adds another node affinity to every pod than the extender knows.",
+            "Hints point to nodes that the scheduler refuses, and preemption evicts pods there.",
+            f"Name the file in {added.file} (--scheduler-config), or copy addedAffinity to "
+            f"{added.field}, what it prefers only with NodeAffinity in plugins.",
+            partial(_other_nodes, added),
+        )
+        for added in (each.adds for each in features())
+        if added is not None
     ),
     *only_if(
         _SWITCHES,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from affinityctl.commands.lint.finding import Level, Rule, Spot
+from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import INTER_POD, NODE, Setup
 from affinityctl.scheduler.file import SchedulerProfile
 from extender.core.config import Mode
+from extender.core.config.features import features
 
 _PLUGINS: Final = (INTER_POD, NODE)
 
@@ -137,13 +138,16 @@ RULES: Final = (
         "Disable InterPodAffinity under plugins.multiPoint in every profile.",
         _idle_filter,
     ),
-    Rule(
-        "node-affinity-pre-filter-off",
-        Level.WARNING,
-        "NodeAffinity is off at preFilter.",
-        "For a pod that names its node, as those of DaemonSets do, the scheduler then tries a "
-        "sample of all nodes.",
-        "Disable NodeAffinity at filter, preScore and score only.",
-        _every_node_tried,
+    *only_if(
+        any(each.plugin == NODE for each in features()),
+        Rule(
+            "node-affinity-pre-filter-off",
+            Level.WARNING,
+            "NodeAffinity is off at preFilter.",
+            "For a pod that names its node, as those of DaemonSets do, the scheduler then tries a "
+            "sample of all nodes.",
+            "Disable NodeAffinity at filter, preScore and score only.",
+            _every_node_tried,
+        ),
     ),
 )

@@ -9,7 +9,7 @@ import msgspec
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Template
-from extender.core.model.node_affinity import int64
+from extender.core.model.node_selection import int64
 from extender.core.model.pod_affinity import NO_WRITTEN_AFFINITY
 from extender.core.model.wording import plural
 from extender.core.wire.annotations import AFFINITY_PATH

@@ -15,8 +15,8 @@ from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
-from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
 from extender.core.model.node_resources import CORDONED, Allocatable
+from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural
 
@@ -109,8 +109,8 @@ def kept_to(pod: Pod, node: str) -> Pod:
     """Return a pod that waits and may go to one node alone."""
     named = frozenset((node,))
     rule = NodeRule.required([NodeTerm(names=named)])
-    affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule, named=named)
-    return structs.replace(pod, node=None, node_affinity=affinity)
+    affinity = replace(pod.node_selection or NO_NODE_SELECTION, required=rule, named=named)
+    return structs.replace(pod, node=None, node_selection=affinity)
 
 
 def _cordon(state: ClusterState, name: str) -> None:

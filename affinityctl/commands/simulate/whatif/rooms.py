@@ -134,7 +134,7 @@ class Rooms:
 
 def _only_names(pod: Pod) -> Iterable[str] | None:
     """Return the only nodes that a pod may go to, as one of a DaemonSet; None for any."""
-    rules = () if pod.node_affinity is None else pod.node_affinity.required_rules
+    rules = () if pod.node_selection is None else pod.node_selection.required_rules
     return next((sorted(rule.names) for rule in rules if rule.names is not None), None)
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from extender.core.cluster.counts.nodes import Nodes
 from extender.core.model.labels import Operator
-from extender.core.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm, int64
+from extender.core.model.node_selection import Comparison, Condition, NodeRule, NodeTerm, int64
 
 Bits: TypeAlias = int
 """Some nodes: bit n is 1 when the node with the number n is one of them."""

@@ -12,7 +12,7 @@ from extender.core.cluster.counts.topology import picker
 from extender.core.model import memory
 from extender.core.model.labels import Labels
 from extender.core.model.lru_cache import LruCache
-from extender.core.model.node_affinity import NodeAffinity, NodeRule
+from extender.core.model.node_selection import NodeRule, NodeSelection
 from extender.core.model.signed import shift
 
 FIRST_CAPACITY: Final = 1024
@@ -194,7 +194,7 @@ class NodeRules:
 
 
 class NodeRuleRegistry(NodeRules):
-    def count(self, affinity: NodeAffinity | None, pods: int) -> None:
+    def count(self, affinity: NodeSelection | None, pods: int) -> None:
         """Add `pods`, which may be negative, to the pods that have these rules."""
         if affinity is None:
             return

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from extender.core.model.labels import Labels, Selector
-from extender.core.model.node_affinity import NodeRule
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Affinity, LimitedTerm, PodSelector, Term
 
@@ -85,7 +85,7 @@ def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
 
 
 def _rules(pod: Pod, *, annotations: bool | None) -> Iterator[ExecutionRule]:
-    nodes, pod_class = pod.node_affinity, pod.pod_class
+    nodes, pod_class = pod.node_selection, pod.pod_class
     for rule in () if nodes is None else nodes.required_rules:
         by_annotation = nodes is not None and rule is nodes.during_execution
         yield ExecutionRule(

@@ -24,8 +24,8 @@ from extender.core.cluster.counts.pod_sets import matched_by
 from extender.core.cluster.counts.topology import NO_DOMAIN, Topology
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import HOSTNAME
-from extender.core.model.node_affinity import NodeAffinity
 from extender.core.model.node_resources import HARD
+from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.model.workload import REPLACING
 from extender.core.verbs.nominating import Chooser, ExpectedPlacement
@@ -216,12 +216,12 @@ def _alike(
     """
     pod_class, names = placed.pod_class, state.nodes.names
     terms = [each.term for each in terms_for_moves(state.class_in_force(pod_class))]
-    found: dict[NodeAffinity | None, dict[str, Pod]] = {}
+    found: dict[NodeSelection | None, dict[str, Pod]] = {}
     for count, name in enumerate([names[number] for number in placed.on_nodes]):
         for pod in state.pods_on(name) if name in state.nodes else ():
             if pod.pod_class is not pod_class or pod.status.deleting:
                 continue
-            asks = state.in_force(pod).node_affinity
+            asks = state.in_force(pod).node_selection
             prefers_nodes = asks is not None and any(asks.preferred_rules)
             if (terms or prefers_nodes) and stays(pod) is None and may_move(pod):
                 found.setdefault(asks if prefers_nodes else None, {})[name] = pod

@@ -14,11 +14,11 @@ from extender.core.errors import ObjectError
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import Term, WeightedTerm
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity, scores
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 
 PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
 """Required affinity adds to a score as well, but no move makes or breaks it."""
-NODES: Final = NodeAffinityPlugin()
+NODES: Final = NodeSelectionPlugin()
 
 
 def terms_for_moves(pod_class: PodClass) -> Sequence[WeightedTerm]:

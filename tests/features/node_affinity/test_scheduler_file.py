@@ -12,6 +12,7 @@ import pytest
 from extender.core import config
 from extender.core.config import layers
 from extender.core.errors import ConfigError
+from extender.features.node_affinity.section import NodeAffinityArgs
 from tests.annotating import PREFERRED, REQUIRED
 from tests.builders import node_term, requirement
 
@@ -37,7 +38,7 @@ def load(ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfigu
         return files[str(path)]
 
     flags = argparse.Namespace(config="ours.yaml", scheduler_config="scheduler.yaml")
-    return layers.load(flags, read).node_affinity.added_affinity
+    return layers.load(flags, read).section(NodeAffinityArgs).added_affinity
 
 
 def test_what_is_required_counts_everywhere() -> None:

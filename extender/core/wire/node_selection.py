@@ -11,12 +11,12 @@ from extender.core.errors import ObjectError
 from extender.core.model import memory
 from extender.core.model.labels import Operator, Requirement
 from extender.core.model.lru_cache import LruCache
-from extender.core.model.node_affinity import (
+from extender.core.model.node_selection import (
     NO_ANNOTATED_RULES,
-    NO_NODE_AFFINITY,
+    NO_NODE_SELECTION,
     AnnotatedNodeRules,
-    NodeAffinity,
     NodeRule,
+    NodeSelection,
     NodeTerm,
 )
 from extender.core.wire.class_cache import Alive, decoded_size
@@ -34,10 +34,10 @@ _Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules]
 """The JSON of affinity and node selector, and rules from an annotation where there are some."""
 
 
-class _Affinity(msgspec.Struct, rename="camel"):
+class _Affinity(msgspec.Struct, rename={"nodes": "nodeAffinity"}):
     """v1.Affinity without what is about other pods."""
 
-    node_affinity: NodeAffinityManifest | None = None
+    nodes: NodeAffinityManifest | None = None
 
 
 _AFFINITY = msgspec.json.Decoder(_Affinity | None)
@@ -45,14 +45,14 @@ _NODE_AFFINITY = msgspec.json.Decoder(NodeAffinityManifest)
 _SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
 
 
-class NodeAffinityReader:
+class NodeSelectionReader:
     """Reads node affinity once for all pods that have the same, recognised by its bytes."""
 
     def __init__(self, most_entries: int | None = None) -> None:
         """With `most_entries`, longer rules are an ObjectError."""
         self._most_entries = most_entries
-        self._known: LruCache[_Key, NodeAffinity] = LruCache(memory.NODE_AFFINITIES)
-        self._large: Alive[NodeAffinity] = Alive()
+        self._known: LruCache[_Key, NodeSelection] = LruCache(memory.NODE_AFFINITIES)
+        self._large: Alive[NodeSelection] = Alive()
         """Those that are too large to be kept for their bytes."""
 
     def read(
@@ -60,7 +60,7 @@ class NodeAffinityReader:
         affinity: bytes,
         node_selector: bytes,
         annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES,
-    ) -> NodeAffinity | None:
+    ) -> NodeSelection | None:
         """Read the JSON of a pod's `affinity` and `nodeSelector`; None if any node will do.
 
         `annotated` is what its annotation says, which is added to it.
@@ -77,15 +77,15 @@ class NodeAffinityReader:
             found = replace(found, annotated=annotated, size=found.size + size)
             if not self._known.put(key, found, _size(affinity, node_selector) + size):
                 found = self._large.shared(found)
-        return None if found == NO_NODE_AFFINITY else found
+        return None if found == NO_NODE_SELECTION else found
 
-    def _read(self, affinity: bytes, node_selector: bytes) -> NodeAffinity:
+    def _read(self, affinity: bytes, node_selector: bytes) -> NodeSelection:
         pairs = decode(_SELECTOR, node_selector, "spec.nodeSelector") or {}
         manifest = decode(_AFFINITY, affinity, "spec.affinity")
-        rules = None if manifest is None else manifest.node_affinity
+        rules = None if manifest is None else manifest.nodes
         if rules is None:
             if not pairs:
-                return NO_NODE_AFFINITY
+                return NO_NODE_SELECTION
             rules = NodeAffinityManifest()
         self._check_length(rules, pairs)
         # The decoded part in JSON again: of the pod's affinity, most may be about other pods.
@@ -113,7 +113,7 @@ def _check(number: int, most: int, what: str) -> None:
         )
 
 
-def read_node_affinity(raw: bytes) -> tuple[NodeAffinity, list[Fault]]:
+def read_node_selection(raw: bytes) -> tuple[NodeSelection, list[Fault]]:
     """Read a v1.NodeAffinity that is no pod's, and say what is wrong with its terms."""
     faults: list[Fault] = []
     return _affinity(decode(_NODE_AFFINITY, raw), {}, _size(raw), faults), faults
@@ -126,7 +126,7 @@ def _size(*documents: bytes) -> int:
 
 def _affinity(
     rules: NodeAffinityManifest, pairs: dict[str, str], size: int, faults: list[Fault]
-) -> NodeAffinity:
+) -> NodeSelection:
     required = named = None
     common = [Requirement(key, Operator.IN, frozenset((pairs[key],))) for key in sorted(pairs)]
     if rules.required is not None:
@@ -141,4 +141,4 @@ def _affinity(
     preferred = NodeRule.preferred(terms, size=size) if terms else None
     faults.extend(broken)
     fault = (f"{_PATH}.{broken[0][0]}", broken[0][1]) if broken else None
-    return NodeAffinity(required, preferred, fault, size, named=named)
+    return NodeSelection(required, preferred, fault, size, named=named)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from extender.core.errors import ObjectError
-from extender.core.model.node_affinity import NodeAffinity
+from extender.core.model.node_selection import NodeSelection
 from extender.core.wire.limits import OF_REQUESTS
-from extender.core.wire.node_affinity import NodeAffinityReader, read_node_affinity
+from extender.core.wire.node_selection import NodeSelectionReader, read_node_selection
 from extender.core.wire.objects import PodReader
 from tests.builders import Pod, node_term, pod, requirement
 
@@ -28,10 +28,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def read(raw: Pod, reader: PodReader | None = None) -> NodeAffinity | None:
+def read(raw: Pod, reader: PodReader | None = None) -> NodeSelection | None:
     """Read what a pod says of nodes."""
-    reader = reader or PodReader(node_affinity=True)
-    return reader.read(json.dumps(raw).encode()).node_affinity
+    reader = reader or PodReader(node_selection=True)
+    return reader.read(json.dumps(raw).encode()).node_selection
 
 
 def required(*terms: Any) -> Pod:
@@ -217,15 +217,15 @@ def test_what_no_decoder_takes_is_an_error(spec: dict[str, Any], field: str) -> 
 
 
 def test_pods_with_the_same_bytes_share_what_was_read() -> None:
-    reader = PodReader(node_affinity=True)
+    reader = PodReader(node_selection=True)
     one = read(NEW.selects(disk="ssd"), reader)
     assert one is not None
     assert read(NEW.uid("other").selects(disk="ssd"), reader) is one
-    assert PodReader().read(json.dumps(NEW.selects(disk="ssd")).encode()).node_affinity is None
+    assert PodReader().read(json.dumps(NEW.selects(disk="ssd")).encode()).node_selection is None
 
 
 def test_large_ones_are_shared_while_there_are_such_pods() -> None:
-    reader = NodeAffinityReader()
+    reader = NodeSelectionReader()
     raw = required(*(node_term(In=f"node-{number}" * 9) for number in range(6000)))
     affinity = json.dumps(raw["spec"]["affinity"]).encode()
     first = reader.read(affinity, b"null")
@@ -259,7 +259,7 @@ def test_large_ones_are_shared_while_there_are_such_pods() -> None:
 def test_longer_ones_than_can_be_answered_are_an_error(
     terms: list[Any], expected: str | None
 ) -> None:
-    reader = PodReader(node_affinity=True, most_entries=5000)
+    reader = PodReader(node_selection=True, most_entries=5000)
     if expected is None:
         assert read(required(*terms), reader) is not None
         return
@@ -270,7 +270,7 @@ def test_longer_ones_than_can_be_answered_are_an_error(
 def test_what_is_no_pods_is_read_with_all_its_faults() -> None:
     one, other = node_term(requirement("a", "Near")), node_term(requirement("", "Exists"))
     raw = required(one, node_term(In="n")).prefers_nodes(1, other)["spec"]["affinity"]
-    found, faults = read_node_affinity(json.dumps(raw["nodeAffinity"]).encode())
+    found, faults = read_node_selection(json.dumps(raw["nodeAffinity"]).encode())
     assert found.required is not None
     assert [field for field, _ in faults] == [
         f"{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0]",

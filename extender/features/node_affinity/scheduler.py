@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from extender.core.config.rules import NodeAffinityTerms
 from extender.core.errors import ObjectError
 from extender.core.model.verdict import NODE_AFFINITY
-from extender.core.wire.node_affinity import read_node_affinity
+from extender.core.wire.node_selection import read_node_selection
+from extender.features.node_affinity.section import NodeAffinityTerms
 
 KIND = "KubeSchedulerConfiguration"
 
@@ -55,7 +55,7 @@ def _of_profile(number: int, profile: _Profile) -> NodeAffinityTerms:
         if each.name == NODE_AFFINITY:
             where = f"profiles[{number}].pluginConfig[{index}].args"
             added = _convert(each.args or {}, _Args, f"{where}.").added_affinity
-            _, faults = read_node_affinity((added or NodeAffinityTerms()).as_json())
+            _, faults = read_node_selection((added or NodeAffinityTerms()).as_json())
             for field, why in faults:
                 raise ObjectError(f"{where}.addedAffinity.{field}", why)
             return added or NodeAffinityTerms()

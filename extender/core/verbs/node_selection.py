@@ -11,7 +11,7 @@ from extender.core.cluster.counts.node_rules import Judged
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ObjectError
-from extender.core.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule
+from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import NAMED_NODES, NODE_AFFINITY, Reason
 from extender.core.model.wording import nodes_of, plural
@@ -23,7 +23,7 @@ _NOT = bytes((1, 0, *range(2, 256)))
 
 
 @dataclass(slots=True, eq=False)
-class NodeAffinityRule(Rule):
+class NodeSelectionRule(Rule):
     """Required node affinity and the node selector, as one rule."""
 
     reason: Reason
@@ -70,7 +70,7 @@ class NodeAffinityRule(Rule):
 
 
 @dataclass(slots=True, eq=False)
-class NamedNodesRule(NodeAffinityRule):
+class NamedNodesRule(NodeSelectionRule):
     """That required node affinity names other nodes, by whatever else the terms are about."""
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
@@ -96,7 +96,7 @@ class NamedNodes(FilterPlugin):
     name: ClassVar[str] = NAMED_NODES
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
-        own = state.in_force(pod).node_affinity
+        own = state.in_force(pod).node_selection
         if own is not None and own.required is not None and own.named is not None:
             reason = Reason.NOT_NAMED if own.named else Reason.NO_NAME
             if reason is self.reason:
@@ -104,10 +104,10 @@ class NamedNodes(FilterPlugin):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
-    """The scheduler's plugin NodeAffinity; what is added is that of NodeAffinityArgs."""
+class NodeSelectionPlugin(FilterPlugin, ScorePlugin):
+    """What the scheduler's plugin NodeAffinity decides, here or there."""
 
-    added: NodeAffinity = NO_NODE_AFFINITY
+    added: NodeSelection = NO_NODE_SELECTION
     """What every pod asks for and prefers besides its own."""
     after_names: bool = False
     """`NamedNodes` is asked before."""
@@ -117,25 +117,25 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         return state.stale if state.stale is not None and self.concerns(state, pod) else None
 
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
-        own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeSelectionRule]:
+        own = state.in_force(pod).node_selection or NO_NODE_SELECTION
         rules = own.annotated.required_rules
         if not self.of_annotations:
             if self.added.required is not None:
                 enforced = Reason.ENFORCED_NODE_AFFINITY
-                yield NodeAffinityRule(enforced, state, self.added.required)
+                yield NodeSelectionRule(enforced, state, self.added.required)
             rules = own.required_rules
         for rule in rules:
             annotated = self.of_annotations or rule != own.required
             among = own.named if self.after_names and not annotated else None
-            yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated, among)
+            yield NodeSelectionRule(Reason.NODE_AFFINITY, state, rule, annotated, among)
 
     def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:
         """Return what sums up preferences, None when no node meets any.
 
         ObjectError for a pod with a broken preferred term: the scheduler does not score it either.
         """
-        own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
+        own = state.in_force(pod).node_selection or NO_NODE_SELECTION
         rules = own.annotated.preferred_rules
         if not self.of_annotations:
             if own.fault is not None:
@@ -144,6 +144,12 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
         judged = [state.node_rules.judge(rule) for rule in rules]
         heard = [each for each in judged if each.matching]
         return NodeScores(heard) if heard else None
+
+
+def of_nodes(plugins: Iterable[FilterPlugin]) -> NodeSelectionPlugin:
+    """Return the one among plugins, or one without arguments."""
+    found = (each for each in plugins if isinstance(each, NodeSelectionPlugin))
+    return next(found, NodeSelectionPlugin())
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ NO_ANNOTATED_RULES = AnnotatedNodeRules()
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class NodeAffinity:
+class NodeSelection:
     """A pod's node selector and node affinity, or what is added to those of every pod."""
 
     required: NodeRule | None = None
@@ -231,4 +231,4 @@ class NodeAffinity:
         yield from self.preferred_rules
 
 
-NO_NODE_AFFINITY = NodeAffinity()
+NO_NODE_SELECTION = NodeSelection()

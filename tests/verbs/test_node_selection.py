@@ -14,10 +14,10 @@ from extender.core.errors import ObjectError
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.node_affinity import NodeAffinityPlugin
+from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins, ScorePlugins
 from extender.core.verbs.prioritizing import prioritize
-from extender.core.wire.node_affinity import read_node_affinity
+from extender.core.wire.node_selection import read_node_selection
 from tests import strategies
 from tests.answering import Answering
 from tests.builders import (
@@ -50,14 +50,14 @@ NEW = pod("new")
 WEB = selector(app="web")
 
 
-def plugin(added: Json | None = None, weight: int = 2) -> NodeAffinityPlugin:
+def plugin(added: Json | None = None, weight: int = 2) -> NodeSelectionPlugin:
     """Build the plugin with what is added to every pod's affinity."""
-    found, faults = read_node_affinity(json.dumps(added or {}).encode())
+    found, faults = read_node_selection(json.dumps(added or {}).encode())
     assert faults == []
-    return NodeAffinityPlugin(found, weight=weight)
+    return NodeSelectionPlugin(found, weight=weight)
 
 
-def added(*terms: Json) -> NodeAffinityPlugin:
+def added(*terms: Json) -> NodeSelectionPlugin:
     """Build the plugin with required terms of its own."""
     return plugin({REQUIRED: {"nodeSelectorTerms": list(terms)}})
 
@@ -118,7 +118,7 @@ def refused(
         ),
     ],
 )
-def test_refusals(enforcing: NodeAffinityPlugin, raw: Pod, expected: Mapping[str, Reason]) -> None:
+def test_refusals(enforcing: NodeSelectionPlugin, raw: Pod, expected: Mapping[str, Reason]) -> None:
     assert refused([enforcing], raw) == expected
     assert enforcing.concerns(ClusterState(), model_pod(raw)) or not expected
 
@@ -126,7 +126,7 @@ def test_refusals(enforcing: NodeAffinityPlugin, raw: Pod, expected: Mapping[str
 def test_refusals_are_beyond_preemption_and_have_its_name() -> None:
     for reason in (OWN, ADDED):
         assert not reason.resolvable
-        assert reason.plugin == NodeAffinityPlugin.name
+        assert reason.plugin == NodeSelectionPlugin.name
 
 
 def test_the_first_plugin_that_refuses_a_node_is_the_one_that_is_named() -> None:
@@ -196,7 +196,7 @@ PREFERS_A = {PREFERRED: [{"weight": 7, "preference": IN_A}]}
         pytest.param(plugin(), NEW.selects(disk="ssd"), {}, id="what is required does not score"),
     ],
 )
-def test_scores(scoring: NodeAffinityPlugin, raw: Pod, expected: Mapping[str, int]) -> None:
+def test_scores(scoring: NodeSelectionPlugin, raw: Pod, expected: Mapping[str, int]) -> None:
     assert scores([scoring], raw) == expected
 
 

@@ -1,0 +1,1 @@
+"""Node selectors and node affinity in the scheduler's place: the plugin NodeAffinity."""
