@@ -87,6 +87,8 @@ def empty_state(config: Config) -> ClusterState:
         annotations=config.annotations.selector,
         replaces=config.enforces_specs,
     )
+    if _reads_nodes(config):
+        _ = state.node_rules  # Made while there are no pods, which it counts.
     book(config, state)
     return state
 
@@ -98,6 +100,10 @@ async def open_source(
     if config.cluster_files:
         return _load(config, state, metrics)
     return await _watch(config, state, metrics, parts)
+
+
+def _reads_nodes(config: Config) -> bool:
+    return wants(config, Want.NODES) or wants(config, Want.HOLDS)
 
 
 def pod_reader(
@@ -116,7 +122,7 @@ def pod_reader(
     live, holds = not config.cluster_files and not manifests, wants(config, Want.HOLDS)
     return PodReader(
         gates=config.feature_gates,
-        node_selection=wants(config, Want.NODES) or holds or manifests,
+        node_selection=_reads_nodes(config) or manifests,
         # Whoever waits may be explained, and what comes with a request is read for that alone.
         waiting=not asked,
         owners=wants(config, Want.OWNERS),

@@ -68,6 +68,7 @@ class NodeEvents(RuleBasedStateMachine):
             patch.setattr(node_rules, "FIRST_CAPACITY", capacity)
             patch.setattr(memory, "NODE_RULES", budget)
             self.state = ClusterState()
+            assert len(self.state.node_rules) == 0
 
     @rule(drawn=st.sampled_from(strategies.NODE_NAMES).flatmap(strategies.nodes))
     def put_node(self, drawn: Json) -> None:
@@ -198,6 +199,20 @@ def test_a_column_goes_with_the_last_pod_that_has_its_rule() -> None:
     assert state.node_rules.judge(required(SSD)).matching == 0
 
 
+def test_who_asks_first_when_pods_are_known_has_them_counted() -> None:
+    early, late = state_of(NODES, [], [SSD]), state_of(NODES, [], [SSD])
+    assert len(early.node_rules) == 0
+    for state in (early, late):
+        state.upsert_pod(model_pod(Pod(SSD).on("a")))
+        state.upsert_node(model_node(node("late", {"disk": "ssd"})))
+        assert [*state.node_columns] == []
+        assert state.node_rules.judge(required(SSD)).of("late") == 1
+        assert rule_mismatches(state) == []
+        (known,) = state.pods.values()
+        state.remove_pod(known.key, known.uid)
+        assert (len(state.node_rules), rule_mismatches(state)) == (0, [])
+
+
 def test_a_rule_outlives_the_pod_that_is_replaced_by_another_with_it() -> None:
     state = state_of(NODES, [], [SSD])
     column = state.node_rules.judge(required(SSD))
@@ -286,5 +301,5 @@ def test_a_column_that_says_wrong_is_noticed() -> None:
     column.by_number[state.nodes.number_of("b")] = 1
     wrong: list[Any] = rule_mismatches(state)
     assert wrong[0] == "b"
-    state._node_rules.count(model_pod(SSD).node_selection, 1)
+    state._count_rules(model_pod(SSD), 1)
     assert rule_mismatches(state)[-1] == "pods by node affinity"

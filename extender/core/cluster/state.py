@@ -63,11 +63,11 @@ class ClusterState(ClusterView):
             # The new before the old, so that terms both carry are not dropped in between.
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
-            self._node_rules.count(pod.node_selection, 1)
+            self._count_rules(pod, 1)
         self._broken_annotations.learn(pod, old)
         if old is not None:
             self._groups.remove(old)
-            self._node_rules.count(old.node_selection, -1)
+            self._count_rules(old, -1)
         if not pod.status.terminal:
             self._groups.add(pod)
         for ledger in self.ledgers:
@@ -79,6 +79,10 @@ class ClusterState(ClusterView):
                 self._settle(old.key, old.uid)
             self._pods_by_node.remove(old)
             self._displace(old)
+
+    def _count_rules(self, pod: Pod, pods: int) -> None:
+        if self._node_rules is not None:
+            self._node_rules.count(pod.node_selection, pods)
 
     def _as_judged(self, pod: Pod, old: Pod | None) -> Pod:
         record = pod.status.record
@@ -125,7 +129,7 @@ class ClusterState(ClusterView):
             self._broken_annotations.forget(pod)
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
-            self._node_rules.count(pod.node_selection, -1)
+            self._count_rules(pod, -1)
             self._displace(pod)
             for ledger in self.ledgers:
                 ledger.shown(None, pod)
@@ -302,14 +306,16 @@ class ClusterState(ClusterView):
             return
         with self._counters.moving(node.name, node.labels):
             self._nodes.learn(node.name, node.labels)
-        self._node_rules.changed(node.name, before)
+        if self._node_rules is not None:
+            self._node_rules.changed(node.name, before)
         self._relabelled(node.name, before or NO_LABELS)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
         if name in self._nodes:
             before = self._nodes.labels(name)
-            self._node_rules.disappears(name)
+            if self._node_rules is not None:
+                self._node_rules.disappears(name)
             with self._counters.moving(name, NO_LABELS):
                 self._nodes.forget(name)
             self._node_resources.forget(name)

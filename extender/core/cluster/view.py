@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from extender.core.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.core.cluster.counts.counters import Counters
 from extender.core.cluster.counts.existing_terms import ExistingTerms
 from extender.core.cluster.counts.matching_pods import PlacedClass
 from extender.core.cluster.counts.matching_sets import MatchingPodSets
-from extender.core.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.core.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.core.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.core.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
@@ -32,6 +32,9 @@ from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import PodSelector, Term
 from extender.core.model.stepping import within
 
+if TYPE_CHECKING:
+    from extender.core.cluster.counts.node_rules import NodeColumn, NodeRuleRegistry, NodeRules
+
 MOST_PREFILTER_STATES = 4096
 """Classes whose pre-filter states are remembered; some kilobytes each."""
 MOST_MATCHING_SETS = 8192
@@ -48,7 +51,6 @@ class ClusterView:
     """
 
     nodes: Final[Nodes]
-    node_rules: Final[NodeRules]
     node_resources: Final[NodeResources]
     budgets: Final[Budgets]
     pods: Final[Mapping[str, Pod]]
@@ -79,7 +81,7 @@ class ClusterView:
         Without `replaces`, the scheduler enforces the rules of specs.
         """
         self.nodes = self._nodes = NodeRegistry()
-        self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
+        self._node_rules: NodeRuleRegistry | None = None
         self.node_resources = self._node_resources = NodeResourcesLedger()
         self.budgets = self._budgets = BudgetLedger()
         self.version = 0
@@ -121,6 +123,21 @@ class ClusterView:
         self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
         self.nominated = self._nominated = NominationLedger()
+
+    @cached_property
+    def node_rules(self) -> NodeRules:
+        """What pods ask of nodes, judged for all nodes; O(pods) when it is first asked for."""
+        from extender.core.cluster.counts.node_rules import NodeRuleRegistry  # noqa: PLC0415
+
+        self._node_rules = made = NodeRuleRegistry(self._nodes)
+        for pod in self._pods.values():
+            made.count(pod.node_selection, 1)
+        return made
+
+    @property
+    def node_columns(self) -> Iterable[NodeColumn]:
+        """The rules about nodes that are kept up to date now."""
+        return () if self._node_rules is None else self._node_rules
 
     def pod(self, key: str, uid: str) -> Pod | None:
         """Return a pod that is not terminal; None for a namesake with another uid."""

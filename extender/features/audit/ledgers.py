@@ -57,7 +57,7 @@ def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
 
 def audit_columns(state: ClusterState) -> Iterator[str | None]:
     """Compare each column with its rule, some nodes at a time; yield what each step found."""
-    for column in list(state.node_rules):
+    for column in list(state.node_columns):
         names = iter(list(state.nodes))
         judge, labels = column.rule.judge, state.nodes.labels
         batch = max(1, AUDITED_CONDITIONS // column.rule.conditions)

@@ -16,7 +16,7 @@ from extender.core.config.schema import API_VERSION, KIND, Config
 from extender.core.enabled import enforced, filter_plugins, score_plugins
 from extender.core.errors import ConfigError
 from extender.core.explained import explained
-from extender.core.source import pod_reader
+from extender.core.source import empty_state, pod_reader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.features.node_affinity.section import FEATURE, NodeAffinityArgs
@@ -87,6 +87,7 @@ def test_what_pods_ask_for_is_read_where_it_counts(fields: dict[str, Any], *, re
     assert wants(config, Want.NODES) is read
     placed = json.dumps(Pod(ASKS).on("a")).encode()
     assert (pod_reader(config).read(placed).node_selection is not None) is read
+    assert ("node_rules" in vars(empty_state(config))) is read
 
 
 def test_plugins_keep_their_order() -> None:
