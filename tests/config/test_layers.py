@@ -79,7 +79,7 @@ def test_a_flag_sets_its_field(flag: str) -> None:
 
 def test_every_setting_has_been_tried() -> None:
     completing = {flag.flag for each in features() if each.completion for flag in each.flags}
-    apart = {"config", "cluster", "feature-gates", "scheduler-config", *completing}
+    apart = {"config", "cluster", "feature-gates", *completing}
     assert {option.flag for option in all_options()} == apart | GOOD_VALUES.keys()
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from extender.core.config.rules import V1Object
 from extender.core.errors import ObjectError
 from extender.core.model.verdict import NODE_AFFINITY
 from extender.core.wire.node_selection import read_node_selection
-from extender.features.node_affinity.section import NodeAffinityTerms
+
+T = TypeVar("T", bound=V1Object)
 
 KIND = "KubeSchedulerConfiguration"
-
-
-class _Args(msgspec.Struct, rename="camel"):
-    """NodeAffinityArgs."""
-
-    added_affinity: NodeAffinityTerms | None = None
 
 
 class _PluginConfig(msgspec.Struct):
@@ -37,29 +33,31 @@ class _File(msgspec.Struct):
     profiles: list[_Profile] | None = None
 
 
-def added_affinity(document: Mapping[str, Any]) -> NodeAffinityTerms:
+def added_affinity(document: Mapping[str, Any], terms: type[T]) -> T:
     """Return addedAffinity of all profiles; ObjectError if they differ, or it is broken."""
+    args = msgspec.defstruct("_Args", [("added_affinity", terms | None, None)], rename="camel")
     file = _convert(document, _File, "")
     if file.kind != KIND:
         raise ObjectError("kind", f"{file.kind!r} is not {KIND}")
-    found = [_of_profile(number, each) for number, each in enumerate(file.profiles or ())]
+    profiles = enumerate(file.profiles or ())
+    found = [_of_profile(*each, args) or terms() for each in profiles]
     for number, each in enumerate(found):
         if each != found[0]:
             why = "addedAffinity is not that of profiles[0]: an extender knows one for all pods"
             raise ObjectError(f"profiles[{number}]", why)
-    return found[0] if found else NodeAffinityTerms()
+    return found[0] if found else terms()
 
 
-def _of_profile(number: int, profile: _Profile) -> NodeAffinityTerms:
+def _of_profile(number: int, profile: _Profile, args: type[msgspec.Struct]) -> Any:
     for index, each in enumerate(profile.plugin_config or ()):
         if each.name == NODE_AFFINITY:
             where = f"profiles[{number}].pluginConfig[{index}].args"
-            added = _convert(each.args or {}, _Args, f"{where}.").added_affinity
-            _, faults = read_node_selection((added or NodeAffinityTerms()).as_json())
+            added = _convert(each.args or {}, args, f"{where}.").added_affinity
+            _, faults = read_node_selection(b"{}" if added is None else added.as_json())
             for field, why in faults:
                 raise ObjectError(f"{where}.addedAffinity.{field}", why)
-            return added or NodeAffinityTerms()
-    return NodeAffinityTerms()
+            return added
+    return None
 
 
 def _convert(document: Any, kind: Any, where: str) -> Any:

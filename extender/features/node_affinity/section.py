@@ -121,7 +121,7 @@ def _file(config: Config) -> Path | None:
 def _complete(config: Config, path: Path, read: Callable[[Path], Mapping[str, Any]]) -> Config:
     from extender.features.node_affinity.scheduler import added_affinity  # noqa: PLC0415 - likewise
 
-    added = added_affinity(read(path))
+    added = added_affinity(read(path), NodeAffinityTerms)
     if not scores(config):
         added = structs.replace(added, preferred_during_scheduling_ignored_during_execution=())
     block = structs.replace(config.section(NodeAffinityArgs), added_affinity=added)
