@@ -81,7 +81,7 @@ class ClusterState(ClusterView):
             self._displace(old)
 
     def _count_rules(self, pod: Pod, pods: int) -> None:
-        if self._node_rules is not None:
+        if self._node_rules is not None and pod.node_selection is not None:
             self._node_rules.count(pod.node_selection, pods)
 
     def _as_judged(self, pod: Pod, old: Pod | None) -> Pod:

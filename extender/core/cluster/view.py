@@ -131,7 +131,8 @@ class ClusterView:
 
         self._node_rules = made = NodeRuleRegistry(self._nodes)
         for pod in self._pods.values():
-            made.count(pod.node_selection, 1)
+            if pod.node_selection is not None:
+                made.count(pod.node_selection, 1)
         return made
 
     @property

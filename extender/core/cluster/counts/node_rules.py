@@ -194,11 +194,9 @@ class NodeRules:
 
 
 class NodeRuleRegistry(NodeRules):
-    def count(self, affinity: NodeSelection | None, pods: int) -> None:
+    def count(self, asked: NodeSelection, pods: int) -> None:
         """Add `pods`, which may be negative, to the pods that have these rules."""
-        if affinity is None:
-            return
-        for rule in affinity.rules:
+        for rule in asked.rules:
             shift(self._pods, rule, pods)
             if rule not in self._pods:
                 self._latest = None
