@@ -15,10 +15,10 @@ from extender.core.config.layers import load
 from extender.core.config.schema import API_VERSION, KIND, Config
 from extender.core.enabled import enforced, filter_plugins, score_plugins
 from extender.core.errors import ConfigError
-from extender.core.explained import explained
 from extender.core.source import empty_state, pod_reader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_selection import NodeSelectionPlugin
+from extender.diagnosis.explained import explained
 from extender.features.node_affinity.section import FEATURE, NodeAffinityArgs
 from tests.builders import Pod, pod
 from tests.features.node_affinity.example import ADDED, GPU, ON, ON_GPUS, PREFERRED, REQUIRED
