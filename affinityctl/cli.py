@@ -44,8 +44,6 @@ examples:
       why a pod waits: which rule refuses which nodes, and which pods are in the way
   affinity-extender simulate --drain pool=old
       where the pods of these nodes would go, and which of them would wait
-  affinity-extender quota --what-if pods=0
-      who uses cross-namespace affinity, and who could not if nobody were allowed to
   affinity-extender advise
       does the extender pay in this cluster, and in which mode?
   affinity-extender violations
@@ -70,8 +68,6 @@ examples:
       would this fit, before it is applied?
   kubectl affinity simulate --roll deployment.yaml
       would this update get stuck?
-  kubectl affinity quota -n shop
-      who uses cross-namespace affinity there, and what the quotas say
   kubectl affinity lint
       which workloads have affinity that cannot work, or does nothing?
 

@@ -14,13 +14,6 @@ from extender.core.config.features import features as declared
 from tests.deploy.places import MANIFESTS, ROOT
 
 NAMES = {each.name for each in declared()}
-NAMED_IN_HELP = {
-    "quota": [
-        *("affinityctl/cli.py", "affinityctl/commands/dump/flags.py"),
-        *("affinityctl/commands/explain/flags.py", "affinityctl/commands/simulate/flags.py"),
-    ]
-}
-"""Files of the commands whose help still has examples and words of a feature."""
 SOURCES = ("extender", "affinityctl", "clusterload", "simulation", "tests", "bench", "release")
 
 
@@ -64,7 +57,7 @@ def importing(feature: Feature) -> list[str]:
     "feature", [pytest.param(each, id=each.name) for each in features() if each.name in NAMES]
 )
 def test_no_other_file_of_the_program_names_it(feature: Optional) -> None:
-    assert shown(feature.named_in(PROGRAM)) == NAMED_IN_HELP.get(feature.name, [])
+    assert shown(feature.named_in(PROGRAM)) == []
     assert feature.paths
     assert feature.name in feature.words or feature.name.replace("_", "_?") in feature.words
 

@@ -36,7 +36,7 @@ output:
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
-  resourcequotas, no quota is looked at. For pods with volumes, persistentvolumeclaims,
+  resourcequotas, these are not looked at. For pods with volumes, persistentvolumeclaims,
   persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
   volumeattachments are listed as well, and with default topology spread constraints in
   --scheduler-config services, replicationcontrollers, replicasets and statefulsets. --cluster reads

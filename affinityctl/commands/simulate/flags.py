@@ -20,9 +20,9 @@ stay pending and why, which rule is most in the way, and whether an update would
 apply in the order in which they are given. Nothing is changed in the cluster.
 
 Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology
-spread constraints, taints, requests, host ports, volumes and quotas on cross-namespace affinity; a
-pod that evicts less important ones does so here as well. Devices, scheduling gates and other
-schedulers are not looked at; pods that use them are named.
+spread constraints, taints, requests, host ports, volumes and ResourceQuotas; a pod that evicts less
+important ones does so here as well. Devices, scheduling gates and other schedulers are not looked
+at; pods that use them are named.
 """
 
 EPILOG = f"""\
