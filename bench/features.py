@@ -54,23 +54,6 @@ class Optional:
 
 NOT_MOVED: Final = (
     Optional(
-        "annotations",
-        (
-            "core/cluster/ledgers/annotations.py",
-            "core/controllers/broken_annotations.py",
-            "core/controllers/recording.py",
-            "core/controllers/record_first.py",
-            "core/kube/recording.py",
-            "core/verbs/max_matching_pods.py",
-            "core/cluster/counts/annotation_scope.py",
-            "core/cluster/counts/domain_limits.py",
-            "core/model/annotation_rules.py",
-            "core/model/exclusive.py",
-            "core/wire/annotation*.py",
-        ),
-        "(?<!import )annotat",
-    ),
-    Optional(
         "node_affinity",
         (
             "core/verbs/node_affinity.py",

@@ -16,6 +16,7 @@ from extender.core.model import memory
 from extender.core.model.lru_cache import CountedCache
 from extender.core.wire.objects import LONGEST_NAME, NodeReader, PodReader
 from extender.core.wire.placement import LONGEST_REFERENCES
+from tests.beside import RULES
 from tests.builders import every_facet, node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
@@ -89,7 +90,7 @@ def test_huge_pods_that_are_gone_leave_little_behind(
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
-    reader, state = PodReader(facets=every_facet(), node_affinity=True), ClusterState()
+    reader, state = PodReader(facets=every_facet(), rules=RULES, node_affinity=True), ClusterState()
     before = held()
     for number in range(HUGE):
         found = reader.read(manifest(make(number), number))

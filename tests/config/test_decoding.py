@@ -14,9 +14,8 @@ import yaml
 from extender.core import config
 from extender.core.config import layers, schema
 from extender.core.config.connections import ClientConnection
-from extender.core.config.features import features
+from extender.core.config.features import features, refuses_in_assist
 from extender.core.errors import ConfigError
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.verdict import PluginName
 
 FILE = "/etc/extender.yaml"
@@ -514,7 +513,7 @@ def test_added_node_affinity(plugins: list[str], term: object, expected: list[st
 def test_plugins_keep_their_order() -> None:
     loaded = load_fields({"plugins": ["NodeAffinity", "InterPodAffinity"]})
     assert loaded.plugins == ("NodeAffinity", "InterPodAffinity")
-    assert not loaded.refuses_in_assist
+    assert not refuses_in_assist(loaded)
 
 
 @pytest.mark.parametrize(
@@ -575,19 +574,6 @@ def test_fields_that_contradict_each_other(fields: dict[str, Any], expected: str
 )
 def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
     assert load_fields({"serving": serving}).serving.port == serving["port"]
-
-
-def test_annotations_count_nowhere_everywhere_or_where_a_selector_says() -> None:
-    assert load_fields({"mode": "assist"}).annotations.selector is None
-    assert load_fields({"annotations": {"namespaceSelector": None}}).annotations.selector is None
-    everywhere = load_fields({"annotations": {"namespaceSelector": {}}})
-    assert everywhere.annotations.selector == EVERYTHING
-    assert load_text(config.to_yaml(everywhere)) == everywhere
-    assert everywhere.refuses_in_assist
-    chosen = load_fields({"annotations": {"namespaceSelector": {"matchLabels": {"team": "shop"}}}})
-    assert chosen.annotations.selector is not None
-    assert chosen.annotations.selector.matches({"team": "shop"})
-    assert not chosen.annotations.selector.matches({})
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,13 @@ from tests.deploy.places import MANIFESTS, ROOT
 
 NAMES = {each.name for each in declared()}
 NAMED_IN_HELP = {
+    "annotations": [
+        *("affinityctl/commands/lint/rules/refused.py", "affinityctl/commands/violations/flags.py"),
+    ],
     "quota": [
         *("affinityctl/cli.py", "affinityctl/commands/dump/flags.py"),
         *("affinityctl/commands/explain/flags.py", "affinityctl/commands/simulate/flags.py"),
-    ]
+    ],
 }
 """Files of the commands whose help still has examples and words of a feature."""
 SOURCES = ("extender", "affinityctl", "clusterload", "simulation", "tests", "bench", "release")

@@ -13,9 +13,9 @@ from extender.core.model import memory
 from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from tests.beside import AFFINITY_ANNOTATION, RULES
 from tests.builders import ZONE, Pod, every_facet, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
@@ -161,7 +161,7 @@ def test_pods_of_a_workload_share_their_class() -> None:
     ],
 )
 def test_pods_of_a_workload_share_what_they_ask_for(made: Pod) -> None:
-    reader = PodReader(facets=every_facet(), owners=True, requirements=True)
+    reader = PodReader(facets=every_facet(), rules=RULES, owners=True, requirements=True)
     raw = [json.dumps(Pod(made).uid(uid).on(uid)).encode() for uid in ("1", "2")]
     one, other = map(reader.read, raw)
     assert one.spec is other.spec

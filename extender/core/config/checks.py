@@ -9,11 +9,11 @@ from itertools import chain
 from typing import TypeAlias
 
 from extender.core.config.connections import Serving
-from extender.core.config.effects import DECIDING, without_effect
+from extender.core.config.effects import deciding, without_effect
 from extender.core.config.faults import show
 from extender.core.config.features import features
 from extender.core.config.schema import SCHEDULER_VERSIONS, Config
-from extender.core.errors import ConfigError, ObjectError
+from extender.core.errors import ConfigError
 from extender.core.wire.node_affinity import read_node_affinity
 
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
@@ -28,10 +28,9 @@ def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
         *_node_affinity(config),
-        *_annotations(config),
         *chain.from_iterable(each.check(config) for each in features()),
         *check_serving(config.serving),
-        *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
+        *(without_effect(config) if deciding().isdisjoint(broken) else ()),
     )
 
 
@@ -56,13 +55,6 @@ def _node_affinity(config: Config) -> Iterator[ConfigError]:
     _, faults = read_node_affinity(added.as_json())
     for field, why in faults:
         yield ConfigError(f"nodeAffinity.addedAffinity.{field}", why)
-
-
-def _annotations(config: Config) -> Iterator[ConfigError]:
-    try:
-        _ = config.annotations.selector
-    except ObjectError as error:
-        yield ConfigError(error.path, error.message)
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

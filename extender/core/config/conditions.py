@@ -16,6 +16,8 @@ class Condition:
     holds: Callable[[Config], bool]
     why: str
     """Says after "has no effect" when it has none."""
+    or_more_rules: bool = False
+    """It has one as well where pods carry rules beside those of their specs."""
 
 
 ALWAYS: Final = Condition(lambda _: True, "")

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from extender.core.config.conditions import Condition
 from extender.core.config.connections import Block
-from extender.core.config.features import Completion, Feature, Flag, Right
+from extender.core.config.features import Completion, Feature, Flag, Right, more_rules
 from extender.core.config.schema import Config
 
 PLUGIN: Final = "CrossNamespacePodAffinity"
@@ -33,7 +33,7 @@ class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
 
 
 def _is_on(config: Config) -> bool:
-    return PLUGIN in config.plugins or config.takes_annotations
+    return PLUGIN in config.plugins or more_rules(config)
 
 
 def _file(config: Config) -> Path | None:
@@ -56,8 +56,8 @@ FEATURE = Feature(
     enabled=_is_on,
     effect=Condition(
         _is_on,
-        f"unless {PLUGIN} is among the plugins or rules in annotations count "
-        "(annotations.namespaceSelector)",
+        f"unless {PLUGIN} is among the plugins",
+        or_more_rules=True,
     ),
     rights=(Right("", _RESOURCE, "list"), Right("", _RESOURCE, "watch")),
     kinds={"ResourceQuota": ""},
