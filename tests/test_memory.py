@@ -104,7 +104,7 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", MIB)
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     raw = [manifest(labelled(1), uid) for uid in (1, 2)]
     one, other = map(reader.read, raw)
     assert one.pod_class is other.pod_class
@@ -161,7 +161,7 @@ def test_longer_names_and_references_are_not_kept() -> None:
 def test_domains_and_numbers_are_used_again() -> None:
     state = ClusterState()
     owner = pod("x").anti_affinity(term("zone", selector(app="web"))).on("n-0")
-    state.upsert_pod(PodReader().read(msgspec.json.encode(owner)))
+    state.upsert_pod(PodReader(rules=RULES).read(msgspec.json.encode(owner)))
 
     def churn(numbers: range) -> float:
         for number in numbers:

@@ -94,7 +94,6 @@ def test_defaults() -> None:
         },
         "filter": {},
         "prioritize": {"maxScore": 20},
-        "annotations": {},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,

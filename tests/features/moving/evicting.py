@@ -23,7 +23,7 @@ from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.turns import EvictionTurns
-from tests.beside import COVERS_ALL, LIMITS
+from tests.beside import COVERS_ALL, LIMITS, RULES
 from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
 from tests.features.moving.booked import shared_over
 from tests.leading import Leader
@@ -90,7 +90,7 @@ class Rig:
         self.state = ClusterState(scope=COVERS_ALL)
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
-        self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
+        self.reader = PodReader(node_affinity=True, owners=True, requirements=True, rules=RULES)
         self.history = History()
         metrics, clock = Metrics(self.registry), lambda: self.now
         context = ControllerContext(
