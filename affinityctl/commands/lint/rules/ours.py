@@ -115,7 +115,7 @@ def _idle(role: Granted) -> Iterator[Spot]:
 
 
 _GIVING: Final = [each.component for each in features() if each.rights]
-_COMPONENTS: Final = ", ".join(_GIVING[:-1]) + f" or {_GIVING[-1]}"
+_COMPONENTS: Final = " or ".join(filter(None, (", ".join(_GIVING[:-1]), *_GIVING[-1:])))
 """Those with rights."""
 
 OF_RIGHTS: Final = (
