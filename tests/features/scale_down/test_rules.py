@@ -32,7 +32,7 @@ from extender.features.scale_down.rules import (
     with_cost,
 )
 from tests.annotating import REQUIRED, annotated
-from tests.beside import COVERS_ALL
+from tests.beside import COVERS_ALL, covering
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.features.scale_down import ranked
 from tests.features.scale_down.ranked import READER, ranked_state, replicas_in
@@ -217,7 +217,7 @@ def test_a_pod_that_is_asked_about_again_does_not_hold_a_rank_against_itself() -
 
 
 def test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order() -> None:
-    state = ranked_state(annotations=None)
+    state = ranked_state(scope=covering(None))
     state.upsert_node(model_node(NODES["a0"]))
     raw = annotated(
         pod("p").labels(app="web").owned_by("ReplicaSet/web-1").on("a0"),
