@@ -69,5 +69,5 @@ FEATURE = Feature(
     judges="carried",
     words=r"annotations\.namespace_?selector|config\.annotations|ignored_annotations|MaxMatchingPods\("
     r"|\bStrict(Affinity|Pod|Node)|Annotation(Reader|Scope)|affinity-extender\.io/affinity\b"
-    r"|(AFFINITY|POLICY)_(ANNOTATION|PATH)|AnnotationLimits|features\.annotations",
+    r"|(AFFINITY|POLICY)_(ANNOTATION|PATH)|AnnotationLimits|RecordFirst|ApiRecords|features\.annotations",
 )
