@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 from extender.core.cluster.counts.scope import MakeScope, Scope
 from extender.core.config.features import defaults, features, reads_rules
 from extender.core.enabled import of_features
@@ -20,6 +22,7 @@ POLICY_ANNOTATION: Final = "affinity-extender.io/affinity-policy"
 RULES: Final = reads_rules(features())
 LIMITS: Final[Plugins] = tuple(of_features(defaults(), _CARRYING).values())
 """The plugin for terms with a limit."""
+needs_rules: Final = pytest.mark.skipif(RULES is None, reason="no feature has pods carry rules")
 
 
 def covering(selector: Selector | None, *, replaces: bool = True) -> MakeScope:

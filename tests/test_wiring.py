@@ -15,6 +15,7 @@ from extender.core.source import pod_reader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_affinity import NodeAffinityPlugin
 from tests.annotating import REQUIRED, annotated
+from tests.beside import needs_rules
 from tests.builders import ZONE, pod, term
 
 
@@ -69,6 +70,7 @@ def test_arguments_of_node_affinity() -> None:
     assert plugin.added.preferred.judge("n", {"a": ""}) == 3
 
 
+@needs_rules
 @pytest.mark.parametrize("selector", [None, {}], ids=["nowhere", "everywhere"])
 def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
     document = {

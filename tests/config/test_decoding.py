@@ -17,6 +17,7 @@ from extender.core.config.connections import ClientConnection
 from extender.core.config.features import features, refuses_in_assist
 from extender.core.errors import ConfigError
 from extender.core.model.verdict import PluginName
+from tests.beside import needs_rules
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -575,6 +576,7 @@ def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
     assert load_fields({"serving": serving}).serving.port == serving["port"]
 
 
+@needs_rules
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [

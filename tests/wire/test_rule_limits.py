@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.wire.limits import OF_RULES as MOST
 from tests.annotating import REQUIRED, annotated
-from tests.beside import AFFINITY_ANNOTATION
+from tests.beside import AFFINITY_ANNOTATION, needs_rules
 from tests.builders import HOST, ZONE, Pod, model_pod, pod, requirement, selector, state_of, term
 from tests.hostile import narrow
 
@@ -74,6 +74,7 @@ def test_conditions_and_values_and_names_are_counted(made: Pod, terms: int) -> N
         assert f"conditions, values and names are more than {MOST.conditions}" in fault[1]
 
 
+@needs_rules
 def test_an_annotation_counts_with_the_spec() -> None:
     own = pod("p").anti_affinity(*narrow(MOST.terms - 3))
     for added, fault in ((3, None), (4, f"{MOST.terms + 1} terms are more than {MOST.terms}")):
