@@ -277,7 +277,7 @@ def test_a_fault_in_rights_is_found(
 @pytest.mark.parametrize("rule", ["right-missing", "right-without-use"])
 def test_the_fix_names_every_component_with_rights(rule: str) -> None:
     components = {file.parent.name for file in MANIFESTS.glob("components/*/rbac.yaml")}
-    assert components
+    assert components or not any(each.rights for each in features())
     assert components <= {*re.findall(r"[\w-]+", BY_ID[rule].fix)}
 
 
