@@ -10,6 +10,7 @@ from functools import partial
 from statistics import median
 from time import perf_counter
 
+from bench.clusters import COVERS_ALL
 from bench.output import add_files, put_out_measured
 from bench.tables import table
 from extender.core.cluster.state import ClusterState
@@ -147,7 +148,7 @@ def _rack(affected: int) -> range:
 
 
 def _state(pods: int) -> ClusterState:
-    state = ClusterState(annotations=EVERYTHING)
+    state = ClusterState(scope=COVERS_ALL)
     state.book_with(_FEATURE.module("rules.rule_watch").RuleWatch(state, EVERYWHERE))
     nodes = pods // A_NODE
     for number in range(nodes):

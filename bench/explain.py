@@ -14,7 +14,7 @@ from typing import Any
 
 import uvloop
 
-from bench.clusters import mixed_cluster
+from bench.clusters import RULES, mixed_cluster
 from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
@@ -90,7 +90,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     every = tuple(facet for each in features() for facet in each.facets)
-    reader = PodReader(node_selection=True, facets=every)
+    reader = PodReader(rules=RULES, node_selection=True, facets=every)
     state = mixed_cluster(NODES, PODS, reader)
     book(defaults(), state, features())
     costs = uvloop.run(_measure(state, reader))

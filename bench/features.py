@@ -1,7 +1,6 @@
 """What of the program serves one optional feature alone, and what else knows of it.
 
-A feature that has its folder, `extender/features/NAME`, says there by which words others would know
-it. For those that have none yet, the table below has the files that serve them alone, and words.
+A feature says in its folder, `extender/features/NAME`, by which words others would know it.
 """
 
 from __future__ import annotations
@@ -52,34 +51,12 @@ class Optional:
         ]
 
 
-NOT_MOVED: Final = (
-    Optional(
-        "annotations",
-        (
-            "core/cluster/ledgers/annotations.py",
-            "core/controllers/broken_annotations.py",
-            "core/controllers/recording.py",
-            "core/controllers/record_first.py",
-            "core/kube/recording.py",
-            "core/verbs/max_matching_pods.py",
-            "core/cluster/counts/annotation_scope.py",
-            "core/cluster/counts/domain_limits.py",
-            "core/model/annotation_rules.py",
-            "core/model/exclusive.py",
-            "core/wire/annotation*.py",
-        ),
-        "(?<!import )annotat",
-    ),
-)
-
-
 def features() -> tuple[Optional, ...]:
-    """Return every optional feature, moved or not."""
-    moved = (
+    """Return every optional feature."""
+    return tuple(
         Optional(each.name, (f"features/{each.name}/**/*",), each.words, each.command)
         for each in declared()
     )
-    return (*moved, *NOT_MOVED)
 
 
 def lines(paths: Iterable[Path]) -> int:

@@ -24,6 +24,7 @@ import msgspec
 
 from bench.agreeing import Agreeing
 from bench.binding import binds
+from bench.clusters import RULES
 from bench.hostile_crowds import NAMESPACE, Case, crowds
 from bench.hostile_eviction import Evicting
 from bench.hostile_pods import (
@@ -108,8 +109,8 @@ class _Bench:
         self.state = cluster(pods)
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeSelectionPlugin())
-        self.reader = PodReader(node_selection=True, most_entries=OF_REQUESTS.entries)
-        self.feed = PodReader(node_selection=True, owners=True, requirements=True)
+        self.reader = PodReader(rules=RULES, node_selection=True, most_entries=OF_REQUESTS.entries)
+        self.feed = PodReader(rules=RULES, node_selection=True, owners=True, requirements=True)
         apart = ApartReader(self.feed.read, self.feed.another().read)
         self.mirrored = Resource("pods", "", apart.here, {}, apart)
         for pod in case.placed():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from bench.workloads import HOST, Json
+from bench.workloads import AFFINITY_ANNOTATION, HOST, Json
 from extender.core.wire.limits import OF_RULES
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 
 DURING: Final = "requiredDuringSchedulingRequiredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

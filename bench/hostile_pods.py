@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bench.clusters import COVERS_ALL
 from bench.hostile_annotations import in_annotations
 from bench.workloads import HOST, ZONE, Json
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import key_of
-from extender.core.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.core.model.labels import Operator, Requirement, Selector
 from extender.core.model.node_resources import Allocatable
 from extender.core.model.objects import Namespace, Node, Pod, PodClass, SharedSpec, SharedStatus
 from extender.core.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
@@ -161,7 +162,7 @@ def shown(pod: Json, *, node: str | None = None, nominated: str | None = None) -
 
 def cluster(pods: int) -> ClusterState:
     """Build a cluster: a third of the classes apart by host, a third spread by zone."""
-    state, chance = ClusterState(annotations=EVERYTHING), random.Random(1)
+    state, chance = ClusterState(scope=COVERS_ALL), random.Random(1)
     for number in range(NODES):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3], "number": str(number)}
         state.upsert_node(Node(f"n{number}", labels, _ROOM))

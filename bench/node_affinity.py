@@ -12,7 +12,7 @@ from statistics import median
 from time import process_time_ns
 from typing import Any
 
-from bench.clusters import mixed_cluster
+from bench.clusters import RULES, mixed_cluster
 from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.workloads import MIXED, ZONE, Question, questions
@@ -146,7 +146,7 @@ def _ratio(costs: Sequence[Cost]) -> float:
 
 
 async def _measure() -> dict[tuple[int, str, str], tuple[Cost, Cost]]:
-    state = mixed_cluster(NODES, PODS, PodReader(node_selection=True))
+    state = mixed_cluster(NODES, PODS, PodReader(rules=RULES, node_selection=True))
     gc.disable()
     # As when the first list has been read: from then on the C library keeps what a long answer
     # took, which else it gives back to the system each time, and gets again page by page.
@@ -175,12 +175,12 @@ async def _costs(state: ClusterState, asked: list[Question]) -> tuple[Cost, Cost
     """Ask with the plugin and without it in turn, so that both see the same machine."""
     pods, nodes = InterPodAffinity(), NodeSelectionPlugin(NO_NODE_SELECTION)
     refusing = Refusing(refused=_refused(state, asked[0], nodes))
-    sides = {"off": Answering(state, pods=PodReader(), defer=_never)} | {
+    sides = {"off": Answering(state, pods=PodReader(rules=RULES), defer=_never)} | {
         name: Answering(
             state,
             plugins=(plugin, pods),
             scoring=(pods, nodes),
-            pods=PodReader(node_selection=True),
+            pods=PodReader(rules=RULES, node_selection=True),
             defer=_never,
         )
         for name, plugin in (("on", nodes), ("alike", refusing))
@@ -206,7 +206,7 @@ def _refused(
     state: ClusterState, question: Question, plugin: NodeSelectionPlugin
 ) -> frozenset[str]:
     """Return all nodes of the cluster that the plugin refuses for the pods of a question."""
-    pod = PodReader(node_selection=True).read(json.dumps(question.pod).encode())
+    pod = PodReader(rules=RULES, node_selection=True).read(json.dumps(question.pod).encode())
     everywhere = state.nodes.asked(list(state.nodes))
     refused = plugin.filter(state, pod, everywhere).refused
     return frozenset(name for _, names in refused for name in names)

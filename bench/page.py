@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import uvloop
 from aiohttp.test_utils import make_mocked_request
 
-from bench.clusters import mixed_cluster
+from bench.clusters import RULES, mixed_cluster
 from bench.output import add_files, put_out_measured
 from bench.tables import table
 from bench.turns import Turns
@@ -47,7 +47,7 @@ def main() -> None:
     add_files(parser)
     args = parser.parse_args()
     config = decode({"apiVersion": API_VERSION, "kind": KIND, "annotations": EVERYWHERE})
-    reader = PodReader(node_selection=True, facets=facets(config))
+    reader = PodReader(rules=RULES, node_selection=True, facets=facets(config))
     state = mixed_cluster(NODES, PODS, reader)
     book(config, state)
     lines = uvloop.run(_measure(config, state))

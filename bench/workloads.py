@@ -12,8 +12,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
-
+AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 ZONES = 3

@@ -10,6 +10,7 @@ from extender.core.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods,
 from extender.core.callbacks.preempting import Preemptions
 from extender.core.callbacks.requests import Requests
 from extender.core.callbacks.wait_budget import WaitBudget
+from extender.core.config.features import more_rules
 from extender.core.parts import Context
 from extender.core.verbs.interaction import interacting
 from extender.core.verbs.plugins import Plugins
@@ -28,7 +29,7 @@ def judged(
     judging = next((each for each in hooks if each.judges), None)
     pointer = next((each.pointer for each in hooks if each.pointer), None)
     preemptor = next((each.preemptor for each in hooks if each.preemptor), None)
-    if in_flight is None and refusing and (config.enforces_specs or config.takes_annotations):
+    if in_flight is None and refusing and (config.enforces_specs or more_rules(config)):
         in_flight = _unseen(context)
     listeners = Listeners(judging=judging, answered=answered, in_flight=in_flight)
     callbacks: dict[str, Callback] = {}

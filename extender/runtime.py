@@ -19,7 +19,7 @@ from extender import __version__
 from extender.core.cluster.state import ClusterState
 from extender.core.collecting import keep_collecting
 from extender.core.config import Config, Mode, to_yaml
-from extender.core.controllers.broken_annotations import keep_telling_of_broken
+from extender.core.controllers.broken_rules import keep_telling_of_broken
 from extender.core.controllers.history import History
 from extender.core.controllers.staleness import Freshness
 from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
@@ -126,8 +126,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
+        metrics.broken_rules.ask(lambda: len(state.broken_rules))
         _look_after_state(context.state, parts)
-        _look_after_annotations(context, parts)
         if enforced(config):
             from extender.core.callbacks.refused_pods import RefusedPods  # noqa: PLC0415
 
@@ -162,21 +162,7 @@ def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
 def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
-
-
-def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
-    config, state, source = context.config, context.state, context.source
-    metrics, annotations = context.metrics, state.broken_annotations
-    metrics.broken_annotations.ask(lambda: len(annotations))
-    metrics.ignored_annotations.ask(lambda: annotations.ignored)
-    _keep_running("annotations", keep_telling_of_broken(state), parts)
-    api = source.api
-    if api is not None and config.takes_annotations and config.mode is Mode.ASSIST:
-        from extender.core.controllers.recording import Recorder  # noqa: PLC0415
-        from extender.core.kube.recording import ApiRecords  # noqa: PLC0415
-
-        recorder = Recorder(state, ApiRecords(api.client).record)
-        _keep_running("recorder", recorder.run(), parts)
+    _keep_running("broken rules", keep_telling_of_broken(state), parts)
 
 
 def _keep_running(name: str, eternal: Coroutine[Any, Any, NoReturn], parts: AsyncExitStack) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -20,7 +20,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.config import Mode, effective
 from extender.core.enabled import enforced, score_plugins
 from extender.core.parts import Context, Part, Program
-from extender.core.ports import Check, Hook
+from extender.core.ports import Check
 from extender.core.reading import pods_apart
 from extender.core.source import pod_reader
 from extender.core.verbs.interaction import prefer
@@ -34,7 +34,7 @@ def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application
     config, state, metrics = context.config, context.state, context.metrics
     clock = context.clocks.clock
     refusing = enforced(config)
-    hooks = [*_recording(context), *chain.from_iterable(each.hooks for each in parts)]
+    hooks = [*chain.from_iterable(each.hooks for each in parts)]
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
@@ -58,16 +58,6 @@ def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
-
-
-def _recording(context: Context) -> Iterator[Hook]:
-    """Yield what puts rules in annotations on record where the extender binds."""
-    api = context.source.api
-    if api is not None and context.config.mode is Mode.REPLACE:
-        from extender.core.controllers.record_first import RecordFirst  # noqa: PLC0415
-        from extender.core.kube.recording import ApiRecords  # noqa: PLC0415
-
-        yield RecordFirst(context.state, ApiRecords(api.client).record)
 
 
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:

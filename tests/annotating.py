@@ -6,8 +6,8 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import Pod, model_pod
 
 if TYPE_CHECKING:

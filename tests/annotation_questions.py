@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.plugins import Plugins
 from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from simulation.invariants.recount import mismatches
 from tests.annotating import moved
+from tests.beside import LIMITS as PLUGIN
 from tests.builders import HOST, ZONE, Json, Pod, namespace, node, pod, selector, state_of, term
 from tests.oracle import Args, Cluster
 from tests.verbs.judging import (
@@ -27,7 +27,7 @@ from tests.verbs.judging import (
     expected_scores,
 )
 
-LIMITS: Plugins = (InterPodAffinity(), MaxMatchingPods())
+LIMITS: Plugins = (InterPodAffinity(), *PLUGIN)
 NAMES = ("a", "b", "c", "d")
 SPACES = ("alpha", "beta")
 APPS = ("web", "db")

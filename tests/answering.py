@@ -20,6 +20,7 @@ from extender.core.verbs.plugins import Plugins, ScorePlugins
 from extender.core.warm_up import WarmUp
 from extender.core.web.app import Callback
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 
 AFFINITY = (InterPodAffinity(),)
 ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeSelectionPlugin(of_annotations=True))
@@ -37,7 +38,7 @@ def requests_of(
 ) -> Requests:
     """Build what callbacks share."""
     metrics = metrics or Metrics()
-    reader = pods_apart(pods or PodReader())
+    reader = pods_apart(pods or PodReader(rules=RULES))
     warm_up = warm_up or WarmUp(state, metrics)
     return Requests(state, metrics, reader, warm_up, unready, hooks=hooks)
 
@@ -69,7 +70,7 @@ class Answering:
             state,
             metrics,
             unready=unready,
-            pods=pods or PodReader(node_selection=True),
+            pods=pods or PodReader(node_selection=True, rules=RULES),
             warm_up=warm_up,
             hooks=hooks,
         )

@@ -14,12 +14,12 @@ from typing import Any
 from extender.core.cluster.state import ClusterState
 from extender.core.config.features import defaults, features
 from extender.core.model.disruption import mark_message
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Namespace, Node
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.resources import book, of_features
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.core.wire.objects import NodeReader, PodReader, ReadFacet, read_namespace
+from tests.beside import COVERS_ALL, RULES
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -367,7 +367,9 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
     """Read a pod as the extender does, with its owner and all that may be asked of its rules."""
-    reader = PodReader(gates=gates, facets=every_facet(), node_selection=True, owners=True)
+    reader = PodReader(
+        gates=gates, facets=every_facet(), rules=RULES, node_selection=True, owners=True
+    )
     return reader.read(json.dumps(raw).encode())
 
 
@@ -406,7 +408,7 @@ def state_of(
     gates: Gates = EVERY_GATE_ON,
 ) -> ClusterState:
     """Build the live picture of a cluster, in the order that the objects come in."""
-    state = empty_state(annotations=EVERYTHING)
+    state = empty_state(scope=COVERS_ALL)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

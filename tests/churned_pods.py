@@ -20,7 +20,6 @@ from extender.core.controllers.context import Clocks, ControllerContext
 from extender.core.controllers.history import History
 from extender.core.metrics import Metrics
 from extender.core.model.disruption import preemptor_in
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod, SeenPod
 from extender.core.ports import Occurrence
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
@@ -30,6 +29,7 @@ from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import WarmUp
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering, requests_of
+from tests.beside import COVERS_ALL, RULES
 from tests.builders import empty_state, every_facet
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
 from tests.features.every import usual_plugins
@@ -71,9 +71,9 @@ class Churn:
         self._chance = random.Random(seed)
         self._numbers = count()
         self._placed: deque[tuple[str, str]] = deque()
-        self._pods = PodReader(facets=every_facet(), node_selection=True)
+        self._pods = PodReader(facets=every_facet(), rules=RULES, node_selection=True)
         self._nodes = NodeReader()
-        self.state = empty_state(most_matching_sets=most_matching_sets, annotations=EVERYTHING)
+        self.state = empty_state(most_matching_sets=most_matching_sets, scope=COVERS_ALL)
         self.outcomes = {"placed": 0, "refused": 0}
         self.evicted = 0
         metrics = Metrics()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.labels import EVERYTHING
+from tests.beside import COVERS_ALL
 from tests.builders import (
     HOST,
     ZONE,
@@ -25,7 +25,7 @@ NAMESPACES = 10
 
 def crowded(classes: int, pods: int, nodes: int) -> ClusterState:
     """Build a cluster of many workloads; a third of them keep their replicas apart by host."""
-    state = ClusterState(annotations=EVERYTHING)
+    state = ClusterState(scope=COVERS_ALL)
     for number in range(nodes):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3]}
         state.upsert_node(model_node(node(f"n{number}", labels)))

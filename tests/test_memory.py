@@ -16,6 +16,7 @@ from extender.core.model import memory
 from extender.core.model.lru_cache import CountedCache
 from extender.core.wire.objects import LONGEST_NAME, NodeReader, PodReader
 from extender.core.wire.placement import LONGEST_REFERENCES
+from tests.beside import RULES
 from tests.builders import every_facet, node, pod, selector, term
 from tests.churned_manifests import Sizes
 from tests.churned_pods import Churn
@@ -89,7 +90,10 @@ def test_huge_pods_that_are_gone_leave_little_behind(
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
     monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
-    reader, state = PodReader(facets=every_facet(), node_selection=True), ClusterState()
+    reader, state = (
+        PodReader(facets=every_facet(), rules=RULES, node_selection=True),
+        ClusterState(),
+    )
     before = held()
     for number in range(HUGE):
         found = reader.read(manifest(make(number), number))
@@ -103,7 +107,7 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", MIB)
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     raw = [manifest(labelled(1), uid) for uid in (1, 2)]
     one, other = map(reader.read, raw)
     assert one.pod_class is other.pod_class
@@ -160,7 +164,7 @@ def test_longer_names_and_references_are_not_kept() -> None:
 def test_domains_and_numbers_are_used_again() -> None:
     state = ClusterState()
     owner = pod("x").anti_affinity(term("zone", selector(app="web"))).on("n-0")
-    state.upsert_pod(PodReader().read(msgspec.json.encode(owner)))
+    state.upsert_pod(PodReader(rules=RULES).read(msgspec.json.encode(owner)))
 
     def churn(numbers: range) -> float:
         for number in numbers:

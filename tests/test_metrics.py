@@ -77,7 +77,6 @@ CONTRACT = {
     "affinity_extender_schedule_attempts": {"result"},
     "affinity_extender_nodes_filtered": {"reason"},
     "affinity_extender_broken_annotations": set(),
-    "affinity_extender_ignored_annotations": set(),
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},

@@ -22,6 +22,7 @@ from extender.core.errors import UnreadableError
 from extender.core.offline import ClusterFileError, ClusterFiles
 from extender.core.wire.objects import PodReader
 from simulation.invariants.recount import live
+from tests.beside import RULES
 from tests.builders import (
     ZONE,
     Json,
@@ -64,7 +65,7 @@ def load(path: Path, content: bytes, state: ClusterState | None = None) -> Clust
     """Load one file."""
     state = state or ClusterState()
     path.write_bytes(content)
-    ClusterFiles(state, PodReader(facets=every_facet())).load(path)
+    ClusterFiles(state, PodReader(facets=every_facet(), rules=RULES)).load(path)
     return state
 
 
@@ -171,7 +172,7 @@ def test_a_file_without_anything_of_use_says_what_was_found(
 def test_files_without_a_node_pod_or_workload_are_an_error(
     tmp_path: Path, objects: list[object], files: type[ClusterFiles], says: str
 ) -> None:
-    reading = files(ClusterState(), PodReader(facets=every_facet()))
+    reading = files(ClusterState(), PodReader(facets=every_facet(), rules=RULES))
     (tmp_path / "file").write_text(json.dumps({"kind": "List", "items": objects}))
     reading.load(tmp_path / "file")
     with pytest.raises(ClusterFileError) as caught:

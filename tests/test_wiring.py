@@ -14,6 +14,7 @@ from extender.core.enabled import score_plugins
 from extender.core.source import pod_reader
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.annotating import REQUIRED, annotated
+from tests.beside import needs_rules
 from tests.builders import ZONE, pod, term
 
 
@@ -45,6 +46,7 @@ def test_arguments_of_inter_pod_affinity(
     assert score_plugins(loaded) == (expected,)
 
 
+@needs_rules
 @pytest.mark.parametrize("selector", [None, {}], ids=["nowhere", "everywhere"])
 def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
     document = {

@@ -78,7 +78,7 @@ def cluster_with_nodes(
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count, and gets to know what selects pods. ConfigError without a node.
     """
-    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
+    state = by.empty_state()
     book(by.config, state, features())
     mirrored = of_features()
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, *mirrored, *further, PODS]

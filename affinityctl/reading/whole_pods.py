@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from affinityctl.reading.deletion_cost import DELETION_COST
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
-from extender.core.config.features import features
+from extender.core.config.features import features, reads_rules
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.core.wire.objects import PodReader, ReadFacet
 
@@ -25,4 +25,5 @@ class WholePodReader(PodReader):
             facets=(DELETION_COST, *_of_features()),
             requirements=True,
             read_volumes=read_pod_volumes,
+            rules=reads_rules(features()),
         )

@@ -15,10 +15,9 @@ from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.core.config import Config
-from extender.core.config.features import defaults, features
+from extender.core.config.features import defaults, features, scope
 from extender.core.enabled import of_features
 from extender.core.errors import ConfigError
-from extender.core.model.labels import Selector
 from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY, Verdict
@@ -51,10 +50,6 @@ class Judging:
     profile: Profile = field(default_factory=_by_default)
     max_score: int = MAX_NODE_SCORE
     gates: Gates = EVERY_GATE_ON
-    annotations: Selector | None = None
-    """Where rules in annotations count; None for nowhere."""
-    replaces: bool = False
-    """Whether the extender enforces the rules of specs."""
     selectors: Selectors = field(default_factory=Selectors)
     """What selects pods, which is known with the cluster."""
     has_defaults: bool = False
@@ -63,6 +58,10 @@ class Judging:
     """What features are told."""
     taken: Taken | None = None
     """What the extender runs in the scheduler's place; None where that is not known."""
+
+    def empty_state(self) -> ClusterState:
+        """Return a state in which nothing is yet; rules beside specs count by the configuration."""
+        return ClusterState(scope=scope(self.config, features()))
 
     def of_scheduler(self, profiles: Mapping[str, SchedulerArguments]) -> Judging:
         made = {name: self._profile(each) for name, each in profiles.items()}
@@ -127,8 +126,6 @@ def _of_extender(path: Path) -> Judging:
         profile,
         loaded.prioritize.max_score,
         loaded.feature_gates,
-        loaded.annotations.selector,
-        loaded.enforces_specs,
         config=loaded,
         taken=Taken(
             frozenset(loaded.plugins if loaded.mode is config.Mode.REPLACE else ()),
@@ -137,20 +134,20 @@ def _of_extender(path: Path) -> Judging:
     )
 
 
-def note_ignored_annotations(state: ClusterState, given: Iterable[Pod] = ()) -> None:
+def note_ignored_rules(state: ClusterState, given: Iterable[Pod] = ()) -> None:
     """Say that rules in annotations were left out, and how to have them counted.
 
     `given` are the pods of manifests, one of each.
     """
     manifests = sum(
-        each.spec.unannotated is not None and not state.annotations.covers(each.pod_class.namespace)
+        each.spec.unannotated is not None and not state.scope.covers(each.pod_class.namespace)
         for each in given
     )
-    counts = ((state.broken_annotations.ignored, "pod"), (manifests, "manifest"))
+    counts = ((state.broken_rules.ignored, "pod"), (manifests, "manifest"))
     ignored = " and ".join(plural(count, what) for count, what in counts if count)
     if ignored:
         complain(
             f"note: rules in annotations of {ignored} are ignored; "
-            "they count in the namespaces that annotations.namespaceSelector of a "
+            f"they count in the namespaces that {state.scope.field} of a "
             "configuration selects (--config FILE)"
         )

@@ -16,7 +16,7 @@ from bench.scheduler.cluster import say
 from bench.scheduler.rates import QPS, Placed, build, place, remove
 from bench.scheduler.workloads import perf_node, perf_pod
 from bench.tables import table
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
+from bench.workloads import AFFINITY_ANNOTATION
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.judging import extending
 from tests.e2e.objects import HOSTNAME, JSON, term

@@ -6,18 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from extender.core.config import Config, Mode
-from extender.core.config.features import Feature, enabled
+from extender.core.config.features import Feature, enabled, features, refuses_in_assist
 from extender.core.config.schema import OF_SCHEDULER
 from extender.core.model.verdict import INTER_POD_AFFINITY
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
 
 
 def filter_plugins(config: Config) -> Plugins:
     """Build what refuses nodes where the hard rules are ours.
 
-    The plugins that are enabled; of the others, what pods have in annotations.
+    The plugins that are enabled; of the others, what pods carry beside their specs.
     """
     return _built(config, config.plugins)
 
@@ -25,12 +24,12 @@ def filter_plugins(config: Config) -> Plugins:
 def enforced(config: Config) -> Plugins:
     """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks.
 
-    There these are plugins of features and rules in annotations, if any.
+    There these are plugins of features and rules beside those of specs, if any.
     """
     match config.mode:
         case Mode.SHADOW:
             return ()
-        case Mode.ASSIST if not config.refuses_in_assist:
+        case Mode.ASSIST if not refuses_in_assist(config):
             return ()
         case Mode.ASSIST:
             return _built(config, [each for each in config.plugins if each not in OF_SCHEDULER])
@@ -39,32 +38,37 @@ def enforced(config: Config) -> Plugins:
 
 
 def score_plugins(config: Config) -> ScorePlugins:
-    """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
+    """Build those plugins that score, in every mode."""
     return tuple(each for each in filter_plugins(config) if isinstance(each, ScorePlugin))
 
 
 def _built(config: Config, plugins: Sequence[str]) -> Plugins:
-    """Build plugins in their order; those that are there for annotations alone come last."""
+    """Build plugins in their order; those that are there for rules beside specs come last."""
     made: dict[str, FilterPlugin] = {
         INTER_POD_AFFINITY: inter_pod_affinity(config),
         **of_features(config),
     }
-    names = dict.fromkeys((*plugins, *made))
-    built = [replace(made[name], of_annotations=name not in plugins) for name in names]
-    if config.takes_annotations:
-        others = INTER_POD_AFFINITY not in plugins
-        built.append(MaxMatchingPods(of_annotations=others))
-    return tuple(built)
+    # What no name switches on goes with inter-pod affinity.
+    unnamed = {each.name for each in features() if not each.plugin}
+    names = sorted(dict.fromkeys((*plugins, *made)), key=unnamed.__contains__)
+    switches = (INTER_POD_AFFINITY if each in unnamed else each for each in names)
+    return tuple(
+        replace(made[name], of_annotations=switch not in plugins)
+        for name, switch in zip(names, switches, strict=True)
+    )
 
 
 def of_features(
     config: Config, some: Iterable[Feature] | None = None
 ) -> Mapping[str, FilterPlugin]:
-    """Build the plugins of features by their names, of those that are on unless given."""
+    """Build the plugins of features, of those that are on unless given.
+
+    By their names in `plugins`, or by those of their features.
+    """
     return {
-        each.plugin: each.module(each.judges).plugin(config)
+        each.plugin or each.name: each.module(each.judges).plugin(config)
         for each in (enabled(config) if some is None else some)
-        if each.plugin
+        if each.judges
     }
 
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from extender.core.cluster.state import ClusterState
 from extender.core.collecting import resting
 from extender.core.config import Config
-from extender.core.config.features import Want, facets, lease_name, wants
+from extender.core.config.features import (
+    Want,
+    enabled,
+    facets,
+    lease_name,
+    reads_rules,
+    scope,
+    wants,
+)
 from extender.core.metrics import Metrics
 from extender.core.model.keys import Key, key_of
 from extender.core.offline import ClusterFiles
@@ -83,10 +91,7 @@ class Source:
 
 def empty_state(config: Config) -> ClusterState:
     """Return a state in which nothing is yet, with what features book of what is mirrored."""
-    state = ClusterState(
-        annotations=config.annotations.selector,
-        replaces=config.enforces_specs,
-    )
+    state = ClusterState(scope=scope(config))
     if _reads_nodes(config):
         _ = state.node_rules  # Made while there are no pods, which it counts.
     book(config, state)
@@ -130,8 +135,7 @@ def pod_reader(
         requirements=asked or holds,
         most_entries=most_entries,
         stored=live,
-        # Files are read once, and whoever asks about them is told what is wrong in any case.
-        annotations=config.takes_annotations or not live,
+        rules=reads_rules(enabled(config)),
     )
 
 

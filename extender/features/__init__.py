@@ -1,6 +1,7 @@
 """Optional features, one folder each. To take one out: its folder, and its line here."""
 
 FEATURES: tuple[str, ...] = (
+    "annotations",
     "audit",
     "binding",
     "explain",

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from extender.core.cluster.counts.annotation_scope import Scope
 from extender.core.cluster.counts.existing_term import Named, Role
 from extender.core.cluster.counts.pod_sets import PodSet
+from extender.core.cluster.counts.scope import Carried
 from extender.core.cluster.state import ClusterState
 from extender.core.model.node_resources import UsedPorts
 from extender.core.model.objects import Pod, PodClass
@@ -136,7 +136,7 @@ def _differing(one: Mapping[str, Pod], other: Mapping[str, Pod]) -> set[str]:
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
     """Yield each term with its role, where it is written, and its weight."""
     added = NO_AFFINITY if pod_class.annotated is None else pod_class.annotated.added
-    scope = Scope(pod_class.namespace, pod_class.later)
+    scope = Carried(pod_class.namespace, pod_class.later)
     for affinity, source in ((pod_class.of_spec.affinity, None), (added, scope)):
         yield from (((each, Role.REQUIRED, source), 1) for each in affinity.required)
         yield from (((each, Role.REQUIRED_ANTI, source), 1) for each in affinity.required_anti)

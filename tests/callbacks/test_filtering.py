@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.annotating import REQUIRED, annotated, stored
+from tests.beside import needs_rules
 from tests.builders import HOST, Pod, model_pod, node, pod, selector, state_of, term
 from tests.serving import APART, NEW, NODES, OLD, WEB, Start, ask, question
 
@@ -151,6 +152,7 @@ async def test_a_group_whose_pods_have_rules_about_each_other_is_an_error(
     assert registry.get_sample_value(name, {"result": "error"}) == 1
 
 
+@needs_rules
 @pytest.mark.parametrize("verb", ["/filter", "/prioritize"])
 async def test_rules_that_were_not_judged_are_nothing_to_others(start: Start, verb: str) -> None:
     away = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="db"))]}}
@@ -168,6 +170,7 @@ async def test_rules_that_were_not_judged_are_nothing_to_others(start: Start, ve
     assert state.pods["default/one"].status.judged == ""
 
 
+@needs_rules
 @pytest.mark.parametrize("admitted", [True, False], ids=["let onto a node", "refused everywhere"])
 async def test_rules_by_which_a_pod_was_refused_everywhere_are_nothing_to_others(
     start: Start, *, admitted: bool

@@ -12,7 +12,7 @@ from asyncio import get_running_loop
 from collections import Counter
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,8 +24,8 @@ from extender.core.callbacks.wait_budget import (
     REST,
     WaitBudget,
 )
-from extender.core.config import API_VERSION, KIND, Config, Mode
-from extender.core.config.rules import Annotations, NamespaceSelector
+from extender.core.config import API_VERSION, KIND
+from extender.core.config.document import decode
 from extender.core.model.keys import key_of
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import PodClass
@@ -55,12 +55,8 @@ class AssistedScheduler:
     """A scheduler that takes the first node it is answered, so pods meet wherever they may."""
 
     def __init__(self) -> None:
-        config = Config(
-            api_version=API_VERSION,
-            kind=KIND,
-            mode=Mode.ASSIST,
-            annotations=Annotations(namespace_selector=NamespaceSelector()),
-        )
+        everywhere: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
+        config = decode({"apiVersion": API_VERSION, "kind": KIND, "mode": "assist", **everywhere})
         state = self.state = empty_state(config)
         for name in (*NODES, FREE):
             state.upsert_node(model_node(node(name, {HOST: name})))

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.core.callbacks.filtering import Filters
 from extender.core.callbacks.passing import Passing
-from extender.core.callbacks.preempting import Preemptions
 from extender.core.config import API_VERSION, KIND, Config, Mode
-from extender.core.config.rules import Annotations, NamespaceSelector
 from extender.core.errors import RequestError
 from extender.core.metrics import Metrics
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
@@ -45,11 +42,6 @@ def assisting(metrics: Metrics | None = None, **fields: Any) -> Mapping[str, Cal
             {"plugins": (NODE_AFFINITY, INTER_POD_AFFINITY)},
             (Passing, Passing),
             id="what the scheduler has itself",
-        ),
-        pytest.param(
-            {"annotations": Annotations(namespace_selector=NamespaceSelector())},
-            (Filters, Preemptions),
-            id="annotations",
         ),
     ],
 )

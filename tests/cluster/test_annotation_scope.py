@@ -14,6 +14,7 @@ from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.diagnosis.verbs.violations import patrol
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, digest_of, stored
+from tests.beside import covering
 from tests.builders import (
     HOST,
     ZONE,
@@ -52,7 +53,7 @@ def state_of(
     annotations: Selector | None = EVERYTHING,
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
-    return filled(empty_state(annotations=annotations), *pods)
+    return filled(empty_state(scope=covering(annotations)), *pods)
 
 
 def filled(state: ClusterState, *pods: Mapping[str, Any]) -> ClusterState:
@@ -231,8 +232,8 @@ def test_annotations_count_where_the_labels_of_their_namespace_say(*, plugins: A
         moved.append(fits(state, JOB, plugins=plugins))
         is_on = labels["metadata"]["labels"]["rules"] == "on"
         assert fits(state, incoming, plugins=plugins) == ("bc" if is_on else "abc")
-        assert len(state.broken_annotations) == is_on
-        assert state.broken_annotations.ignored == (0 if is_on else 2)
+        assert len(state.broken_rules) == is_on
+        assert state.broken_rules.ignored == (0 if is_on else 2)
     assert moved == ["bc", "abc", "bc", "abc"]
     state.remove_namespace("tenant")
     assert fits(state, JOB, plugins=plugins) == "abc"
@@ -240,13 +241,13 @@ def test_annotations_count_where_the_labels_of_their_namespace_say(*, plugins: A
 
 def test_by_default_annotations_count_nowhere() -> None:
     state = ClusterState()
-    assert not state.annotations.is_anywhere
+    assert not state.scope.is_anywhere
     repelling = annotated(bare("a").anti_affinity(term(HOST, selector(app="db"))), EVERYBODY)
     state = state_of(Pod(annotated(repelling, EVERYBODY)).on("a"), annotations=None)
     assert fits(state, VICTIM) == "abc"
     # What is in the spec counts.
     assert fits(state, pod("db", "tenant").labels(app="db")) == "bc"
-    assert list(state.broken_annotations.ignored_in) == [("tenant", 1)]
+    assert list(state.broken_rules.ignored_in) == [("tenant", 1)]
 
 
 def aimed(app: str) -> Any:

@@ -20,6 +20,7 @@ from simulation.invariants.recount import (
 )
 from tests import strategies
 from tests.annotating import REQUIRED, annotated, moved, sound, stored
+from tests.beside import covering
 from tests.builders import (
     HOST,
     Json,
@@ -90,7 +91,7 @@ class EventStream(RuleBasedStateMachine):
         self.state = empty_state(
             most_prefilter_states=room,
             most_matching_sets=room,
-            annotations=self.annotations,
+            scope=covering(self.annotations),
         )
         self.begun()
         for node in cluster.nodes:

@@ -43,8 +43,8 @@ class Hearing(Ledger):
         keys = ("nothing" if each is None else each.key for each in (before, pod))
         self.pods.append(" became ".join(keys))
 
-    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
-        assert not annotations
+    def rematched(self, namespace: str, before: Labels | None, *, scope: bool) -> None:
+        assert not scope
         team = None if before is None else before.get("team", "unknown")
         self.others.append(f"{namespace} was of team {team}")
 

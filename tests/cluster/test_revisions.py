@@ -18,6 +18,7 @@ from extender.diagnosis.verbs.violations import patrol
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated, moved
 from tests.annotation_questions import LIMITS
+from tests.beside import covering
 from tests.builders import (
     HOST,
     Json,
@@ -65,7 +66,7 @@ def space(*, annotated: bool = False, covered: bool = True) -> Json:
 
 def cluster(*pods: Json, where: Json | None = None, replaces: bool = True) -> ClusterState:
     """Return a state of two nodes."""
-    state = ClusterState(annotations=COVERED, replaces=replaces)
+    state = ClusterState(scope=covering(COVERED, replaces=replaces))
     for each in NODES:
         state.upsert_node(model_node(each))
     state.upsert_namespace(model_namespace(where or space()))

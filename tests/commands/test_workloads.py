@@ -12,6 +12,7 @@ from affinityctl.reading.workloads import Workloads
 from extender.core.errors import ObjectError
 from extender.core.model.workload import REVISION, WORKLOAD
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 from tests.builders import every_facet, pod, selector, term, workload
 
 FAR = (
@@ -30,7 +31,9 @@ def missing(*objects: Any, nodes: int = 3) -> list[str]:
             found.add_pod(raw)
         else:
             found.add(each["kind"], raw)
-    return [each.key for each in found.missing_pods(PodReader(facets=every_facet()), nodes)]
+    return [
+        each.key for each in found.missing_pods(PodReader(facets=every_facet(), rules=RULES), nodes)
+    ]
 
 
 def replica(number: int, owner: str, *, template_hash: str = "") -> Any:
@@ -145,7 +148,7 @@ def test_pods_to_come(objects: list[Any], expected: int) -> None:
 def test_they_are_named_after_their_workload_and_share_what_is_read() -> None:
     found = Workloads()
     found.add("Deployment", json.dumps(workload("Deployment", "web", FAR, replicas=2)).encode())
-    first, second = found.missing_pods(PodReader(facets=every_facet()), 1)
+    first, second = found.missing_pods(PodReader(facets=every_facet(), rules=RULES), 1)
     assert [first.key, second.key] == ["shop/deployment/web[0]", "shop/deployment/web[1]"]
     assert first.pod_class is second.pod_class
     assert first.status.facets == second.status.facets

@@ -16,8 +16,8 @@ from extender.core.config import layers, schema
 from extender.core.config.connections import ClientConnection
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.verdict import INTER_POD_AFFINITY
+from tests.beside import needs_rules
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -87,7 +87,6 @@ def test_defaults() -> None:
         },
         "filter": {},
         "prioritize": {"maxScore": 20},
-        "annotations": {},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,
@@ -511,19 +510,7 @@ def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
     assert load_fields({"serving": serving}).serving.port == serving["port"]
 
 
-def test_annotations_count_nowhere_everywhere_or_where_a_selector_says() -> None:
-    assert load_fields({"mode": "assist"}).annotations.selector is None
-    assert load_fields({"annotations": {"namespaceSelector": None}}).annotations.selector is None
-    everywhere = load_fields({"annotations": {"namespaceSelector": {}}})
-    assert everywhere.annotations.selector == EVERYTHING
-    assert load_text(config.to_yaml(everywhere)) == everywhere
-    assert everywhere.refuses_in_assist
-    chosen = load_fields({"annotations": {"namespaceSelector": {"matchLabels": {"team": "shop"}}}})
-    assert chosen.annotations.selector is not None
-    assert chosen.annotations.selector.matches({"team": "shop"})
-    assert not chosen.annotations.selector.matches({})
-
-
+@needs_rules
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [

@@ -19,6 +19,7 @@ from extender.core.config.connections import Block
 from extender.core.config.effects import effects
 from extender.core.config.features import features, whole
 from extender.core.errors import ConfigError
+from tests.beside import needs_rules
 from tests.features.every import values_of
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": config.KIND}
@@ -131,7 +132,13 @@ ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
             {"serving": {"tlsCertFile": "c", "tlsPrivateKeyFile": "k", "clientCAFile": "ca"}},
             id="names in certificates that are checked",
         ),
-        pytest.param("filter.resolvable", "assist", ANNOTATED, id="annotated anti-affinity"),
+        pytest.param(
+            "filter.resolvable",
+            "assist",
+            ANNOTATED,
+            id="annotated anti-affinity",
+            marks=needs_rules,
+        ),
     ],
 )
 def test_what_gives_a_field_an_effect(path: str, mode: str, fields: dict[str, Any]) -> None:

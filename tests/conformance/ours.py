@@ -8,11 +8,11 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.labels import EVERYTHING
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.wire.node_selection import read_node_selection
 from tests.answering import Answering
+from tests.beside import COVERS_ALL
 from tests.builders import model_namespace, model_node, model_pod
 from tests.conformance.asking import INTER_POD_AFFINITY, NODE_AFFINITY
 from tests.oracle import UNKNOWN_NODE
@@ -31,7 +31,7 @@ class Ours:
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         """Objects arrive in an order of their own: any order has to give the same picture."""
-        state = ClusterState(annotations=EVERYTHING)
+        state = ClusterState(scope=COVERS_ALL)
         dice = random.Random(case["order"])
         for kind in dice.sample(["nodes", "namespaces", "pods"], 3):
             for raw in dice.sample(case["cluster"][kind], len(case["cluster"][kind])):

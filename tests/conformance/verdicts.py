@@ -16,12 +16,12 @@ from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.core.cluster.state import ClusterState
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.verdict import NODE_RESOURCES_FIT, OF_VOLUMES, Reason
 from extender.core.resources import NAMESPACES, NODES, PODS
 from extender.core.verbs.filtering import judge
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explanation import events_of
+from tests.beside import COVERS_ALL, RULES
 from tests.builders import empty_state, every_facet
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 READER = PodReader(
     facets=every_facet(),
+    rules=RULES,
     node_selection=True,
     owners=True,
     requirements=True,
@@ -99,7 +100,7 @@ def _theirs(said: Mapping[str, Any]) -> Verdict:
 
 def read(case: Case) -> tuple[ClusterState, list[Pod]]:
     """Read the cluster of a case as the command line does, and the pods that are judged."""
-    state = empty_state(annotations=EVERYTHING)
+    state = empty_state(scope=COVERS_ALL)
     ledger_of(state).known.update(each.kind for each in VOLUME_RESOURCES)
     resources = (*VOLUME_RESOURCES, NODES, NAMESPACES, PODS)
     storing = {each.kind: each.storing(state, READER) for each in resources}

@@ -16,10 +16,10 @@ from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.rolling import scale
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from extender.core.cluster.state import ClusterState
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.stepping import at_once
 from extender.core.wire.objects import read_budget
 from extender.diagnosis.wire.workloads import read_workload
+from tests.beside import COVERS_ALL
 from tests.builders import HOST, model_node, node
 from tests.strategies import rarely
 
@@ -128,7 +128,7 @@ class Simulated:
 
     def __init__(self, case: JSON) -> None:
         self._case = case
-        state = ClusterState(annotations=EVERYTHING)
+        state = ClusterState(scope=COVERS_ALL)
         for name in NODES:
             state.upsert_node(model_node(node(name, {HOST: name}, {"pods": str(case["room"])})))
         read = SimulationReader().read
@@ -321,7 +321,7 @@ _FLAG = re.compile(r"--[a-z-]+")
 
 def preflight(case: JSON) -> tuple[set[str], set[str]]:
     """Return the flags that kubectl drain needs, and the pods that go."""
-    state, reader = ClusterState(annotations=EVERYTHING), SimulationReader()
+    state, reader = ClusterState(scope=COVERS_ALL), SimulationReader()
     state.upsert_node(model_node(node("n1", {HOST: "n1"}, {"pods": "9"})))
     for each in case["pods"]:
         state.upsert_pod(reader.read(json.dumps(each).encode()))

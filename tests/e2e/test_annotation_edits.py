@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from extender.core.wire.manifests import AFFINITY_ANNOTATION, REVISIONS_ANNOTATION
+from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from tests.beside import AFFINITY_ANNOTATION
 from tests.e2e.access import is_allowed
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import applied

@@ -15,12 +15,11 @@ import pytest
 import yaml
 
 from extender.core.wire.manifests import (
-    AFFINITY_ANNOTATION,
-    POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
 from tests import builders
 from tests.annotating import DURING, PREFERRED, REQUIRED
+from tests.beside import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import HOST, ZONE, model_pod, node_term, requirement, selector, term
 from tests.conformance.cases import load_cases
 from tests.e2e.api import Api, ApiError

@@ -17,7 +17,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
-import msgspec
 import pytest
 
 from affinityctl.commands.lint.fields import FIELDS
@@ -26,10 +25,9 @@ from affinityctl.commands.lint.manifest_files import read_objects
 from affinityctl.commands.lint.objects import Objects
 from affinityctl.commands.lint.rulebook import OF_WRITTEN
 from extender.core.wire.affinity import EVERY_GATE_ON
-from extender.core.wire.annotations import AnnotationReader
-from extender.core.wire.manifests import AFFINITY_ANNOTATION, PodAnnotations
 from extender.core.wire.objects import PodReader
 from extender.core.wire.topology_spread import FIELD
+from tests.beside import RULES
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.manifests import COLLECTIONS, Case, Drawing
@@ -251,7 +249,8 @@ async def test_rules_in_an_annotation_are_those_that_a_spec_can_have(
 ) -> None:
     drawing = Drawing(start)
     cases = [drawing.case("Pod", within="spec.affinity") for _ in range(examples // 4)]
-    reader, both = AnnotationReader(EVERY_GATE_ON), Counter[bool]()
+    assert RULES is not None
+    reader, both = RULES(EVERY_GATE_ON), Counter[bool]()
     for case, theirs in zip(cases, await asking.about(cases), strict=True):
         if case.twice:
             continue  # JSON in an annotation may have a field twice
@@ -270,8 +269,8 @@ _REFUSED_IN_ANNOTATIONS = re.compile("`null`|takes one integer$|is not a label v
 scheduler cannot read it: comparisons with no number, and preferred values that no label has."""
 
 
-def _annotated(affinity: str) -> PodAnnotations:
-    return msgspec.json.decode(json.dumps({AFFINITY_ANNOTATION: affinity}), type=PodAnnotations)
+def _annotated(affinity: str) -> tuple[bytes, ...]:
+    return json.dumps(affinity).encode(), b"null", b"null"
 
 
 LABELLED = """\

@@ -10,7 +10,7 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
+from tests.beside import AFFINITY_ANNOTATION
 from tests.e2e.extending import ASSIST
 from tests.e2e.judging import judging
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term

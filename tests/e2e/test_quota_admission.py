@@ -22,6 +22,7 @@ from extender.core.wire.quantities import read_exact_amounts
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.objects import read_quota
 from extender.features.quota.rules import shortfall
+from tests.beside import RULES
 from tests.builders import empty_state, every_facet, quota
 from tests.e2e.api import Api, ApiError
 from tests.e2e.controlplane.cluster import storage_and_apiserver
@@ -196,7 +197,7 @@ class Both:
         self._space = space
         self._limited = limited
         self._state = empty_state()
-        self._pods = PodReader(facets=every_facet())
+        self._pods = PodReader(facets=every_facet(), rules=RULES)
 
     async def take(self, case: Case) -> tuple[list[bool], list[bool], list[str]]:
         """Return who got through there, who did here, and the quotas whose use differs."""

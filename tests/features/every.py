@@ -29,6 +29,13 @@ def switched_on(name: str) -> dict[str, Any]:
     return found
 
 
+def switch_in_chart(name: str) -> str:
+    """Return by what the chart gives a feature its rights."""
+    field = next(each.field for each in features() if each.name == name)
+    found: str = getattr(_example(name), "SWITCH", f".Values.{field}.enabled")
+    return found
+
+
 def routes(name: str) -> tuple[str, ...]:
     """Return the paths that a feature answers on the operations port."""
     found: tuple[str, ...] = getattr(_example(name), "ROUTES", ())

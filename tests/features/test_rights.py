@@ -10,7 +10,7 @@ from extender.core.config.conditions import REPLACE
 from extender.core.config.features import Feature, features
 from tests.commands.lint.asking import found, linted, ours
 from tests.deploy.places import MANIFESTS, ROOT, read_objects
-from tests.features.every import switched_on
+from tests.features.every import switch_in_chart, switched_on
 
 CHART = ROOT / "charts/affinity-extender"
 WITH_RIGHTS = pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_the_chart_gives_them_with_a_value_of_its_name_or_with_the_mode(feature:
         switch = '{{- if eq .Values.mode "replace" }}'
     else:
         assert f"\n{feature.field}:\n" in (CHART / "values.yaml").read_text()
-        switch = f"{{{{- if .Values.{feature.field}.enabled }}}}"
+        switch = f"{{{{- if {switch_in_chart(feature.name)} }}}}"
     given = f"{{{{- $files = append $files {file} }}}}"
     assert given in template.partition(f"{switch}\n")[2].partition("{{- end }}")[0]

@@ -19,6 +19,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.config import layers
 from extender.core.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 from tests.builders import every_facet
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import broken, mutated
@@ -77,7 +78,7 @@ def test_a_cluster_file_is_read_or_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         start = time.monotonic()
         with campaign.telling(content):
-            loading = WorkloadFiles(ClusterState(), PodReader(facets=every_facet()))
+            loading = WorkloadFiles(ClusterState(), PodReader(facets=every_facet(), rules=RULES))
             try:
                 loading.load(path)
             except ExtenderError as error:

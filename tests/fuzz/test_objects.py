@@ -15,6 +15,7 @@ from extender.core.kube.frames import SkippedError, read_event, read_metadata, r
 from extender.core.resources import of_features
 from extender.core.wire.affinity import Gates
 from extender.core.wire.objects import NodeReader, PodReader, read_budget, read_namespace
+from tests.beside import RULES
 from tests.builders import (
     budget,
     every_facet,
@@ -70,7 +71,7 @@ def readers() -> Mapping[str, tuple[Reader, list[Any]]]:
     """Return what reads each kind, as programs do, and what to begin with."""
     pods = [FULL, *(each for case in load_cases()[:20] for each in case.cluster["pods"])]
     return {
-        "pod": (PodReader(facets=every_facet()).read, pods),
+        "pod": (PodReader(facets=every_facet(), rules=RULES).read, pods),
         "pod without gates": (PodReader(gates=Gates(False, False)).read, pods),  # noqa: FBT003
         "node": (NodeReader().read, [NODE]),
         "single node": (NodeReader().read, [NODE]),

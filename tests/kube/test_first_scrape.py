@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender.core.kube.failures import Relist, Restart
 from extender.core.kube.frames import EventType, Skip
 from extender.core.metrics.table import ATTEMPTS
-from extender.core.model.verdict import LEFT_TO_SCHEDULER, MAX_MATCHING_PODS, AnyReason, Reason
+from extender.core.model.verdict import LEFT_TO_SCHEDULER, LIMITS, AnyReason, Reason
 from extender.runtime import running
 from tests.features.every import plugins as further_plugins
 from tests.kube.program import live
@@ -24,7 +24,7 @@ BOTH = ["InterPodAffinity", "CrossNamespacePodAffinity"]
 
 TOLD: frozenset[AnyReason] = frozenset(Reason) - LEFT_TO_SCHEDULER
 """The reasons that a scheduler can be given."""
-WITHOUT_ANNOTATIONS = {each for each in TOLD if each.plugin != MAX_MATCHING_PODS}
+WITHOUT_ANNOTATIONS = {each for each in TOLD if each.plugin != LIMITS}
 
 EVERYWHERE = {
     "schedule_attempts_total": len(ATTEMPTS),

@@ -13,8 +13,8 @@ from extender.core.cluster.counts.topology import Topology
 from extender.core.model.labels import Labels, Operator, Requirement
 from extender.core.model.node_selection import Comparison, NodeTerm, int64
 from extender.core.model.pod_affinity import PodSelector
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from simulation.plan import Plan
+from tests.beside import LIMITS
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _excludes_no_node_by_name(patch: Patch) -> None:
 
 
 def _looks_at_no_limit(patch: Patch) -> None:
-    patch.setattr(MaxMatchingPods, "_limits", lambda *_: [])
+    patch.setattr(type(LIMITS[0]), "_limits", lambda *_: [])
 
 
 STORED = "counters differ from the cluster"

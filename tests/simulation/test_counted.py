@@ -19,6 +19,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import agrees, check_stored
 from simulation.invariants.recount import mismatches
 from simulation.templates import SORTS, namespace, node, pod, template
+from tests.beside import RULES
 from tests.builders import empty_state, every_facet, model_pod
 
 NODES = 5
@@ -53,7 +54,10 @@ def stored() -> Store:
 
 def read(store: Store) -> ClusterState:
     """Return what the program makes of a cluster, with what it counts for those that wait."""
-    state, reader = empty_state(), PodReader(facets=every_facet(), node_selection=True, stored=True)
+    state, reader = (
+        empty_state(),
+        PodReader(facets=every_facet(), rules=RULES, node_selection=True, stored=True),
+    )
     for each in store.all("namespaces").values():
         state.upsert_namespace(read_namespace(encode(each)))
     for each in store.all("nodes").values():

@@ -10,9 +10,9 @@ import pytest
 
 from extender.core.verbs.filtering import concerned, indeterminate, judge
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 from tests.annotating import moved, sound, split
+from tests.beside import LIMITS
 from tests.builders import (
     HOST,
     ZONE,
@@ -44,7 +44,7 @@ SPACES: Final = ("alpha", "alpha", "beta")
 EVERY: Final = (
     InterPodAffinity(),
     NodeSelectionPlugin(),
-    MaxMatchingPods(),
+    *LIMITS,
     *further_plugins(),
 )
 IN_MODES: Final[Mapping[str, Plugins]] = {

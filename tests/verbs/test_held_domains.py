@@ -12,11 +12,11 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.disruption import Victims
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.filtering import judge
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.nominating import Chooser
 from extender.core.verbs.victims import on_node
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
+from tests.beside import LIMITS
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY, chosen_of
 
@@ -114,7 +114,7 @@ def test_nobody_is_evicted_in_a_domain_that_is_held() -> None:
 
 def test_a_limit_counts_who_holds_a_domain() -> None:
     rule = {"podAntiAffinity": {REQUIRED: [{**APART, "maxMatchingPods": 2}]}}
-    both = (*AFFINITY, MaxMatchingPods())
+    both = (*AFFINITY, *LIMITS)
 
     def limited(each: Pod) -> Pod:
         return Pod(annotated(each.labels(app="web"), rule))

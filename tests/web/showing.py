@@ -12,12 +12,12 @@ from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.cluster.state import ClusterState
 from extender.core.controllers.history import History
 from extender.core.metrics import Metrics
-from extender.core.model.labels import EVERYTHING
 from extender.core.parts import Part, Program
 from extender.core.ports import Check
 from extender.core.web.app import LastCalls
 from extender.core.web.ops import ops_app
 from extender.core.web.turns import Turns
+from tests.beside import COVERS_ALL
 from tests.builders import empty_state
 from tests.features.every import framing
 
@@ -40,7 +40,7 @@ def shown(
     state: ClusterState | None = None, metrics: Metrics | None = None, **changed: Any
 ) -> Seen:
     """Return what pages show parts of."""
-    state = state or empty_state(annotations=EVERYTHING)
+    state = state or empty_state(scope=COVERS_ALL)
     seen = Seen(state, metrics or Metrics(), refused=RefusedPods(state))
     return replace(seen, **changed)
 

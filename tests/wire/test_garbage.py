@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.core.wire import annotation_manifests, placement
+from extender.core.config.features import features
+from extender.core.wire import placement
 from extender.core.wire.manifests import AffinityManifest, PodManifest
 from extender.core.wire.node_terms import NodeAffinityManifest
 from tests.builders import HOST, Json, requirement, term
@@ -45,10 +46,14 @@ NODE_AFFINITY = {
         ),
         pytest.param(AffinityManifest, affinity(*alike(TERM)), id="terms"),
         pytest.param(NodeAffinityManifest, NODE_AFFINITY, id="node terms"),
-        pytest.param(
-            annotation_manifests.StrictAffinity,
-            {"nodeAffinity": NODE_AFFINITY},
-            id="node terms in an annotation",
+        *(
+            pytest.param(
+                each.module("manifests").StrictAffinity,
+                {"nodeAffinity": NODE_AFFINITY},
+                id="node terms in an annotation",
+            )
+            for each in features()
+            if each.carries
         ),
         pytest.param(
             list[placement._Toleration],

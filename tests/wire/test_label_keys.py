@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from extender.core.model.labels import Operator, Requirement, Selector
 from extender.core.wire.objects import PodReader
 from tests.annotating import REQUIRED, annotated
+from tests.beside import RULES, needs_rules
 from tests.builders import HOST, Json, pod, requirement, selector, term
 from tests.strategies import POD_LABELS, labels, requirements
 
@@ -37,7 +38,7 @@ MERGED = OWNER.affinity(
 ADDED = [Selector.of((WEB, V1)), Selector.of((WEB, NOT_V1))]
 AS_WRITTEN = [Selector.of((WEB,)), Selector.of((WEB,))]
 
-FILES, LIVE = PodReader(), PodReader(stored=True)
+FILES, LIVE = PodReader(rules=RULES), PodReader(stored=True, rules=RULES)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,7 @@ def test_what_a_manifest_means_is_what_the_api_server_stores(
     assert effective(FILES, live) == effective(LIVE, live)
 
 
+@needs_rules
 def test_annotations_of_stored_pods_mean_what_the_api_server_would_have_made_of_them() -> None:
     selected = selector(requirement("version", "NotIn", "0"), app="web")
     apart = {"podAntiAffinity": {REQUIRED: [term(HOST, selected, mismatchLabelKeys=["version"])]}}

@@ -13,9 +13,9 @@ from extender.core.model import memory
 from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from tests.beside import AFFINITY_ANNOTATION, RULES
 from tests.builders import ZONE, Pod, every_facet, pod, requirement, selector, term
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
@@ -23,7 +23,7 @@ OWN = frozenset(("default",))
 
 
 def read(raw: Any) -> Any:
-    return PodReader().read(json.dumps(raw).encode())
+    return PodReader(rules=RULES).read(json.dumps(raw).encode())
 
 
 def test_a_manifest_without_uid_namespace_and_status_is_a_waiting_pod() -> None:
@@ -142,7 +142,7 @@ def test_preferred_anti_affinity_has_a_negative_weight() -> None:
 
 
 def test_pods_of_a_workload_share_their_class() -> None:
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     template = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
     raw = [json.dumps(template.uid(uid)).encode() for uid in ("1", "2")]
     assert reader.read(raw[0]).pod_class is reader.read(raw[1]).pod_class
@@ -161,7 +161,7 @@ def test_pods_of_a_workload_share_their_class() -> None:
     ],
 )
 def test_pods_of_a_workload_share_what_they_ask_for(made: Pod) -> None:
-    reader = PodReader(facets=every_facet(), owners=True, requirements=True)
+    reader = PodReader(facets=every_facet(), rules=RULES, owners=True, requirements=True)
     raw = [json.dumps(Pod(made).uid(uid).on(uid)).encode() for uid in ("1", "2")]
     one, other = map(reader.read, raw)
     assert one.spec is other.spec
@@ -173,7 +173,7 @@ def test_pods_of_a_workload_share_what_they_ask_for(made: Pod) -> None:
 
 
 def test_what_no_pod_asks_for_any_more_is_forgotten() -> None:
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     kept = [
         reader.read(json.dumps(pod("p").on("n").priority(number)).encode())
         for number in range(1, 101)
@@ -188,19 +188,19 @@ def test_pods_that_come_and_go_get_their_own_specs(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(memory, name, 8 * 1024)
     monkeypatch.setattr(memory, "MOST_OWNERS", 10)
     dice = random.Random(1)
-    reader = PodReader(owners=True, requirements=True)
+    reader = PodReader(owners=True, requirements=True, rules=RULES)
     kept: dict[int, ModelPod] = {}
     for _ in range(2000):
         made = pod("p").priority(dice.randrange(300)).requests(cpu=f"{dice.randrange(99)}m")
         made = made.on("n").host_port(dice.randrange(1, 99)).owned_by(f"Job/{dice.randrange(99)}")
         raw = json.dumps(made).encode()
         found = kept[dice.randrange(20)] = reader.read(raw)
-        assert found == PodReader(owners=True, requirements=True).read(raw)
+        assert found == PodReader(owners=True, requirements=True, rules=RULES).read(raw)
 
 
 def test_a_reader_that_forgets_still_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "CLASSES", 8 * 1024)
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     raw = [json.dumps(pod("x").labels(app=app)).encode() for app in ("a", "b", "a")]
     classes = [reader.read(each).pod_class for each in raw]
     assert classes[0] == classes[2]
@@ -263,7 +263,7 @@ def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b'{"metadata":{"name":"\xc3\x28"}}'])
 def test_bytes_that_are_not_json_are_refused(raw: bytes) -> None:
     with pytest.raises(ObjectError, match="not valid JSON"):
-        PodReader().read(raw)
+        PodReader(rules=RULES).read(raw)
 
 
 def test_nodes_and_namespaces_have_names_and_labels() -> None:
@@ -297,5 +297,5 @@ def test_who_made_a_pod_and_when_is_read_of_those_that_wait(
     if node_name is not None:
         made = made.on(node_name)
     made["metadata"]["creationTimestamp"] = written
-    found = PodReader(waiting=waiting).read(json.dumps(made).encode())
+    found = PodReader(waiting=waiting, rules=RULES).read(json.dumps(made).encode())
     assert (found.status.created, found.spec.owner is not None) == told

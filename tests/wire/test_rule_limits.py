@@ -7,8 +7,8 @@ import json
 import pytest
 
 from extender.core.wire.limits import OF_RULES as MOST
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import REQUIRED, annotated
+from tests.beside import AFFINITY_ANNOTATION, needs_rules
 from tests.builders import HOST, ZONE, Pod, model_pod, pod, requirement, selector, state_of, term
 from tests.hostile import narrow
 
@@ -74,6 +74,7 @@ def test_conditions_and_values_and_names_are_counted(made: Pod, terms: int) -> N
         assert f"conditions, values and names are more than {MOST.conditions}" in fault[1]
 
 
+@needs_rules
 def test_an_annotation_counts_with_the_spec() -> None:
     own = pod("p").anti_affinity(*narrow(MOST.terms - 3))
     for added, fault in ((3, None), (4, f"{MOST.terms + 1} terms are more than {MOST.terms}")):
@@ -88,11 +89,11 @@ def test_an_annotation_counts_with_the_spec() -> None:
 def test_a_placed_pod_is_named_whatever_annotations_do() -> None:
     made = pod("p").anti_affinity(*narrow(MORE)).on("n1")
     state = state_of([], [], [made, pod("q").on("n1")])
-    assert [each.key for each in state.broken_annotations] == ["default/p"]
-    assert (len(state.broken_annotations), state.broken_annotations.ignored) == (1, 0)
+    assert [each.key for each in state.broken_rules] == ["default/p"]
+    assert (len(state.broken_rules), state.broken_rules.ignored) == (1, 0)
     with_annotation = annotated(made, {"podAffinity": {REQUIRED: json.loads("[]")}})
     state.upsert_pod(model_pod(with_annotation))
-    assert len(state.broken_annotations) == 1
+    assert len(state.broken_rules) == 1
     state.upsert_pod(model_pod(pod("p").on("n1")))
-    assert [*state.broken_annotations] == []
-    assert len(state.broken_annotations) == 0
+    assert [*state.broken_rules] == []
+    assert len(state.broken_rules) == 0

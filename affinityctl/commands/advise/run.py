@@ -30,7 +30,7 @@ from affinityctl.scheduler.profiles import BY_DEFAULT
 from affinityctl.terminal.printing import columns, printed, wrapped
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, say
-from extender.core.config.features import about_places
+from extender.core.config.features import about_places, features, reads_rules
 from extender.core.model.wording import plural
 from extender.core.wire.objects import PodReader
 
@@ -79,7 +79,8 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
 
     What files or the server hold is put to the objects for lint as well.
     """
-    state, pods = ClusterState(), PodReader(node_selection=True, owners=True, requirements=True)
+    rules, state = reads_rules(features()), ClusterState()
+    pods = PodReader(node_selection=True, owners=True, requirements=True, rules=rules)
     if not flags.cluster:
         return state, asyncio.run(list_cluster(flags, objects, state, pods))
     fill(

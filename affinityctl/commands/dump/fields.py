@@ -20,6 +20,7 @@ from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
 from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
+from extender.core.config.features import features, reads_rules
 from extender.core.offline import READS
 from extender.core.resources import of_features
 from extender.core.wire import manifests
@@ -58,13 +59,13 @@ def _emptied(name: str, source: Any) -> Any:
     return {} if name in ANYWHERE and isinstance(source, dict) else source
 
 
+_RULES: Final = reads_rules(features())
+_NAMES: Final = (IGNORE, *volumes.ANNOTATIONS, *(() if _RULES is None else _RULES.annotations))
 _OURS: Final[Sequence[Any]] = [
-    (f"annotation{number}", Raw, UNSET) for number, _ in enumerate((IGNORE, *volumes.ANNOTATIONS))
+    (f"annotation{number}", Raw, UNSET) for number, _ in enumerate(_NAMES)
 ]
 _FURTHER: Final = msgspec.defstruct(
-    "Further",
-    _OURS,
-    rename=dict(zip((name for name, *_ in _OURS), (IGNORE, *volumes.ANNOTATIONS), strict=True)),
+    "Further", _OURS, rename=dict(zip((name for name, *_ in _OURS), _NAMES, strict=True))
 )
 
 

@@ -23,7 +23,7 @@ from affinityctl.reading.chosen_pods import (
 from affinityctl.reading.cluster import cluster_with_nodes
 from affinityctl.reading.manifests import read_manifests
 from affinityctl.reading.whole_pods import WholePodReader
-from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from affinityctl.terminal.progress import Progress
@@ -78,7 +78,7 @@ def run(flags: argparse.Namespace) -> int:
     pods = WholePodReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags, pods, by)
     state, _ = cluster_with_nodes(flags, pods, by=by)
-    note_ignored_annotations(state)
+    note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
     places = about_places()

@@ -22,28 +22,25 @@ from affinityctl.commands.lint.template import (
 from affinityctl.reading.rollouts import ONE_POD
 from affinityctl.reading.strategies import RolloutSpec, rollout_of
 from extender.core.config import Mode
+from extender.core.config.features import features, reads_rules
 from extender.core.config.options import Option, once_set_by
 from extender.core.errors import ObjectError
 from extender.core.model.labels import Labels
 from extender.core.wire.affinity import EVERY_GATE_ON, read_affinity, read_selector
-from extender.core.wire.annotations import AnnotationReader
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.limits import OF_RULES
 from extender.core.wire.manifests import (
-    AFFINITY_ANNOTATION,
     ALWAYS,
     EXCLUSIVE_ANNOTATION,
     NULL,
-    POLICY_ANNOTATION,
-    REVISIONS_ANNOTATION,
     AffinityManifest,
     LabelSelector,
-    PodAnnotations,
     PodSpec,
 )
 from extender.core.wire.node_selection import NodeSelectionReader
 from extender.core.wire.objects import TERMINAL_PHASES
 from extender.core.wire.placement import RequirementsReader
+from extender.core.wire.rules_beside import NONE_BESIDE, RulesBeside
 from extender.core.wire.topology_spread import HARD
 from extender.diagnosis.wire.workloads import WORKLOADS, OwnedMetadata
 
@@ -196,7 +193,7 @@ def owner_of(
         stored=kind == "Pod" and metadata.resourceVersion is not None,
         ignored=spared_by(annotations),
         faulty=faulty,
-        misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
+        misplaced=() if kind == "Pod" else _misplaced(metadata),
     ), template
 
 
@@ -210,7 +207,8 @@ class TemplateReader:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._nodes = NodeSelectionReader()
-        self._annotations = AnnotationReader(EVERY_GATE_ON)
+        read = reads_rules(features())
+        self._beside = None if read is None else read(EVERY_GATE_ON)
         self._requirements = RequirementsReader()
 
     def read(self, owner: TemplateOwner, template: Manifest) -> Template:
@@ -229,9 +227,7 @@ class TemplateReader:
             spread = tuple(_spread(spec, owner))
         except ObjectError as error:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
-        found = _annotations(template.metadata)
-        rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
-        annotation = self._annotations.read(owner.namespace, rules)
+        found = template.metadata.annotations or {}
         return Template(
             owner,
             labels,
@@ -243,10 +239,17 @@ class TemplateReader:
             frozenset(spec.host_ports()),
             fault,
             too_many,
-            annotation,
+            self._read_beside(owner.namespace, template.metadata),
             found.get(EXCLUSIVE_ANNOTATION),
             tuple(spec.variables_not_read()),
         )
+
+    def _read_beside(self, namespace: str, metadata: _ManifestMetadata) -> RulesBeside:
+        found = _beside(metadata)
+        if self._beside is None or not found:
+            return NONE_BESIDE
+        raw = [msgspec.json.encode(found.get(each)) for each in self._beside.annotations]
+        return self._beside.read(namespace, tuple(raw))
 
     def _nodes_for(self, spec: _ManifestSpec) -> NodesFor:
         affinity = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
@@ -264,10 +267,16 @@ def _inner(raw: msgspec.Raw) -> Manifest:
     return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
 
 
-def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
-    found = metadata.annotations or {}
-    names = AFFINITY_ANNOTATION, POLICY_ANNOTATION, EXCLUSIVE_ANNOTATION, REVISIONS_ANNOTATION
+def _beside(metadata: _ManifestMetadata) -> dict[str, str]:
+    """Return the annotations with rules beside the spec."""
+    read, found = reads_rules(features()), metadata.annotations or {}
+    names = () if read is None else read.annotations
     return {name: found[name] for name in names if name in found}
+
+
+def _misplaced(metadata: _ManifestMetadata) -> tuple[str, ...]:
+    there = metadata.annotations or {}
+    return (*_beside(metadata), *(each for each in (EXCLUSIVE_ANNOTATION,) if each in there))
 
 
 def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:

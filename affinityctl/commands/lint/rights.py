@@ -116,10 +116,9 @@ class Granted:
         used = {*needed_rights(self.config)}
         if self.config.mode is Mode.REPLACE:
             # The overlays give these with the mode, whatever is switched off in it.
-            used.update(_TO_PATCH_STATUS)
             used.update(_of(each for each in features() if each.effect is REPLACE))
         read = dict.fromkeys(_to_read((*RESOURCES, *of_features())))
-        ours = (*_TO_PATCH_STATUS, *_of(features()))
+        ours = _of(features())
         idle = [each for each in {**read, **dict.fromkeys(ours)} if each not in used]
         for index, rule in enumerate(self.rules):
             for right in idle:
@@ -137,7 +136,6 @@ def _to_read(resources: Iterable[WatchedResource[Any]]) -> Iterator[Right]:
 
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
-_TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
 _WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
 
 
@@ -148,7 +146,6 @@ def _of(some: Iterable[Feature]) -> Iterator[Right]:
 def needed_rights(config: Config) -> tuple[Right, ...]:
     """Return what a configuration cannot do without."""
     watched = [*_to_read(needed(config))]
-    watched += _TO_PATCH_STATUS if config.records_rules else ()
     for each in enabled(config):
         watched += each.rights if each.needed_rights is None else each.needed_rights(config)
     return tuple(dict.fromkeys(watched))

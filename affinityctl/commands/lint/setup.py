@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from affinityctl.scheduler.file import Ours, SchedulerFile
 from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.config.checks import is_loopback
+from extender.core.config.features import refuses_in_assist
 
 INTER_POD = "InterPodAffinity"
 NODE = "NodeAffinity"
@@ -44,7 +45,7 @@ class Setup:
         In assist without our file, that is so if the scheduler's file has the verbs for it.
         """
         if self.mode is Mode.ASSIST and self.configured:
-            return self.config.refuses_in_assist
+            return refuses_in_assist(self.config)
         return self.mode is not Mode.SHADOW
 
 

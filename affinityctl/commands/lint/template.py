@@ -19,8 +19,8 @@ from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Node
 from extender.core.model.pod_affinity import Term, WrittenTerm
 from extender.core.model.workload import OWN, REVISION_LABELS, REVISIONS, revision_labels
-from extender.core.wire.annotations import NO_ANNOTATION, Annotation
 from extender.core.wire.manifests import PodAffinityTerm
+from extender.core.wire.rules_beside import NONE_BESIDE, RulesBeside
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """Each namespace has it; manifests do not."""
@@ -280,7 +280,7 @@ class Template:
     """What makes its affinity unreadable."""
     too_many: str | None = None
     """Why its affinity is more than a pod may have; then `terms` has the first terms alone."""
-    annotation: Annotation = NO_ANNOTATION
+    annotation: RulesBeside = NONE_BESIDE
     """The rules in its annotations, or what is wrong with them."""
     exclusive: str | None = None
     """What its annotation about exclusive domains says."""

@@ -10,10 +10,11 @@ from affinityctl.commands.quota.survey import NamespaceSurvey, survey
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
-from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
 from affinityctl.terminal.printing import columns, more, printed
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, say
+from extender.core.config.features import features, more_rules, reads_rules
 from extender.core.errors import ConfigError, ObjectError
 from extender.core.model.keys import name_of
 from extender.core.model.labels import Requirement
@@ -38,7 +39,7 @@ def run(flags: argparse.Namespace) -> int:
     supposed = _limits(flags.what_if)
     by = judging(flags.config)
     state = _cluster(flags, by)
-    note_ignored_annotations(state)
+    note_ignored_rules(state)
     note_empty_namespaces(state, flags.namespace)
     found = survey(state, flags.namespace, supposed, limited=flags.limited_by_default)
     what_if: list[str] = flags.what_if
@@ -74,12 +75,13 @@ def _limits(texts: list[str]) -> Amounts | None:
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
-    # Their labels matter to annotations alone.
-    namespaces = () if by.annotations is None else (NAMESPACES,)
+    state = by.empty_state()
+    # Their labels matter to rules beside specs alone.
+    namespaces = (NAMESPACES,) if more_rules(by.config) else ()
     resources = (*namespaces, QUOTAS, PODS)
     book(state, limited=False)
-    files = WorkloadFiles(state, PodReader(facets=FACETS), further=(QUOTAS,))
+    reader = PodReader(facets=FACETS, rules=reads_rules(features()))
+    files = WorkloadFiles(state, reader, further=(QUOTAS,))
     fill(flags, files, resources)
     return state
 

@@ -19,7 +19,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
-from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import say
@@ -47,7 +47,7 @@ def run(flags: argparse.Namespace) -> int:
     lives = Lives(pods.lives, time.time())
     scheduler = Scheduler(state, chance, by.profile, known, lives)
     carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
-    note_ignored_annotations(state, carrier.templates(flags.changes))
+    note_ignored_rules(state, carrier.templates(flags.changes))
     progress = Progress()
     steps = []
     if scheduler.waiting:

@@ -11,17 +11,17 @@ from typing import Any, Final
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
-from affinityctl.scheduler.judging import Judging, judging, note_ignored_annotations
+from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
 from affinityctl.terminal.printing import columns, more, printed
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, say
-from extender.core.config.features import about_places
+from extender.core.config.features import about_places, features, reads_rules
 from extender.core.errors import ConfigError
 from extender.core.model.labels import EVERYTHING, Selector
 from extender.core.model.objects import Pod
 from extender.core.offline import ClusterFiles
 from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.core.wire.annotations import broken_rules, write_broken_annotation
+from extender.core.wire.broken_rules import broken_rules, write_broken_rules
 from extender.core.wire.objects import PodReader
 
 MOST_LINES: Final = 200
@@ -35,14 +35,14 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     plugins = (by.profile.affinity, by.profile.nodes)
     state = _cluster(flags, by)
-    note_ignored_annotations(state)
+    note_ignored_rules(state)
     note_empty_namespaces(state, flags.namespace)
     found = places.survey(state, plain, plugins)
     chosen = set(flags.namespace)
     shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
     broken = [
         each
-        for each in state.broken_annotations
+        for each in state.broken_rules
         if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
     ]
     told = partial(_told, shown, broken, places.write_finding)
@@ -51,8 +51,9 @@ def run(flags: argparse.Namespace) -> int:
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    state = ClusterState(annotations=by.annotations, replaces=by.replaces)
-    pods = PodReader(node_selection=True, owners=True, requirements=True)
+    state = by.empty_state()
+    rules = reads_rules(features())
+    pods = PodReader(node_selection=True, owners=True, requirements=True, rules=rules)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     require_nodes(flags, state)
     return state
@@ -71,7 +72,7 @@ def _told(
     return {
         "pods": [write(each) for each in found],
         "count": len(found),
-        "brokenAnnotations": [write_broken_annotation(each) for each in broken],
+        "brokenAnnotations": [write_broken_rules(each) for each in broken],
     }
 
 

@@ -25,7 +25,7 @@ from extender.core.verbs.plugins import (
     leading,
 )
 from extender.core.warm_up import OverBudgetError
-from extender.core.wire.annotations import broken_rules
+from extender.core.wire.broken_rules import broken_rules
 from extender.core.wire.extender_args import ExtenderArgs
 from extender.core.wire.extender_results import write_filter_error, write_filter_result
 

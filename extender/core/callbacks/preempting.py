@@ -21,7 +21,7 @@ from extender.core.verbs.plugins import Plugins, compare_pods, leading
 from extender.core.verbs.preempting import choose_victims, rank_of, settle
 from extender.core.verbs.victims import needed
 from extender.core.warm_up import OverBudgetError
-from extender.core.wire.annotations import check_rules
+from extender.core.wire.broken_rules import check_rules
 from extender.core.wire.preempting import (
     PreemptionArgs,
     read_preemption_args,

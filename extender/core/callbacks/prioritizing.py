@@ -16,7 +16,7 @@ from extender.core.model.objects import Pod
 from extender.core.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.core.verbs.prioritizing import prioritize
 from extender.core.warm_up import OverBudgetError
-from extender.core.wire.annotations import check_rules
+from extender.core.wire.broken_rules import check_rules
 from extender.core.wire.extender_args import ExtenderArgs
 from extender.core.wire.extender_results import NO_SCORES, write_scores
 

@@ -64,7 +64,7 @@ class ClusterState(ClusterView):
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
             self._count_rules(pod, 1)
-        self._broken_annotations.learn(pod, old)
+        self._broken_rules.learn(pod, old)
         if old is not None:
             self._groups.remove(old)
             self._count_rules(old, -1)
@@ -126,7 +126,7 @@ class ClusterState(ClusterView):
         pod = self.pod(key, uid)
         if pod is not None:
             del self._pods[key]
-            self._broken_annotations.forget(pod)
+            self._broken_rules.forget(pod)
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
             self._count_rules(pod, -1)
@@ -185,7 +185,7 @@ class ClusterState(ClusterView):
         self.arrivals += pods > 0
 
     def reach_changed(self) -> None:
-        """Note that a limit begins or ceases to keep rules in annotations from other namespaces."""
+        """Note that a limit begins or ceases to keep carried rules from other namespaces."""
         self._counters.existing_terms.version += 1
         self.version += 1
 
@@ -332,7 +332,7 @@ class ClusterState(ClusterView):
 
     def upsert_namespace(self, namespace: Namespace) -> None:
         name, before = namespace.name, self.namespace_labels(namespace.name)
-        labels, is_known = self.annotations.marked(namespace.labels), name in self._namespaces
+        labels, is_known = self.scope.marked(namespace.labels), name in self._namespaces
         if not is_known or before != labels:
             self._namespaces[name] = labels
             self._rematch(name, before, was_known=is_known)
@@ -344,14 +344,14 @@ class ClusterState(ClusterView):
             self._rematch(name, known, was_known=True)
 
     def _rematch(self, namespace: str, before: Labels, *, was_known: bool) -> None:
-        changed = self.annotations.relabelled(namespace, before)
+        changed = self.scope.relabelled(namespace, before)
         if changed:
-            self._broken_annotations.count_again(namespace)
+            self._broken_rules.count_again(namespace)
             for ledger in self.ledgers:
-                ledger.annotations_changed(namespace)
+                ledger.scope_changed(namespace)
         self._counters.rematch(namespace, before)
         for ledger in self.ledgers:
-            ledger.rematched(namespace, before if was_known else None, annotations=changed)
+            ledger.rematched(namespace, before if was_known else None, scope=changed)
         self.version += 1
 
     # Disruption budgets, and what features book

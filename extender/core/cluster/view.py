@@ -7,7 +7,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from extender.core.cluster.counts.annotation_scope import AnnotationScope, Scope
 from extender.core.cluster.counts.counters import Counters
 from extender.core.cluster.counts.existing_terms import ExistingTerms
 from extender.core.cluster.counts.matching_pods import PlacedClass
@@ -15,19 +14,20 @@ from extender.core.cluster.counts.matching_sets import MatchingPodSets
 from extender.core.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.core.cluster.counts.pod_sets import KeyedSet, PodSet, matched_by
 from extender.core.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
+from extender.core.cluster.counts.scope import Carried, MakeScope, Scope
 from extender.core.cluster.counts.topology import NO_DOMAIN, DomainTable
-from extender.core.cluster.ledgers.annotations import (
-    BrokenAnnotationLedger,
-    BrokenAnnotations,
-    JudgedAnnotations,
-)
 from extender.core.cluster.ledgers.budgets import BudgetLedger, Budgets
+from extender.core.cluster.ledgers.carried_rules import (
+    BrokenRuleLedger,
+    BrokenRules,
+    JudgedRules,
+)
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.core.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.core.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.core.cluster.ledgers.reservations import ReservationLedger, Reservations
-from extender.core.model.labels import Labels, Selector
+from extender.core.model.labels import Labels
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import PodSelector, Term
 from extender.core.model.stepping import within
@@ -60,11 +60,11 @@ class ClusterView:
     """The bound pods that are on their way out; they count all the same."""
     namespaces: Final[Mapping[str, Labels]]
     """The labels of the known namespaces, by name."""
-    annotations: Final[AnnotationScope]
+    scope: Final[Scope]
     existing_terms: Final[ExistingTerms]
     matching_sets: Final[MatchingPodSets]
     placed_classes: Final[Collection[PlacedClass]]
-    broken_annotations: Final[BrokenAnnotations]
+    broken_rules: Final[BrokenRules]
     reservations: Final[Reservations]
     nominated: Final[NominatedPods]
 
@@ -73,13 +73,9 @@ class ClusterView:
         *,
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
-        annotations: Selector | None = None,
-        replaces: bool = True,
+        scope: MakeScope = Scope,
     ) -> None:
-        """Rules in annotations count in the namespaces that `annotations` selects; None: nowhere.
-
-        Without `replaces`, the scheduler enforces the rules of specs.
-        """
+        """Rules beside those of specs count where `scope` says."""
         self.nodes = self._nodes = NodeRegistry()
         self._node_rules: NodeRuleRegistry | None = None
         self.node_resources = self._node_resources = NodeResourcesLedger()
@@ -97,7 +93,7 @@ class ClusterView:
         self.pod_observers: list[Callable[[str], None]] = []
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
         self.placement_observers: list[Callable[[Pod], None]] = []
-        """Hear of each pod that was placed by rules in its annotation of which it has no record."""
+        """Hear of each pod that was placed by rules beside its spec that are not on record."""
         self.ledgers: tuple[Ledger, ...] = ()
         """What else is booked, for features that are switched on."""
         self._most_matching_sets = most_matching_sets
@@ -109,19 +105,15 @@ class ClusterView:
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self.namespaces = MappingProxyType(self._namespaces)
-        self.annotations = AnnotationScope(annotations, self._namespaces, of_specs=replaces)
-        self._counters = Counters(
-            self._nodes, self._namespaces, most_matching_sets, self.annotations
-        )
+        self.scope = scope(self._namespaces)
+        self._counters = Counters(self._nodes, self._namespaces, most_matching_sets, self.scope)
         self.existing_terms = self._counters.existing_terms
         self.matching_sets = self._counters.matching_sets
         self.placed_classes = self._counters.classes
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
-        self.broken_annotations = self._broken_annotations = BrokenAnnotationLedger(
-            self.annotations.covers
-        )
+        self.broken_rules = self._broken_rules = BrokenRuleLedger(self.scope.covers)
         self.reservations = self._reservations = ReservationLedger()
-        self._judged = JudgedAnnotations(self._reservations)
+        self._judged = JudgedRules(self._reservations)
         self.nominated = self._nominated = NominationLedger()
 
     @cached_property
@@ -190,7 +182,7 @@ class ClusterView:
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod, its rules as they were when it was created.
 
-        Those in its annotation are there if they count.
+        Those beside its spec are there if they count.
         """
         known = self.pod(pod.key, pod.uid)
         pod_class = pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
@@ -203,7 +195,7 @@ class ClusterView:
 
     def class_in_force(self, pod_class: PodClass) -> PodClass:
         """Return a class with those rules that hold for its pods."""
-        if pod_class.annotated is None or self.annotations.covers(pod_class.namespace):
+        if pod_class.annotated is None or self.scope.covers(pod_class.namespace):
             return pod_class
         return pod_class.of_spec
 
@@ -211,12 +203,12 @@ class ClusterView:
         """Return a class with those rules that are something to pods of a namespace."""
         if pod_class.annotated is None:
             return pod_class
-        scope = Scope(pod_class.namespace, pod_class.later)
-        return pod_class if self.annotations.counts(scope, namespace) else pod_class.of_spec
+        source = Carried(pod_class.namespace, pod_class.later)
+        return pod_class if self.scope.counts(source, namespace) else pod_class.of_spec
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""
-        if pod.spec.unannotated is None or self.annotations.covers(pod.pod_class.namespace):
+        if pod.spec.unannotated is None or self.scope.covers(pod.pod_class.namespace):
             return pod
         return pod.without_annotations
 

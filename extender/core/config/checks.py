@@ -9,11 +9,11 @@ from itertools import chain
 from typing import TypeAlias
 
 from extender.core.config.connections import Serving
-from extender.core.config.effects import DECIDING, without_effect
+from extender.core.config.effects import deciding, without_effect
 from extender.core.config.faults import show
 from extender.core.config.features import features
 from extender.core.config.schema import SCHEDULER_VERSIONS, Config
-from extender.core.errors import ConfigError, ObjectError
+from extender.core.errors import ConfigError
 
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
@@ -26,10 +26,9 @@ def faults(config: Config, broken: Collection[str] = ()) -> Iterator[ConfigError
     yield from (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
-        *_annotations(config),
         *chain.from_iterable(each.check(config) for each in features()),
         *check_serving(config.serving),
-        *(without_effect(config) if DECIDING.isdisjoint(broken) else ()),
+        *(without_effect(config) if deciding().isdisjoint(broken) else ()),
     )
 
 
@@ -47,13 +46,6 @@ def _scheduler_version(version: str) -> Iterator[ConfigError]:
     elif version not in SCHEDULER_VERSIONS:
         known = f"{SCHEDULER_VERSIONS[0]} to {SCHEDULER_VERSIONS[-1]}"
         yield ConfigError("schedulerVersion", f"{show(version)} is none of those known, {known}")
-
-
-def _annotations(config: Config) -> Iterator[ConfigError]:
-    try:
-        _ = config.annotations.selector
-    except ObjectError as error:
-        yield ConfigError(error.path, error.message)
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

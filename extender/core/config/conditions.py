@@ -16,9 +16,10 @@ class Condition:
     holds: Callable[[Config], bool]
     why: str
     """Says after "has no effect" when it has none."""
+    or_more_rules: bool = False
+    """It has one as well where pods carry rules beside those of their specs."""
 
 
-ANNOTATIONS_COUNT: Final = "rules in annotations count (annotations.namespaceSelector)"
 ALWAYS: Final = Condition(lambda _: True, "")
 REPLACE: Final = Condition(
     lambda config: config.mode is Mode.REPLACE, "except in mode replace, where the extender binds"
@@ -29,8 +30,9 @@ WRITING: Final = Condition(
 
 
 def of_plugin(plugin: str) -> Condition:
-    """Return that a plugin is enabled, or sees to rules in annotations."""
+    """Return that a plugin is enabled, or sees to what pods carry beside their specs."""
     return Condition(
-        lambda config: plugin in config.plugins or config.takes_annotations,
-        f"unless {plugin} is among the plugins or {ANNOTATIONS_COUNT}",
+        lambda config: plugin in config.plugins,
+        f"unless {plugin} is among the plugins",
+        or_more_rules=True,
     )

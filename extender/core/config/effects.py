@@ -7,28 +7,21 @@ given plugins. A block that is switched off (`enabled: false`) may keep its othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from msgspec import Struct, structs
 
-from extender.core.config.conditions import ALWAYS, ANNOTATIONS_COUNT, Condition, of_plugin
+from extender.core.config.conditions import ALWAYS, Condition, of_plugin
 from extender.core.config.connections import Block
-from extender.core.config.features import defaults, features
+from extender.core.config.features import defaults, features, more_rules
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
 from extender.core.model.verdict import INTER_POD_AFFINITY
 
-DECIDING: Final = frozenset(("mode", "plugins", "annotations"))
-"""The fields on which conditions depend; while one of them is wrong, none can be judged."""
+_DECIDING: Final = frozenset(("mode", "plugins"))
 
-
-REFUSING: Final = Condition(
-    lambda config: (
-        config.mode is Mode.REPLACE or (config.mode is Mode.ASSIST and config.takes_annotations)
-    ),
-    f"except in mode replace, or in mode assist where {ANNOTATIONS_COUNT}",
-)
 
 _OF_CORE: Final[Mapping[str, Condition]] = {
     "apiVersion": ALWAYS,
@@ -37,9 +30,10 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
     "plugins": ALWAYS,
     "schedulerVersion": ALWAYS,
     "interPodAffinity": of_plugin(INTER_POD_AFFINITY),
-    "filter.resolvable": REFUSING,
+    "filter.resolvable": Condition(
+        lambda config: config.mode is Mode.REPLACE, "except in mode replace"
+    ),
     "prioritize.maxScore": ALWAYS,
-    "annotations": ALWAYS,
     "featureGates": ALWAYS,
     "serving": ALWAYS,
     "serving.allowedClientNames": Condition(
@@ -55,11 +49,28 @@ _OF_CORE: Final[Mapping[str, Condition]] = {
 def effects() -> Mapping[str, Condition]:
     """Return when each field has an effect, by its path, or by that of a block for all in it."""
     usual = {name: each.effect for each in features() for name in each.fields}
-    return {
+    every = {
         **_OF_CORE,
         **usual,
         **dict(chain.from_iterable(each.effects.items() for each in features())),
     }
+    return {path: _whole(each) if each.or_more_rules else each for path, each in every.items()}
+
+
+def deciding() -> frozenset[str]:
+    """Return the fields on which conditions depend; while one is wrong, none can be judged."""
+    carrying = (each for each in features() if each.carries)
+    return _DECIDING.union(*(each.fields for each in carrying))
+
+
+def _whole(condition: Condition) -> Condition:
+    """Return a condition with what features say of rules beside those of specs."""
+    where = "".join(f" or {each.carries.where}" for each in features() if each.carries)
+    return replace(
+        condition,
+        holds=lambda config: condition.holds(config) or more_rules(config),
+        why=f"{condition.why}{where}",
+    )
 
 
 def without_effect(config: Config) -> Iterator[ConfigError]:

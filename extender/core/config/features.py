@@ -17,12 +17,14 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import defstruct
 
+from extender.core.cluster.counts.scope import MakeScope, Scope
 from extender.core.config.conditions import ALWAYS, Condition
 from extender.core.config.connections import Block
-from extender.core.config.schema import API_VERSION, BY_DEFAULT, KIND, Config
+from extender.core.config.schema import API_VERSION, BY_DEFAULT, KIND, OF_SCHEDULER, Config
 from extender.core.errors import ConfigError
 from extender.core.model.verdict import INTER_POD_AFFINITY
 from extender.core.wire.objects import ReadFacet
+from extender.core.wire.rules_beside import ReadRules
 from extender.features import FEATURES
 
 _PACKAGE: Final = "extender.features"
@@ -76,6 +78,15 @@ class Given(NamedTuple):
     switch: str
     """The field by which it is switched on."""
     holds: Callable[[Config], bool]
+
+
+class Carries(NamedTuple):
+    """That pods carry rules beside those of their specs. One feature at most may say so."""
+
+    module: str
+    """It has READER, a ReadRules, and `scope(config)`, which makes the Scope of a state."""
+    where: str
+    """Says after "unless" that they count."""
 
 
 class Flag(NamedTuple):
@@ -140,10 +151,13 @@ class Feature:
     plugin: str = ""
     """The name in `plugins` of what it refuses nodes by; with that, the feature is on."""
     judges: str = ""
-    """The module whose `plugin(config)` builds that."""
+    """The module whose `plugin(config)` builds that. Without a name in `plugins`, it is there while
+    the feature is on, and comes last."""
     plugin_wants: frozenset[Want] = frozenset()
     """What the core finds out where that is named in `plugins`."""
     adds: Added | None = None
+    carries: Carries | None = None
+    """With that, while the feature is on, pods carry rules beside those of their specs."""
     mirrors: str = ""
     """The module with its RESOURCES, a tuple of WatchedResource, and with `book(state, config)`,
     which has what is in them booked with a state, before anything is."""
@@ -206,6 +220,33 @@ def features() -> tuple[Feature, ...]:
 
 def enabled(config: Config) -> Iterator[Feature]:
     return (each for each in features() if each.enabled(config))
+
+
+def more_rules(config: Config) -> bool:
+    """Return whether pods carry rules beside those of their specs."""
+    return any(each.carries and each.enabled(config) for each in features())
+
+
+def scope(config: Config, some: Iterable[Feature] | None = None) -> MakeScope:
+    """Return what makes the scope of a state, by those features that are on, unless given."""
+    module = _carried(enabled(config) if some is None else some)
+    made: MakeScope = Scope if module is None else module.scope(config)
+    return made
+
+
+def reads_rules(some: Iterable[Feature]) -> ReadRules | None:
+    """Return what reads the rules that pods carry beside their specs, if a feature has it."""
+    module = _carried(some)
+    return None if module is None else module.READER
+
+
+def _carried(some: Iterable[Feature]) -> ModuleType | None:
+    return next((each.module(each.carries.module) for each in some if each.carries), None)
+
+
+def refuses_in_assist(config: Config) -> bool:
+    """Return whether there are rules that no scheduler has: of features, or beside specs."""
+    return not {*config.plugins} <= OF_SCHEDULER or more_rules(config)
 
 
 def wants(config: Config, what: Want) -> bool:

@@ -1,11 +1,10 @@
-"""The fields about rules in annotations."""
+"""Objects of Kubernetes that fields of the configuration have."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
 
-from extender.core.config.connections import Block
 from extender.core.model.labels import Operator, Selector
 from extender.core.wire.affinity import read_selector
 from extender.core.wire.manifests import LabelSelector
@@ -46,19 +45,3 @@ class NamespaceSelector(V1Object, frozen=True, kw_only=True):
     def read(self, path: str) -> Selector:
         """Return what it selects, everything if it is empty; ObjectError if it cannot be read."""
         return read_selector(msgspec.json.decode(self.as_json(), type=LabelSelector), path)
-
-
-class Annotations(Block, frozen=True, kw_only=True):
-    """Rules in annotations of pods: affinity-extender.io/affinity and others of that name."""
-
-    namespace_selector: NamespaceSelector | None = None
-    """Selector of the namespaces in which rules in annotations count. null, the default, is
-    nowhere; `{}` is everywhere. Who may edit pods in a
-    selected namespace can keep pods of other namespaces away, within limits: see
-    docs/annotations.md."""
-
-    @property
-    def selector(self) -> Selector | None:
-        """Where they count, None for nowhere; ObjectError for a selector that cannot be read."""
-        chosen = self.namespace_selector
-        return None if chosen is None else chosen.read("annotations.namespaceSelector")

@@ -13,7 +13,6 @@ from typing import Annotated, Final, Literal, TypeVar
 from msgspec import Meta
 
 from extender.core.config.connections import Block, ClientConnection, Serving
-from extender.core.config.rules import Annotations
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
 from extender.core.wire.affinity import Gates
 
@@ -24,7 +23,7 @@ KIND: Final = "AffinityExtenderConfiguration"
 
 BY_DEFAULT: Final = (INTER_POD_AFFINITY,)
 OF_SCHEDULER: Final = frozenset((INTER_POD_AFFINITY, NODE_AFFINITY))
-"""Plugins that the scheduler has as well, but for what pods have in annotations."""
+"""Plugins that the scheduler has as well, but for what pods carry beside their specs."""
 
 SCHEDULER_VERSIONS: Final = tuple(f"1.{minor}" for minor in range(33, 39))
 FIRST_WITH_EMPTY_VICTIMS = 38
@@ -142,7 +141,6 @@ class Config(Block, frozen=True, kw_only=True):
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
-    annotations: Annotations = Annotations()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
     client_connection: ClientConnection = ClientConnection()
@@ -164,24 +162,9 @@ class Config(Block, frozen=True, kw_only=True):
         return self.scheduler_takes_empty_victims if resolvable is None else resolvable
 
     @property
-    def refuses_in_assist(self) -> bool:
-        """Whether there are rules that no scheduler has: plugins of features, or annotations."""
-        return not {*self.plugins} <= OF_SCHEDULER or self.takes_annotations
-
-    @property
     def enforces_specs(self) -> bool:
         """Whether required rules about other pods, in specs, are the extender's to enforce."""
         return self.mode is Mode.REPLACE and INTER_POD_AFFINITY in self.plugins
-
-    @property
-    def takes_annotations(self) -> bool:
-        """Whether rules in annotations count anywhere."""
-        return self.annotations.namespace_selector is not None
-
-    @property
-    def records_rules(self) -> bool:
-        """Whether it is written into the status of pods by which annotations they were placed."""
-        return self.takes_annotations and self.mode is not Mode.SHADOW
 
     @property
     def scheduler_takes_empty_victims(self) -> bool:

@@ -90,7 +90,7 @@ class LastLook:
             return "the labels of its node are not as the watch has shown them"
         space = pod.pod_class.namespace
         found = read.namespaces.get(space)
-        marked = self.state.annotations.marked
+        marked = self.state.scope.marked
         if found is None or marked(found.labels) != marked(self.state.namespace_labels(space)):
             return "the labels of its namespace are not as the watch has shown them"
         return None

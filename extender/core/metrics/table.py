@@ -105,14 +105,10 @@ class Metrics(ObserverMetrics):
         )
 
     def _of_the_cache(self, make: Collectors) -> None:
-        self.broken_annotations = make.gauges(
+        self.broken_rules = make.gauges(
             "broken_annotations",
             "Pods with rules in annotations that cannot be read, or with more rules than a pod may "
             "have.",
-        )
-        self.ignored_annotations = make.gauges(
-            "ignored_annotations",
-            "Pods with rules in annotations in namespaces where annotations do not count.",
         )
         self.reservations = make.gauges(
             "reservations", "Pods assumed on a node: reserved there, not yet shown by the watch."

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from extender.core.model.annotation_rules import AnnotatedAffinity, digest_after
+from extender.core.model.carried_rules import CarriedAffinity, digest_after
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key
 from extender.core.model.labels import NO_LABELS, TEMPLATE_HASH, Labels
@@ -76,7 +76,7 @@ class PodClass:
         written: WrittenAffinity = NO_WRITTEN_AFFINITY,
         size: int = 0,
         *,
-        annotated: AnnotatedAffinity | None = None,
+        annotated: CarriedAffinity | None = None,
         of_spec: PodClass | None = None,
         later: bool = False,
         of_annotations: bool = False,

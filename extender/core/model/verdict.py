@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 INTER_POD_AFFINITY = "InterPodAffinity"
-MAX_MATCHING_PODS = "MaxMatchingPods"
+LIMITS = "MaxMatchingPods"
 NODE_AFFINITY = "NodeAffinity"
 NAMED_NODES = "NamedNodes"
 """NodeAffinity's PreFilter, where it is asked for itself."""
@@ -119,8 +119,8 @@ _RESOLVABLE = frozenset(
     )
 )
 _PLUGINS = {
-    Reason.LIMIT: MAX_MATCHING_PODS,
-    Reason.EXISTING_LIMIT: MAX_MATCHING_PODS,
+    Reason.LIMIT: LIMITS,
+    Reason.EXISTING_LIMIT: LIMITS,
     Reason.NODE_AFFINITY: NODE_AFFINITY,
     Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
     Reason.NOT_NAMED: NODE_AFFINITY,

@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RuleLimits:
-    """Rules of one pod about other pods, those in its spec and in its annotation together.
+    """Rules of one pod about other pods, those in its spec and others together.
 
     A pod in a request that has more gets an error. Of a placed pod the terms beyond the limits
     are ignored, and the pod is named.
@@ -43,26 +43,6 @@ class RequestLimits:
 
 
 OF_REQUESTS: Final = RequestLimits()
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotationLimits:
-    """Of the rules in an annotation."""
-
-    size: int = 256 << 10
-    """Bytes: the API server stores no more than this in all annotations of an object together."""
-    entries: int = 4_096
-    """Terms, conditions and values of node affinity."""
-    conditions: int = 256
-    """On labels of nodes, each compared with every node."""
-    limits: int = 8
-    """Terms with `maxMatchingPods`, for each of which pods are counted."""
-    fault: int = 512
-    """Characters of what is said about a broken one: it is kept, logged, and put into answers and
-    events."""
-
-
-OF_ANNOTATIONS: Final = AnnotationLimits()
 
 
 @dataclass(frozen=True, slots=True)

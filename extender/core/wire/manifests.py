@@ -46,7 +46,7 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
 
     @property
     def most(self) -> int | None:
-        """Return its `maxMatchingPods`, which only a term in an annotation may have."""
+        """Return its limit, which no term of a spec has."""
         return None
 
 
@@ -113,8 +113,6 @@ def _conditions(term: PodAffinityTerm) -> int:
     return conditions
 
 
-AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
-POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
 EXCLUSIVE_ANNOTATION = "affinity-extender.io/exclusive"
 REVISIONS_ANNOTATION = "affinity-extender.io/revisions"
 KEEP_ANNOTATIONS = {
@@ -128,32 +126,17 @@ KEEP_ANNOTATIONS = {
 class PodAnnotations(
     msgspec.Struct,
     rename={
-        "affinity": AFFINITY_ANNOTATION,
-        "policy": POLICY_ANNOTATION,
         "exclusive": EXCLUSIVE_ANNOTATION,
-        "revisions": REVISIONS_ANNOTATION,
         **KEEP_ANNOTATIONS,
     },
 ):
-    """Annotations of a pod that are about its rules, and about who goes first."""
+    """Annotations of a pod that are about its place, and about who goes first."""
 
-    affinity: msgspec.Raw = NULL
-    policy: msgspec.Raw = NULL
-    """No longer read; a pod that has it is refused."""
     exclusive: msgspec.Raw = NULL
     """Read by a policy alone (manifests/components/exclusive)."""
-    revisions: msgspec.Raw = NULL
     safe_to_evict: msgspec.Raw = NULL
     do_not_disrupt: msgspec.Raw = NULL
     prefer_no_eviction: msgspec.Raw = NULL
-
-    def __bool__(self) -> bool:
-        """Return whether one of them is there that says something of its rules."""
-        return not (self.affinity is self.policy is self.revisions is NULL)
-
-    @property
-    def rules(self) -> tuple[bytes, bytes, bytes]:
-        return bytes(self.affinity), bytes(self.policy), bytes(self.revisions)
 
     @property
     def keep(self) -> str | None:

@@ -34,7 +34,6 @@ from extender.core.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinit
 from extender.core.model.workload import OWN, REVISIONS, marks_of
 from extender.core.wire import manifests
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
-from extender.core.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
 from extender.core.wire.class_cache import ClassCache, ClassKey, class_size
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
@@ -50,6 +49,7 @@ from extender.core.wire.placement import (
 )
 from extender.core.wire.pod_resources import RequestsReader
 from extender.core.wire.quantities import read_amounts
+from extender.core.wire.rules_beside import NONE_BESIDE, ReadRules, RulesBeside
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
@@ -101,8 +101,8 @@ class PodReader:
     gates: Gates = EVERY_GATE_ON
     _: KW_ONLY
     node_selection: bool = False
-    """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
-    in any case."""
+    """Say which nodes pods ask for and prefer in their specs; what they say beside them is read in
+    any case."""
     waiting: bool = False
     """Say of pods that have no node yet which ones they ask for, who made them and when, even where
     that is not read of others."""
@@ -118,12 +118,16 @@ class PodReader:
     """Longer node affinity is an ObjectError."""
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
-    annotations: bool = True
+    rules: ReadRules | None = None
+    """Makes what reads the rules that pods carry beside those of their specs; None: none count."""
 
     def __post_init__(self) -> None:
         annotated = [each for each in self.facets if isinstance(each, Facet)]
         names = {name for each in annotated for name in each.annotations}
-        kind, kept = manifests.keeping(sorted(names))
+        self._rules = None if self.rules is None else self.rules(self.gates)
+        ruling = () if self._rules is None else self._rules.annotations
+        kind, kept = manifests.keeping(sorted({*names, *ruling}))
+        self._ruling = [kept[name] for name in ruling]
         self._kept = [
             (each, [(name, kept[name]) for name in sorted(each.annotations)]) for each in annotated
         ]
@@ -142,7 +146,6 @@ class PodReader:
         )
         self._requests = RequestsReader()
         self._node_selection = NodeSelectionReader(self.most_entries)
-        self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
         self._owners = OwnerReader()
         self._requirements = RequirementsReader(self.read_volumes)
 
@@ -169,19 +172,17 @@ class PodReader:
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
-        annotation = self._annotations.read(namespace, metadata.annotations)
-        if annotation.pods is not None:
-            annotation = annotation.beside(self._written(namespace, affinity))
+        beside = NONE_BESIDE
+        if self._rules is not None and metadata.annotations is not None:
+            beside = self._beside_spec(namespace, affinity, metadata.annotations)
         owner = made_by = None
         waits = not (node or status.phase in TERMINAL_PHASES)
         told = self.waiting and waits
-        if self.annotations or self.owners or told:
+        if self._rules is not None or self.owners or told:
             owner = self._owners.read(metadata.ownerReferences)
-        if self.annotations and owner is not None:
-            made_by = (owner.kind, owner.name, annotation.own_revisions)
-        pod_class = self._class(
-            (namespace, labels, affinity, stored, made_by, annotation.key), annotation
-        )
+        if self._rules is not None and owner is not None:
+            made_by = (owner.kind, owner.name, beside.own_revisions)
+        pod_class = self._class((namespace, labels, affinity, stored, made_by, beside.key), beside)
         node_selector = bytes(spec.nodeSelector)
         too_many = pod_class.of_spec.written.fault
         of_nodes = self.node_selection or told
@@ -197,13 +198,13 @@ class PodReader:
                 if waits or self.requirements
                 else NO_REQUIREMENTS
             ),
-            broken_rules=annotation.fault or too_many,
+            broken_rules=beside.fault or too_many,
             exclusive=self._exclusive(metadata.annotations),
             unannotated=(
                 None
-                if annotation is NO_ANNOTATION
+                if beside is NONE_BESIDE
                 else Unannotated(
-                    self._nodes(affinity, node_selector, NO_ANNOTATION, spec=of_nodes), too_many
+                    self._nodes(affinity, node_selector, NONE_BESIDE, spec=of_nodes), too_many
                 )
             ),
         )
@@ -216,9 +217,18 @@ class PodReader:
             # Those that wait are few, and soon something else.
             spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
             status=self._status(pod, pod_class, stored=stored, waits=waits),
-            node_selection=self._nodes(affinity, node_selector, annotation, spec=of_nodes),
+            node_selection=self._nodes(affinity, node_selector, beside, spec=of_nodes),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
         )
+
+    def _beside_spec(
+        self, namespace: str, affinity: bytes, found: manifests.PodAnnotations
+    ) -> RulesBeside:
+        raw = [getattr(found, field) for field in self._ruling]
+        if self._rules is None or all(each is manifests.NULL for each in raw):
+            return NONE_BESIDE
+        beside = self._rules.read(namespace, tuple(map(bytes, raw)))
+        return beside if beside.pods is None else beside.beside(self._written(namespace, affinity))
 
     def _exclusive(self, found: manifests.PodAnnotations | None) -> str | None:
         if found is None or found.exclusive is manifests.NULL:
@@ -263,13 +273,13 @@ class PodReader:
         return read
 
     def _nodes(
-        self, affinity: bytes, node_selector: bytes, annotation: Annotation, *, spec: bool
+        self, affinity: bytes, node_selector: bytes, beside: RulesBeside, *, spec: bool
     ) -> NodeSelection | None:
         """Return which nodes a pod asks for; from its `spec` only where that is wanted."""
         asks = (affinity, node_selector) if spec else ANY_NODE
-        return self._node_selection.read(*asks, annotation.nodes)
+        return self._node_selection.read(*asks, beside.nodes)
 
-    def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
+    def _class(self, key: ClassKey, beside: RulesBeside) -> PodClass:
         known = self._classes.find(key)
         if known is not None:
             return known
@@ -279,10 +289,10 @@ class PodReader:
         written = self._written(namespace, affinity)
         rules = written.as_stored() if stored else written.merged(found)
         annotated = of_spec = None
-        if annotation.pods is not None:
-            annotated = annotation.pods.merged(rules, found, annotation.digest(found))
-            of_spec = self._class((*key[:-1], b""), NO_ANNOTATION)
-            rules, written = annotated.all, annotation.pods.besides(written)
+        if beside.pods is not None:
+            annotated = beside.pods.merged(rules, found, beside.digest(found))
+            of_spec = self._class((*key[:-1], b""), NONE_BESIDE)
+            rules, written = annotated.all, beside.pods.besides(written)
         if made_by is not None:
             kind, name, own = made_by
             found = {**found, **marks_of(namespace, kind, name, found, own=own)}

@@ -17,7 +17,6 @@ from extender.core.model.objects import Pod
 from extender.core.model.verdict import ANNOTATIONS, NAMED_NODES, NODE_UNSCHEDULABLE, Reason
 from extender.core.model.wording import some
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.node_selection import NamedNodes, NodeSelectionPlugin
 from extender.core.verbs.plugins import FilterPlugin, Plugins, Unknown
 from extender.core.verbs.rules import Refusal, Rule
@@ -73,9 +72,8 @@ def filters(
         *volumes,
         spread,
         affinity,
-        MaxMatchingPods(),
-        NotModelled(),
         *(each for each in further if each.name != nodes.name),
+        NotModelled(),
     )
     return tuple(each for each in every if each.name not in off)
 

@@ -103,15 +103,15 @@ def _sitting(explanation: Explanation) -> Iterator[Note]:
 
 
 def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
-    pod, scope = explanation.pod, state.annotations
+    pod, scope = explanation.pod, state.scope
     namespace = pod.pod_class.namespace
     if pod.spec.unannotated is None:
         return
     if not scope.covers(namespace):
         yield Note(
             "annotationIgnored",
-            f"the rules in its annotations are ignored: annotations.namespaceSelector of the "
-            f"configuration does not select the namespace {namespace}",
+            f"the rules in its annotations are ignored: {scope.field} of the configuration does "
+            f"not select the namespace {namespace}",
         )
     elif pod.node is not None and pod.pod_class.later:
         yield Note(

@@ -169,7 +169,7 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     if not placed.on_nodes:
         return
     # All at once: the state may change before the next item is asked for.
-    holds = state.annotations.holds
+    holds = state.scope.holds
     speaking = list(state.existing_terms.speaking_of(pod_class, labels))
     yield set(), 1 + len(speaking)
     for each in speaking:
@@ -205,7 +205,7 @@ def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) 
 def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) -> set[Violation]:
     """Return where more pods match a term with a limit than it allows; O(its domains)."""
     tables = state.matching([matched_by(term)])
-    if tables is None or not state.annotations.holds(existing.source):
+    if tables is None or not state.scope.holds(existing.source):
         return set()
     get, values = tables[0].counts.get, existing.owners.topology.values
     over = [each for each in existing.owners.counts if get(each, 0) > term.most]

@@ -22,7 +22,7 @@ from extender.core.metrics.series import CounterRow
 from extender.core.model.objects import Pod, SeenPod
 from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.core.verbs.plugins import Plugins, leading
-from extender.core.wire.annotations import check_rules
+from extender.core.wire.broken_rules import check_rules
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.protocol import (
     BindingArgs,

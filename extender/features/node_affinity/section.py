@@ -11,7 +11,7 @@ from msgspec import Meta, ValidationError, convert, structs
 
 from extender.core.config.conditions import Condition, of_plugin
 from extender.core.config.connections import Block
-from extender.core.config.features import Added, Completion, Feature, Flag, Want
+from extender.core.config.features import Added, Completion, Feature, Flag, Want, more_rules
 from extender.core.config.rules import V1Object
 from extender.core.config.schema import Config
 from extender.core.errors import ConfigError
@@ -19,7 +19,6 @@ from extender.core.model.verdict import NODE_AFFINITY
 
 _ADDED: Final = "nodeAffinity.addedAffinity"
 _FILE: Final = "nodeAffinity.schedulerConfigFile"
-_JUDGING: Final = of_plugin(NODE_AFFINITY)
 
 
 class NodeOperator(enum.StrEnum):
@@ -99,7 +98,8 @@ def scores(config: Config) -> bool:
 
 def _is_on(config: Config) -> bool:
     # Hints, preemption, moves and /explain keep to what the scheduler adds, too.
-    return _JUDGING.holds(config) or not config.section(NodeAffinityArgs).added_affinity.empty
+    judging = NODE_AFFINITY in config.plugins or more_rules(config)
+    return judging or not config.section(NodeAffinityArgs).added_affinity.empty
 
 
 def _check(config: Config) -> Iterator[ConfigError]:
@@ -155,7 +155,7 @@ FEATURE = Feature(
     plugin_wants=frozenset((Want.NODES,)),
     enabled=_is_on,
     effects={
-        "nodeAffinity.weight": _JUDGING,
+        "nodeAffinity.weight": of_plugin(NODE_AFFINITY),
         f"{_ADDED}.preferredDuringSchedulingIgnoredDuringExecution": Condition(
             scores, f"unless {NODE_AFFINITY} is among the plugins: the scheduler scores by it"
         ),

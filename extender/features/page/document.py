@@ -14,10 +14,9 @@ from extender.core.web.limits import MOST
 from extender.core.web.offered import Request, Response
 from extender.core.web.turns import QueryError, Turns, answer_in_turn, check_known
 from extender.core.wire.affinity import write_term
-from extender.core.wire.annotations import write_broken_annotation
+from extender.core.wire.broken_rules import write_broken_rules
 from extender.core.wire.decoding import whole_number
 from extender.core.wire.documents import Fields
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.features.page.census import (
     Carried,
     carried,
@@ -79,15 +78,15 @@ class Domains:
 
 
 def _everything(state: ClusterState, after: int, limit: int) -> _Part:
-    broken, rows = state.broken_annotations, list(islice(carried(state, after), limit + 1))
+    broken, rows = state.broken_rules, list(islice(carried(state, after), limit + 1))
     used = terms_by_topology(state).most_common(MOST.usual_rows)
-    examples = [write_broken_annotation(each) for each in islice(broken, MOST.examples)]
+    examples = [write_broken_rules(each) for each in islice(broken, MOST.examples)]
     names = [each for each, _ in islice(broken.ignored_in, MOST.examples)]
     return {
         "topologies": (
             {"key": each.key, "domains": each.domains, "terms": terms} for each, terms in used
         ),
-        "terms": (_summary(existing) for existing, _ in rows[:limit]),
+        "terms": (_summary(existing, state.scope.annotation) for existing, _ in rows[:limit]),
         "brokenAnnotations": {"pods": len(broken), "examples": examples},
         "ignoredAnnotations": {"pods": broken.ignored, "namespaces": names},
     }, _last_term(rows, limit)
@@ -103,7 +102,10 @@ def _topology(state: ClusterState, key: str, after: str | None, limit: int) -> _
 def _domain(state: ClusterState, key: str, value: str, after: int, limit: int) -> _Part:
     nodes = nodes_in(state, key, value)
     rows = list(islice(carried_in(state, key, value, after), limit + 1))
-    terms = (_described(existing) | _amount(existing, held) for existing, held in rows[:limit])
+    terms = (
+        _described(existing, state.scope.annotation) | _amount(existing, held)
+        for existing, held in rows[:limit]
+    )
     fields = {"key": key, "value": value, "nodes": _some(nodes), "terms": terms}
     return fields, _last_term(rows, limit)
 
@@ -117,7 +119,7 @@ def _term(state: ClusterState, number: int, after: str | None, limit: int) -> _P
         for each in values
     )
     return {
-        **_summary(existing),
+        **_summary(existing, state.scope.annotation),
         "matched": matched.total(),
         "namespacesNow": _some(found.namespaces),
         "domains": rows,
@@ -167,21 +169,21 @@ def _number(
     return number
 
 
-def _described(existing: ExistingTerm) -> Document:
+def _described(existing: ExistingTerm, annotation: str) -> Document:
     described = {
         "term": existing.number,
         "rule": RULES[existing.role],
         **write_term(existing.term),
     }
     if existing.annotated:
-        described["annotation"] = AFFINITY_ANNOTATION
+        described["annotation"] = annotation
     return described
 
 
-def _summary(existing: ExistingTerm) -> Document:
+def _summary(existing: ExistingTerm, annotation: str) -> Document:
     counts = existing.owners.counts
     held = {"domainsWithOwners": len(counts)}
-    return _described(existing) | _amount(existing, existing.amount) | held
+    return _described(existing, annotation) | _amount(existing, existing.amount) | held
 
 
 def _amount(existing: ExistingTerm, amount: int) -> Document:

@@ -64,7 +64,7 @@ def _tiles(
     yield Tile(50, None, errors, said, bad=errors > 0)
     if refused is not None:
         yield Tile(0, explaining, refused, "pods refused on every node", refused > 0)
-    if number := len(shown.state.broken_annotations):
+    if number := len(shown.state.broken_rules):
         yield Tile(70, "/page/domains", number, "pods with a broken annotation", bad=True)
 
 

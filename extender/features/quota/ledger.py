@@ -99,7 +99,7 @@ class QuotaLedger(Ledger):
     def charges(self, namespace: str) -> Mapping[Charge, int]:
         """Return the pods of a namespace that count, by what they are charged for."""
         charges = self._charges.get(namespace, _NONE)
-        if self._takes_annotations(namespace):
+        if self._covers(namespace):
             return charges
         return {each: pods for each, pods in charges.items() if not each.by_annotation}
 
@@ -135,16 +135,16 @@ class QuotaLedger(Ledger):
         shift(charges, charge, sign)
         if not charges:
             del self._charges[namespace]
-        if not charge.by_annotation or self._takes_annotations(namespace):
+        if not charge.by_annotation or self._covers(namespace):
             self.pods += sign
             for each in self.of(namespace):
                 each.count(charge, sign)
 
-    def annotations_changed(self, namespace: str) -> None:
+    def scope_changed(self, namespace: str) -> None:
         """Count anew what pods use."""
         charges = self._charges.get(namespace, _NONE)
         pods = sum(pods for each, pods in charges.items() if each.by_annotation)
-        self.pods += pods if self._takes_annotations(namespace) else -pods
+        self.pods += pods if self._covers(namespace) else -pods
         for each in self.of(namespace):
             each.used = self._in_use(each.quota).used
         self._settle(namespace)
@@ -188,8 +188,8 @@ class QuotaLedger(Ledger):
             in_use.count(charge, pods)
         return in_use
 
-    def _takes_annotations(self, namespace: str) -> bool:
-        return self._state.annotations.covers(namespace)
+    def _covers(self, namespace: str) -> bool:
+        return self._state.scope.covers(namespace)
 
     # Compared with the pods
 
@@ -293,5 +293,5 @@ def book(state: ClusterState, *, limited: bool) -> QuotaLedger:
     """Have quotas booked with a state from now on."""
     ledger = QuotaLedger(state, limited=limited)
     state.book_with(ledger)
-    state.annotations.limits = (*state.annotations.limits, ledger)
+    state.scope.limits = (*state.scope.limits, ledger)
     return ledger

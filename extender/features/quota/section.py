@@ -10,7 +10,7 @@ from msgspec import structs
 
 from extender.core.config.conditions import of_plugin
 from extender.core.config.connections import Block
-from extender.core.config.features import Completion, Feature, Flag, Right
+from extender.core.config.features import Completion, Feature, Flag, Right, more_rules
 from extender.core.config.schema import Config
 
 PLUGIN: Final = "CrossNamespacePodAffinity"
@@ -32,7 +32,8 @@ class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
     start."""
 
 
-_ON: Final = of_plugin(PLUGIN)
+def _is_on(config: Config) -> bool:
+    return PLUGIN in config.plugins or more_rules(config)
 
 
 def _file(config: Config) -> Path | None:
@@ -52,8 +53,8 @@ FEATURE = Feature(
     name="quota",
     sections={_BLOCK: CrossNamespaceArgs},
     plugin=PLUGIN,
-    enabled=_ON.holds,
-    effect=_ON,
+    enabled=_is_on,
+    effect=of_plugin(PLUGIN),
     rights=(Right("", _RESOURCE, "list"), Right("", _RESOURCE, "watch")),
     kinds={"ResourceQuota": ""},
     reads="mirror",

@@ -74,9 +74,9 @@ class Replicas(Ledger):
             for pod in self.state.pods_on(node):
                 self.placed(pod, node, 0)
 
-    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
+    def rematched(self, namespace: str, before: Labels | None, *, scope: bool) -> None:
         """Note the controllers of a namespace: terms may be about other pods of theirs."""
-        del annotations
+        del scope
         if before is not None:
             self.note_all(namespace)
 

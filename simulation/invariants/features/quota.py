@@ -28,7 +28,7 @@ def mismatches(state: ClusterState) -> list[str]:
     truth: dict[str, Counter[Charge]] = {}
     for pod in state.placed_pods:
         charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
-        if charge and (not charge.by_annotation or state.annotations.covers(namespace)):
+        if charge and (not charge.by_annotation or state.scope.covers(namespace)):
             truth.setdefault(namespace, Counter())[charge] += 1
     namespaces = {*truth, *quotas.namespaces, *map(namespace_of, quotas)}
     wrong = [each for each in namespaces if not _quotas_agree(quotas, each, truth.get(each, {}))]

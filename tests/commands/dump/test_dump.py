@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from affinityctl import cli
 from affinityctl.commands.dump.fields import READ_AS, Pruner
 from extender.core.offline import READS
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import HOST, ZONE, namespace, node, pod, quota, selector, term, workload
 from tests.conformance.stored import cases
 from tests.conformance.verdicts import FIELDS, verdicts

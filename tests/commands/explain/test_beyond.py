@@ -9,8 +9,8 @@ import pytest
 
 from affinityctl import cli
 from extender.core.config import API_VERSION, KIND
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import HOST, ZONE, node, pod, selector, workload
 from tests.commands.explain.cluster import Explain
 

@@ -12,6 +12,7 @@ from affinityctl.commands.simulate.whatif.outcome import explain
 from extender.core.cluster.state import ClusterState
 from extender.core.wire.objects import PodReader
 from tests.annotating import REQUIRED
+from tests.beside import RULES
 from tests.builders import HOST, model_node, node, pod, requirement
 
 NODES = ("a", "b", "c")
@@ -46,7 +47,7 @@ def test_the_reasons_are_the_schedulers(case: str) -> None:
         state.upsert_node(model_node(node(each, {HOST: each})))
     made = pod("new")
     made["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    reader = PodReader(node_selection=True, requirements=True)
+    reader = PodReader(node_selection=True, requirements=True, rules=RULES)
     found = explain(state, reader.read(json.dumps(made).encode()))
     assert Counter(each[0].rule.event for each in found.refused.values()) == expected
     # Each node has one thing against it.

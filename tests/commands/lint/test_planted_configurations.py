@@ -12,6 +12,7 @@ import pytest
 from affinityctl.commands.lint.rulebook import BY_ID, OF_BUDGET, OF_WORKLOAD, OF_WRITTEN
 from extender.core.config.conditions import REPLACE
 from extender.core.config.features import features
+from tests.beside import needs_rules
 from tests.commands.lint.asking import found, linted, ours, shipped
 from tests.deploy.places import MANIFESTS, read_objects
 
@@ -80,6 +81,7 @@ REMOTE = {"urlPrefix": "https://10.0.0.1:10280", "enableHTTPS": True}
 OFF_LOOPBACK = {"bindAddress": "0.0.0.0"}
 
 ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
+CARRYING = [f"components/{each.component}" for each in features() if each.carries]
 _FILES: list[Any] = [
     ("extender-missing", "assist", top(extenders=[]), {}),
     ("two-binders", "replace", second_entry(bindVerb="bind"), {}),
@@ -87,7 +89,10 @@ _FILES: list[Any] = [
     ("prioritize-verb-missing", "assist", entry(prioritizeVerb=None), {}),
     ("bind-verb-missing", "replace", entry(bindVerb=None), {}),
     ("preempt-verb-missing", "replace", entry(preemptVerb=None), {}),
-    ("preempt-verb-missing", "assist", entry(filterVerb="filter", ignorable=None), ANNOTATED),
+    *(
+        ("preempt-verb-missing", "assist", entry(filterVerb="filter", ignorable=None), ANNOTATED)
+        for _ in CARRYING
+    ),
     ("verb-misspelt", "assist", entry(prioritizeVerb="priorities"), {}),
     ("verb-misspelt", "assist", entry(prioritizeVerb="/prioritize"), {}),
     ("verb-without-use", "shadow", entry(preemptVerb="preempt"), {}),
@@ -235,8 +240,8 @@ RIGHTS: list[Any] = [
     *(("right-without-use", "replace", roles("base", *REPLACING, each), {}) for each in JUDGING),
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
-    ("right-missing", "assist", roles("base", *JUDGING), ANNOTATED),
-    ("right-without-use", "assist", roles("base", "components/annotations"), {}),
+    *(("right-missing", "assist", roles("base", *JUDGING), ANNOTATED) for _ in CARRYING),
+    *(("right-without-use", "assist", roles("base", each), {}) for each in CARRYING),
 ]
 
 
@@ -253,7 +258,7 @@ def test_a_fault_in_rights_is_found(
 @pytest.mark.parametrize("rule", ["right-missing", "right-without-use"])
 def test_the_fix_names_every_component_with_rights(rule: str) -> None:
     components = {file.parent.name for file in MANIFESTS.glob("components/*/rbac.yaml")}
-    assert components
+    assert components or not any(each.rights for each in features())
     assert components <= {*re.findall(r"[\w-]+", BY_ID[rule].fix)}
 
 
@@ -269,6 +274,7 @@ def test_every_rule_about_configurations_and_rights_has_a_fault() -> None:
     assert planted == BY_ID.keys() - elsewhere
 
 
+@needs_rules
 def test_assist_may_refuse_pods_for_rules_in_annotations() -> None:
     file = shipped("assist")
     entry(filterVerb="filter", preemptVerb="preempt", ignorable=None)(file)
@@ -277,6 +283,7 @@ def test_assist_may_refuse_pods_for_rules_in_annotations() -> None:
     assert found(linted(file)) == []
 
 
+@needs_rules
 @pytest.mark.parametrize("mode", ["shadow", "assist"])
 def test_the_rights_for_annotations_are_enough(mode: str) -> None:
     manifests = roles("base", "components/annotations")
@@ -284,5 +291,6 @@ def test_the_rights_for_annotations_are_enough(mode: str) -> None:
     assert found(linted(*manifests, ours(mode, **ANNOTATED))) == idle
 
 
+@needs_rules
 def test_where_annotations_count_filter_has_to_be_asked() -> None:
     assert found(linted(shipped("assist"), ours("assist", **ANNOTATED))) == ["filter-verb-missing"]

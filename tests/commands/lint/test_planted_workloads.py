@@ -9,12 +9,11 @@ import pytest
 
 from affinityctl.commands.lint.rulebook import OF_WORKLOAD, OF_WRITTEN
 from extender.core.wire.manifests import (
-    AFFINITY_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
-    POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
 from tests.annotating import REQUIRED
+from tests.beside import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import (
     HOST,
     ZONE,

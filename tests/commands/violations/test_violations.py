@@ -11,8 +11,8 @@ import pytest
 from affinityctl.cli import main
 from extender.core.config import API_VERSION, KIND
 from extender.core.config.features import about_places
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import (
     HOST,
     Pod,

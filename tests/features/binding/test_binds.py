@@ -30,6 +30,7 @@ from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.part import Placing
 from simulation.invariants.recount import mismatches
 from tests.answering import Answering, requests_of
+from tests.beside import RULES
 from tests.builders import (
     ZONE,
     Pod,
@@ -129,7 +130,7 @@ class BindRig:
             helpers=made,
             unready=lambda: unready,
             in_flight=self.in_flight,
-            pods=PodReader(facets=every_facet()),
+            pods=PodReader(facets=every_facet(), rules=RULES),
         )
         requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
         row = Placing.metrics(metrics.make)

@@ -33,6 +33,7 @@ from simulation.invariants.features import judges
 from simulation.invariants.recount import mismatches, room_mismatches
 from tests import oracle
 from tests.answering import Answering, requests_of
+from tests.beside import RULES
 from tests.builders import (
     HOST,
     ZONE,
@@ -123,7 +124,11 @@ class Interleavings(RuleBasedStateMachine):
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
         self.answers = Answering(
-            self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(facets=every_facet())
+            self.state,
+            metrics,
+            PLUGINS,
+            in_flight=in_flight,
+            pods=PodReader(facets=every_facet(), rules=RULES),
         )
         requests = requests_of(self.state, metrics)
         row = Placing.metrics(metrics.make)

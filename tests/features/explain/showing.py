@@ -18,6 +18,7 @@ from extender.diagnosis.verbs.sitting import Sits
 from extender.features.explain.answer import Explain
 from extender.features.explain.part import Explaining
 from tests.answering import AFFINITY
+from tests.beside import RULES
 from tests.web.showing import Seen, app_of
 from tests.web.showing import shown as seen_of
 from tests.wired import context_over
@@ -33,7 +34,7 @@ def explaining(
     sits: Sits | None = None,
 ) -> Explain:
     """Build what answers /explain as the program does without arguments of plugins."""
-    pods = pods or PodReader(node_selection=True, requirements=True)
+    pods = pods or PodReader(node_selection=True, requirements=True, rules=RULES)
     question = partial(
         Question,
         plugins=filters(NodeSelectionPlugin(), InterPodAffinity()),

@@ -11,6 +11,7 @@ import pytest
 from extender.core.cluster.state import ClusterState
 from extender.core.model.node_resources import NO_REQUIREMENTS
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
 from tests.features.explain.showing import app_over
 
@@ -21,7 +22,7 @@ NODES = [
     node("small", {HOST: "small"}, ROOM | {"cpu": "1"}),
     node("tainted", {HOST: "tainted"}, ROOM, [TAINT]),
 ]
-AS_WATCHED = PodReader(waiting=True)
+AS_WATCHED = PodReader(waiting=True, rules=RULES)
 SPREAD = {
     "maxSkew": 1,
     "topologyKey": HOST,
@@ -111,7 +112,7 @@ async def test_one_verdict_of_all_filters(
     waits: Any, verdict: str, said: str, aiohttp_client: Any
 ) -> None:
     state = cluster(waits)
-    reader = PodReader(node_selection=True)
+    reader = PodReader(node_selection=True, rules=RULES)
     client = await aiohttp_client(app_over(state, pods=reader))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()

@@ -14,6 +14,7 @@ import yaml
 from extender.core.cluster.state import ClusterState
 from extender.core.offline import ClusterFiles
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 from tests.builders import pod, workload
 from tests.deploy.places import ROOT
 from tests.features.explain.showing import app_over
@@ -89,7 +90,7 @@ async def test_questions_to_a_running_extender(
     line: str, folder: Path, aiohttp_client: Any
 ) -> None:
     state = ClusterState()
-    files = ClusterFiles(state, PodReader())
+    files = ClusterFiles(state, PodReader(rules=RULES))
     files.load(folder / "dump.json")
     client = await aiohttp_client(app_over(state))
     *options, url = shlex.split(line)[1:]

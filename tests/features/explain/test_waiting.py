@@ -15,6 +15,7 @@ from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question
 from extender.features.explain import waiting
+from tests.beside import RULES
 from tests.builders import HOST, ZONE, model_node, node, pod, selector, term
 from tests.features.every import has_pages
 from tests.features.explain.showing import shown as part_over_shown
@@ -30,7 +31,7 @@ MINUTE = 60
 
 def seen_of(*pods: Any, **changed: Any) -> Seen:
     """Show pods in mode assist, as they are read from a watch."""
-    reader = PodReader(waiting=True)
+    reader = PodReader(waiting=True, rules=RULES)
     state = ClusterState()
     for each in NODES:
         state.upsert_node(model_node(each))

@@ -15,7 +15,6 @@ from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.ports import Occurrence
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
-from extender.core.verbs.max_matching_pods import MaxMatchingPods
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.warm_up import WarmUp
 from extender.core.wire.objects import PodReader
@@ -24,6 +23,7 @@ from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.turns import EvictionTurns
+from tests.beside import COVERS_ALL, LIMITS, RULES
 from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
 from tests.features.moving.booked import shared_over
 from tests.leading import Leader
@@ -87,15 +87,15 @@ class Rig:
         execution: Execution = EVERYWHERE,
     ) -> None:
         self.now = 1000.0
-        self.state = ClusterState(annotations=EVERYTHING)
+        self.state = ClusterState(scope=COVERS_ALL)
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
-        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True, rules=RULES)
         self.history = History()
         metrics, clock = Metrics(self.registry), lambda: self.now
         context = ControllerContext(
             self.state,
-            (InterPodAffinity(), NodeSelectionPlugin(), MaxMatchingPods()),
+            (InterPodAffinity(), NodeSelectionPlugin(), *LIMITS),
             metrics,
             WarmUp(self.state, metrics),
             self.history,

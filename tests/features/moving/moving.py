@@ -34,6 +34,7 @@ from extender.features.moving.repair_mover import RepairLimits
 from extender.features.moving.rules.improving import steered
 from extender.features.moving.stopping import Stopping
 from extender.features.moving.turns import EvictionTurns, Notes
+from tests.beside import RULES
 from tests.builders import (
     HOST,
     ZONE,
@@ -113,7 +114,7 @@ class Cluster:
         self.mover, self.leader = Mover(self.state), Renewing()
         self.mover.answer = self._evict
         self.apps: dict[str, App] = {}
-        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True, rules=RULES)
         self.numbers = count()
         self.moved: list[tuple[float, ModelPod]] = []
         self.checks: list[Callable[[ModelPod], None]] = []

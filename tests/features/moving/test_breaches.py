@@ -29,6 +29,7 @@ from extender.features.moving.rules.execution import (
     execution_rules,
 )
 from extender.features.moving.rules.rule_watch import RuleWatch
+from tests.beside import COVERS_ALL
 from tests.builders import (
     Json,
     Pod,
@@ -65,7 +66,7 @@ class Cluster:
 
     def __init__(self, execution: Execution = EVERYWHERE) -> None:
         self.execution = execution
-        self.state = ClusterState(annotations=EVERYTHING)
+        self.state = ClusterState(scope=COVERS_ALL)
         self.watch = books_over(self.state, execution).watch
         for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
             self.label(name, zone=zone)

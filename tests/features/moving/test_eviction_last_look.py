@@ -12,10 +12,10 @@ from extender.core.errors import ApiError
 from extender.core.model.keys import Identity, Key
 from extender.core.model.objects import Namespace, Node, SeenPod
 from extender.core.model.objects import Pod as ModelPod
-from extender.core.wire.manifests import AFFINITY_ANNOTATION
 from extender.features.moving.last_look import MOST_NODES
 from extender.features.moving.ports import Evicted, Eviction
 from tests.annotating import stored
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import HOST, model_node, node, pod, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, ROOM, Rig
 

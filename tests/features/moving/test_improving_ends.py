@@ -12,7 +12,6 @@ import pytest
 from msgspec import structs
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Controller
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.verbs.interaction import prefer
@@ -26,6 +25,7 @@ from extender.features.moving.rules.improving import (
     steered,
 )
 from tests.annotating import PREFERRED, annotated
+from tests.beside import COVERS_ALL
 from tests.builders import (
     HOST,
     ZONE,
@@ -76,7 +76,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.chance = chance = Random(seed)
-        self.state = ClusterState(annotations=EVERYTHING)
+        self.state = ClusterState(scope=COVERS_ALL)
         self.chooser: Chooser = chooser_of_places(self.state, AFFINITY)
         self.numbers = count()
         self.labels: dict[str, dict[str, str]] = {}
@@ -236,7 +236,7 @@ def test_none_of_three_thousand_clusters_moves_for_ever(part: int) -> None:
 
 def test_a_pod_follows_none_that_avoids_it_by_rules_that_it_was_not_placed_by() -> None:
     """Its own terms would raise its own worth alone, and the other's term its own in turn."""
-    state = ClusterState(annotations=EVERYTHING)
+    state = ClusterState(scope=COVERS_ALL)
     for name in ("n1", "n2"):
         room = {"pods": "9", "cpu": "9"}
         state.upsert_node(model_node(node(name, {HOST: name, ZONE: name}, room)))

@@ -11,10 +11,11 @@ import pytest
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Controller
 from extender.core.wire.objects import PodReader
+from tests.beside import RULES
 from tests.builders import HOST, Pod, model_node, node, pod
 from tests.features.moving.booked import books_over
 
-READER = PodReader(owners=True, requirements=True, stored=True)
+READER = PodReader(owners=True, requirements=True, stored=True, rules=RULES)
 
 
 def show(state: ClusterState, raw: Pod) -> None:

@@ -32,6 +32,7 @@ from extender.features.moving.repair_mover import RepairLimits
 from extender.features.moving.rules.execution import Execution
 from extender.features.moving.rules.improving import steered
 from extender.features.moving.turns import EvictionTurns
+from tests.beside import RULES
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.features.moving.booked import shared_over
 from tests.features.moving.evicting import Mover
@@ -52,7 +53,7 @@ class Rig:
         self.state = ClusterState()
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry, self.history = CollectorRegistry(), History()
-        self.reader = PodReader(node_selection=True, owners=True, requirements=True)
+        self.reader = PodReader(node_selection=True, owners=True, requirements=True, rules=RULES)
         self.numbers = count()
         self.places: Callable[[ModelPod], str | None] = self.best_node
         """Where the scheduler puts a pod; None: it waits."""

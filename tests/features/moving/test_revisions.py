@@ -9,6 +9,7 @@ from extender.core.model.labels import EVERYTHING, Operator, Requirement, Select
 from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from extender.features.moving.rules.breaches import breaches, suspects
 from extender.features.moving.rules.execution import Execution
+from tests.beside import covering
 from tests.builders import (
     HOST,
     Json,
@@ -42,7 +43,7 @@ OLD, NEW = replica("old", "5d").on("a"), replica("new", "7f")
 
 
 def test_while_pods_run_the_annotation_decides_whether_a_rule_is_broken() -> None:
-    state = ClusterState(annotations=COVERED)
+    state = ClusterState(scope=covering(COVERED))
     watch = books_over(state, Execution(plain=EVERYTHING)).watch
     state.upsert_namespace(model_namespace(namespace("default", {"rules": "on"})))
     state.upsert_node(model_node(node("a", {HOST: "a"})))

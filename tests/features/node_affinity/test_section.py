@@ -10,7 +10,7 @@ import pytest
 
 from extender.core.config.document import decode, effective, parse, to_yaml
 from extender.core.config.effects import without_effect
-from extender.core.config.features import Want, enabled, wants
+from extender.core.config.features import Want, enabled, refuses_in_assist, wants
 from extender.core.config.layers import load
 from extender.core.config.schema import API_VERSION, KIND, Config
 from extender.core.enabled import enforced, filter_plugins, score_plugins
@@ -94,7 +94,7 @@ def test_plugins_keep_their_order() -> None:
     config = loaded({"plugins": ["NodeAffinity", "InterPodAffinity"]})
     assert config.plugins == ("NodeAffinity", "InterPodAffinity")
     assert [each.name for each in filter_plugins(config)][:2] == list(config.plugins)
-    assert not config.refuses_in_assist
+    assert not refuses_in_assist(config)
 
 
 def test_its_arguments() -> None:

@@ -13,6 +13,7 @@ from extender.core.wire.quantities import BILLIONTHS
 from extender.features.quota.charges import is_counted
 from extender.features.quota.quotas import CHARGE, Charge
 from tests.annotating import REQUIRED, annotated
+from tests.beside import RULES
 from tests.builders import ZONE, Pod, every_facet, model_pod, pod, selector, term
 
 WEB = selector(app="web")
@@ -317,7 +318,7 @@ def test_which_scopes_a_pod_is_in(spec: dict[str, Any], scopes: set[str]) -> Non
 
 
 def test_replicas_share_their_charge_and_others_do_not() -> None:
-    reader = PodReader(facets=every_facet())
+    reader = PodReader(facets=every_facet(), rules=RULES)
 
     def read(raw: Pod) -> Charge | None:
         return reader.read(json.dumps(raw).encode()).facet(CHARGE)
@@ -343,7 +344,7 @@ def test_a_broken_quantity_is_named() -> None:
 def test_the_class_that_the_api_server_gave_a_pod_counts(
     qos_class: str, *, expected: bool, resources: dict[str, Any] | None
 ) -> None:
-    reader = PodReader(facets=every_facet())
+    reader = PodReader(facets=every_facet(), rules=RULES)
     for status, best_effort in (({"qosClass": qos_class}, expected), ({}, False)):
         spec = {**CROSSING["spec"], "containers": [cpu("1")], "resources": resources}
         charge = reader.read(

@@ -11,6 +11,7 @@ from extender.core.resources import PODS
 from extender.core.wire.objects import PodReader
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.objects import QUOTAS
+from tests.beside import RULES
 from tests.builders import crossing, empty_state, every_facet, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig
@@ -23,7 +24,7 @@ async def listed(rig: Rig) -> ClusterState:
     state = empty_state()
     async with rig.client() as client:
         for each in (QUOTAS, PODS):
-            await list_resource(client, state, PodReader(facets=every_facet()), each)
+            await list_resource(client, state, PodReader(facets=every_facet(), rules=RULES), each)
     return state
 
 

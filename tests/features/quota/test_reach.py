@@ -12,6 +12,7 @@ from extender.core.model.labels import EVERYTHING, Selector
 from extender.features.quota.ledger import book, quotas_of
 from simulation.invariants.features.quota import mismatches
 from tests.annotating import REQUIRED, annotated, stored
+from tests.beside import covering
 from tests.builders import (
     ZONE,
     Pod,
@@ -48,7 +49,7 @@ def state_of(
     *pods: Mapping[str, Any], annotations: Selector = EVERYTHING, limited: bool = False
 ) -> ClusterState:
     """Return a cluster of three zones, where reaching out needs a quota or not."""
-    state = ClusterState(annotations=annotations)
+    state = ClusterState(scope=covering(annotations))
     book(state, limited=limited)
     return scope.filled(state, *pods)
 

@@ -11,7 +11,7 @@ from extender.core.callbacks.passing import Passing
 from extender.core.callbacks.preempting import Preemptions
 from extender.core.config.document import decode, effective
 from extender.core.config.effects import without_effect
-from extender.core.config.features import enabled
+from extender.core.config.features import enabled, refuses_in_assist
 from extender.core.config.schema import API_VERSION, KIND
 from extender.core.enabled import enforced, filter_plugins
 from extender.core.resources import needed
@@ -73,4 +73,4 @@ def test_plugins_keep_their_order() -> None:
     config = decode({**HEADER, **PLUGIN})
     assert config.plugins == ("CrossNamespacePodAffinity", "InterPodAffinity")
     assert [each.name for each in filter_plugins(config)][:2] == list(config.plugins)
-    assert config.refuses_in_assist
+    assert refuses_in_assist(config)

@@ -46,7 +46,7 @@ BUGS: Final = (
     Bug(
         "a namespace that is relabelled has nothing ranked again",
         "core.cluster.state",
-        "ledger.rematched(namespace, before if was_known else None, annotations=changed)",
+        "ledger.rematched(namespace, before if was_known else None, scope=changed)",
         "del ledger",
         "features/scale_down/test_controller.py::test_a_relabelled_namespace_has_its_controllers_looked_at",
     ),

@@ -9,8 +9,9 @@ from extender.core.model.objects import Pod
 from extender.core.wire.objects import PodReader
 from extender.features.scale_down.cost import COST, FACETS, DeletionCost
 from extender.features.scale_down.ledger import Replicas
+from tests.beside import RULES
 
-READER = PodReader(owners=True, facets=FACETS)
+READER = PodReader(owners=True, facets=FACETS, rules=RULES)
 
 
 def ranked_state(**settings: Any) -> ClusterState:

@@ -13,7 +13,6 @@ from msgspec import structs
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.topologies import topologies
@@ -33,6 +32,7 @@ from extender.features.scale_down.rules import (
     with_cost,
 )
 from tests.annotating import REQUIRED, annotated
+from tests.beside import COVERS_ALL, covering
 from tests.builders import HOST, ZONE, Pod, model_node, node, pod, selector, term
 from tests.features.scale_down import ranked
 from tests.features.scale_down.ranked import READER, ranked_state, replicas_in
@@ -67,7 +67,7 @@ def read(raw: Pod) -> ModelPod:
 
 def state_with(*pods: Pod) -> ClusterState:
     """Build a state that knows the nodes and some pods."""
-    state = ranked_state(annotations=EVERYTHING)
+    state = ranked_state(scope=COVERS_ALL)
     for each in NODES.values():
         state.upsert_node(model_node(each))
     for raw in pods:
@@ -217,7 +217,7 @@ def test_a_pod_that_is_asked_about_again_does_not_hold_a_rank_against_itself() -
 
 
 def test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order() -> None:
-    state = ranked_state(annotations=None)
+    state = ranked_state(scope=covering(None))
     state.upsert_node(model_node(NODES["a0"]))
     raw = annotated(
         pod("p").labels(app="web").owned_by("ReplicaSet/web-1").on("a0"),

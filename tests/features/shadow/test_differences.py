@@ -20,6 +20,7 @@ from extender.core.wire.objects import PodReader
 from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.features.shadow.part import Shadowing
 from tests.answering import Answering
+from tests.beside import RULES
 from tests.builders import (
     HOST,
     every_facet,
@@ -55,7 +56,7 @@ class Shadow:
         disagreements = ShadowDifferences(
             Shadowing.metrics(metrics.make), plugins, clock=lambda: self.now
         )
-        pods = PodReader(facets=every_facet())
+        pods = PodReader(facets=every_facet(), rules=RULES)
         self.answers = Answering(
             self.state,
             metrics,

@@ -114,8 +114,9 @@ def _idle(role: Granted) -> Iterator[Spot]:
         yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
 
 
-_COMPONENTS: Final = ", ".join(each.component for each in features() if each.rights)
-"""Those whose rights a feature needs."""
+_GIVING: Final = [each.component for each in features() if each.rights]
+_COMPONENTS: Final = " or ".join(filter(None, (", ".join(_GIVING[:-1]), *_GIVING[-1:])))
+"""Those with rights."""
 
 OF_RIGHTS: Final = (
     Rule(
@@ -124,7 +125,7 @@ OF_RIGHTS: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        f"Apply the component of manifests/components that has it: {_COMPONENTS} or annotations.",
+        f"Apply the component of manifests/components that has it: {_COMPONENTS}.",
         _missing,
     ),
 )
@@ -144,7 +145,7 @@ OF_ROLE: Final = (
         "An account that may bind can place any pod anywhere. Only mode replace binds and "
         "preempts, budgets are read by it and by what evicts, and a feature that is off needs no "
         "right.",
-        f"Leave out the components {_COMPONENTS} or annotations.",
+        f"Leave out the components {_COMPONENTS}.",
         _idle,
     ),
 )

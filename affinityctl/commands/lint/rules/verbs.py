@@ -8,6 +8,7 @@ from typing import Final
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.setup import Setup
 from extender.core.config import Mode
+from extender.core.config.features import refuses_in_assist
 
 _NEEDED: Final = {
     Mode.SHADOW: ("filterVerb",),
@@ -37,7 +38,7 @@ def _binders(setup: Setup) -> Iterator[Spot]:
 
 
 def _needed(setup: Setup) -> tuple[str, ...]:
-    refuses = setup.mode is Mode.ASSIST and setup.config.refuses_in_assist
+    refuses = setup.mode is Mode.ASSIST and refuses_in_assist(setup.config)
     return _NEEDED[setup.mode] + (("filterVerb", "preemptVerb") if refuses else ())
 
 

@@ -12,7 +12,6 @@ from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Templat
 from extender.core.model.node_selection import int64
 from extender.core.model.pod_affinity import NO_WRITTEN_AFFINITY
 from extender.core.model.wording import plural
-from extender.core.wire.annotations import AFFINITY_PATH
 from extender.core.wire.limits import OF_RULES
 from extender.core.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 from extender.core.wire.validation import is_label_value
@@ -61,7 +60,7 @@ def _broken(template: Template) -> Iterator[Spot]:
 def _for_spec(template: Template) -> Iterator[Spot]:
     annotation = template.annotation
     rules = NO_WRITTEN_AFFINITY if annotation.pods is None else annotation.pods.rules
-    path = f"{template.owner.path.removesuffix('spec')}{AFFINITY_PATH}"
+    path = f"{template.owner.path.removesuffix('spec')}{annotation.path}"
     terms = len(rules.required) + len(rules.required_anti) + len(rules.preferred)
     nodes = annotation.nodes
     terms += sum(rule is not None for rule in (nodes.required, nodes.preferred))

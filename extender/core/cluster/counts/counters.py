@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Final
 
-from extender.core.cluster.counts.annotation_scope import AnnotationScope
 from extender.core.cluster.counts.class_index import ClassIndex
 from extender.core.cluster.counts.deferred_work import DEFERRED_STEPS, DeferredWork
 from extender.core.cluster.counts.existing_terms import ExistingTerms
@@ -15,6 +14,7 @@ from extender.core.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.core.cluster.counts.matching_sets import FILING, MatchingPodSets, RelabelledSets
 from extender.core.cluster.counts.nodes import NodeRegistry
 from extender.core.cluster.counts.pod_sets import How, PodSet
+from extender.core.cluster.counts.scope import Scope
 from extender.core.cluster.counts.topology import DomainTable
 from extender.core.model.labels import NO_LABELS, Labels
 from extender.core.model.objects import PodClass
@@ -38,7 +38,7 @@ class Counters:
         nodes: NodeRegistry,
         namespaces: Mapping[str, Labels],
         most_sets: int,
-        scope: AnnotationScope,
+        scope: Scope,
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces

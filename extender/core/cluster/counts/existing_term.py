@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from extender.core.cluster.counts.annotation_scope import SPEC, Scope, Source
+from extender.core.cluster.counts.scope import SPEC, Carried, Source
 from extender.core.cluster.counts.topology import DomainTable
 from extender.core.model.objects import PodClass
 from extender.core.model.pod_affinity import Affinity, Term
@@ -62,7 +62,7 @@ def carried_by(pod_class: PodClass) -> Iterator[tuple[Named, int]]:
     yield from by_role(pod_class.of_spec.affinity, SPEC)
     annotated = pod_class.annotated
     if annotated is not None:
-        yield from by_role(annotated.added, Scope(pod_class.namespace, pod_class.later))
+        yield from by_role(annotated.added, Carried(pod_class.namespace, pod_class.later))
 
 
 def by_role(affinity: Affinity, source: Source) -> Iterator[tuple[Named, int]]:

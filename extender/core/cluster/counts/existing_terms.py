@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from extender.core.cluster.counts.annotation_scope import AnnotationScope, Source
 from extender.core.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
@@ -13,6 +12,7 @@ from extender.core.cluster.counts.existing_term import (
     carried_by,
 )
 from extender.core.cluster.counts.nodes import NodeRegistry
+from extender.core.cluster.counts.scope import Scope, Source
 from extender.core.cluster.counts.term_index import TermGroup, TermIndex, TermSum
 from extender.core.cluster.counts.topology import DomainTable
 from extender.core.model.labels import Labels
@@ -23,7 +23,7 @@ from extender.core.model.signed import shift
 class ExistingTerms:
     """All terms that classes with placed pods carry, each once, whichever classes carry it."""
 
-    def __init__(self, nodes: NodeRegistry, scope: AnnotationScope) -> None:
+    def __init__(self, nodes: NodeRegistry, scope: Scope) -> None:
         self.version = 0
         """Grows when a term appears or disappears, and when one begins or ceases to count."""
         self._scope = scope

@@ -6,13 +6,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from extender.core.cluster.counts.annotation_scope import Source
 from extender.core.cluster.counts.count_tables import CountTable, Difference, versions
 from extender.core.cluster.counts.counters import Counters
 from extender.core.cluster.counts.domain_limits import DomainLimit
 from extender.core.cluster.counts.existing_term import ExistingTerm, Role
 from extender.core.cluster.counts.nodes import Nodes
 from extender.core.cluster.counts.pod_sets import RuleSets, Sought, matched_by, rule_sets
+from extender.core.cluster.counts.scope import Source
 from extender.core.cluster.counts.term_index import TermGroup
 from extender.core.cluster.counts.topology import DomainTable, Topology
 from extender.core.model import memory

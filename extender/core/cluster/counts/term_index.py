@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from extender.core.cluster.counts.annotation_scope import Source
 from extender.core.cluster.counts.count_tables import CountTable, Difference, MemberTable
 from extender.core.cluster.counts.existing_term import ExistingTerm, Named, Role
 from extender.core.cluster.counts.nodes import NodeRegistry
+from extender.core.cluster.counts.scope import Source
 from extender.core.cluster.counts.topology import DomainTable, Topology
 from extender.core.model.conjunctions import (
     NAME,

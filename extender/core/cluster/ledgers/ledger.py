@@ -28,14 +28,14 @@ class Ledger:
     def relabelled(self, node: str, before: Labels) -> None:
         """Note that a node came, went or has other labels than `before`."""
 
-    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
+    def rematched(self, namespace: str, before: Labels | None, *, scope: bool) -> None:
         """Note that a namespace came, went or has other labels than `before`; None: it is new.
 
-        With `annotations`, rules in annotations of its pods have begun or ceased to count.
+        With `scope`, rules that its pods carry beside their specs have begun or ceased to count.
         """
 
-    def annotations_changed(self, namespace: str) -> None:
-        """Note that rules in annotations begin or cease to count in a namespace."""
+    def scope_changed(self, namespace: str) -> None:
+        """Note that rules beside those of specs begin or cease to count in a namespace."""
 
     def audit(self) -> Iterator[str | None]:
         """Compare what is booked with the state, in steps between which the state may change.

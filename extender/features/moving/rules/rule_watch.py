@@ -85,7 +85,7 @@ class RuleWatch(Ledger):
 
     def rules_in_scope(self, pod: Pod) -> Iterator[ExecutionRule]:
         """Yield the rules of a placed pod that count in its namespace, as annotations go."""
-        covered = self.state.annotations.covers(pod.pod_class.namespace)
+        covered = self.state.scope.covers(pod.pod_class.namespace)
         for rule in self.rules_of(pod.uid):
             if rule.annotations is None or rule.annotations is covered:
                 yield rule
@@ -334,7 +334,7 @@ class RuleWatch(Ledger):
         self._suspects[place.identity.uid] = place.identity
         yield from repeat(None, 1 + 2 * len(place.rules))
 
-    def rematched(self, namespace: str, before: Labels | None, *, annotations: bool) -> None:
+    def rematched(self, namespace: str, before: Labels | None, *, scope: bool) -> None:
         """Note that a namespace has other labels than before; O(its pods with such rules)."""
         after, plain = self.state.namespace_labels(namespace), self._execution.plain
         if before is not None:
@@ -343,7 +343,7 @@ class RuleWatch(Ledger):
         if self._terms:
             self._note(self._choosing(namespace, before, after))
         moved = plain is not None and plain.matches(before) is not plain.matches(after)
-        if moved or annotations:
+        if moved or scope:
             self._suspects.update(self._chosen_in.get(namespace, {}))
 
     def _choosing(self, name: str, before: Labels, after: Labels) -> Iterator[None]:

@@ -17,6 +17,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import EVERYTHING, Selector
 from extender.core.model.objects import Pod as ModelPod
 from tests import strategies
+from tests.beside import covering
 from tests.builders import Pod, model_namespace, model_node
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
@@ -38,7 +39,7 @@ def scheduler_of(
     seed: int = 0,
     annotations: Selector | None = EVERYTHING,
 ) -> Scheduler:
-    state = ClusterState(annotations=annotations)
+    state = ClusterState(scope=covering(annotations))
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.core import config
 from extender.core.config import layers
-from extender.core.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
 from extender.runtime import Running, running
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
+from tests.beside import AFFINITY_ANNOTATION as AFFINITY
 from tests.builders import (
     HOST,
     ZONE,

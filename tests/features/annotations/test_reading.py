@@ -12,16 +12,15 @@ from extender.core.model.labels import Operator, Requirement, Selector
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.pod_affinity import PodSelector, Term
 from extender.core.model.workload import REVISION, REVISIONS, WORKLOAD
-from extender.core.wire.annotations import POLICY_REMOVED
-from extender.core.wire.limits import OF_ANNOTATIONS as MOST
 from extender.core.wire.manifests import (
-    AFFINITY_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
-    POLICY_ANNOTATION,
     REVISIONS_ANNOTATION,
 )
 from extender.core.wire.objects import PodReader
+from extender.features.annotations.manifests import OF_ANNOTATIONS as MOST
+from extender.features.annotations.reading import POLICY_REMOVED
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated, digest_of
+from tests.beside import AFFINITY_ANNOTATION, POLICY_ANNOTATION, RULES
 from tests.builders import (
     HOST,
     ZONE,
@@ -148,7 +147,7 @@ def test_node_affinity_is_added_as_one_more_requirement() -> None:
 
 
 def test_node_affinity_of_an_annotation_is_read_where_that_of_specs_is_not() -> None:
-    reader = PodReader()
+    reader = PodReader(rules=RULES)
     rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
     raw = annotated(OWN.requires_nodes(SSD).selects(pool="a"), rules)
     found = reader.read(json.dumps(raw).encode()).node_selection
@@ -179,7 +178,7 @@ def test_an_edited_annotation_brings_new_rules() -> None:
 
 def test_pods_with_the_same_annotation_share_what_is_read() -> None:
     rules = nodes(ARM) | anti(term(ZONE, WEB))
-    reader = PodReader(node_selection=True)
+    reader = PodReader(node_selection=True, rules=RULES)
     one, other = (
         reader.read(json.dumps(annotated(OWN.uid(uid), rules)).encode()) for uid in ("1", "2")
     )
@@ -370,16 +369,14 @@ def test_what_is_said_of_a_broken_one_is_bounded(rules: Any) -> None:
     assert [len(each) < 600 for each in broken] == [True, True]
 
 
-def test_where_none_counts_they_are_told_and_not_read() -> None:
+def test_where_none_counts_they_are_not_read() -> None:
     rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}
-    reader = PodReader(annotations=False)
+    reader = PodReader()
     for reads in (reader, reader.another()):
         broken: dict[str, Any] = {"podAntiAffinity": []}
         for value in (rules, broken):
             read = reads.read(json.dumps(annotated(OWN, value)).encode())
-            assert read.spec.unannotated is not None
-            assert read.without_annotations == reads.read(json.dumps(OWN).encode())
-            assert (read.pod_class.annotated, read.spec.broken_rules) == (None, None)
+            assert read == reads.read(json.dumps(OWN).encode())
 
 
 ALONE = anti(term(ZONE, WEB))
@@ -421,9 +418,11 @@ def test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before(first: str)
 
     seen: list[object] = []
     for raw in LIKE.values():
-        reader = PodReader(node_selection=True, owners=True, facets=every_facet())
+        reader = PodReader(node_selection=True, owners=True, facets=every_facet(), rules=RULES)
         told(reader, LIKE[first])
-        alone = told(PodReader(node_selection=True, owners=True, facets=every_facet()), raw)
+        alone = told(
+            PodReader(node_selection=True, owners=True, facets=every_facet(), rules=RULES), raw
+        )
         assert told(reader, raw) == alone
         seen.append(alone)
     # All differ, so each pair could be taken for one another.

@@ -1,4 +1,4 @@
-"""Pods with rules in annotations: what they were judged by, which are broken, which ignored."""
+"""Rules beside specs: what pods were judged by. And of all, which are broken, which ignored."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from extender.core.model.signed import shift
 _NOBODY: Final[Mapping[str, Pod]] = MappingProxyType({})
 
 
-class JudgedAnnotations:
-    """The digests of annotations by which pods are judged until that is on record.
+class JudgedRules:
+    """The digests of the rules beside their specs that pods are judged by until it is on record.
 
     A placed pod has it in its status. Until the watch shows that, it is what was reserved for the
     pod, or what somebody asked about last. Where none of these tells, as of pods that were placed
-    before this process began and have no record, it was judged by nothing in an annotation.
+    before this process began and have no record, it was judged by its spec alone.
     """
 
     def __init__(self, reservations: Reservations) -> None:
@@ -30,7 +30,7 @@ class JudgedAnnotations:
         it was admitted to any node then."""
 
     def note_asked(self, uid: str, digest: str, *, admitted: bool) -> None:
-        """Remember which rules in its annotation a waiting pod is judged by, "" for none.
+        """Remember which rules beside its spec a waiting pod is judged by, "" for none.
 
         They count for others once it is nominated or, if it was `admitted` to a node, placed.
         """
@@ -72,20 +72,20 @@ class JudgedAnnotations:
         return digest if admitted or pod.node is None else ""
 
 
-class BrokenAnnotations:
-    """The pods with broken rules, by namespace: in annotations that count, or too many.
+class BrokenRules:
+    """The pods with broken rules, by namespace: carried where these count, or too many.
 
-    The terms of a pod's spec that are too many count nowhere, whatever annotations do.
+    The terms of a pod's spec that are too many count nowhere, wherever others do.
     """
 
     def __init__(self, covers: Callable[[str], bool]) -> None:
-        """Say of namespaces whether rules in annotations count there."""
+        """Say of namespaces whether rules beside those of specs count there."""
         self._covers = covers
         self._broken: dict[str, dict[str, Pod]] = {}
-        self._annotated: dict[str, int] = {}
+        self._carrying: dict[str, int] = {}
         self._number = 0
         self.ignored = 0
-        """Pods with rules in annotations where these do not count."""
+        """Pods with rules beside those of their specs where these do not count."""
 
     def __len__(self) -> int:
         return self._number
@@ -98,12 +98,12 @@ class BrokenAnnotations:
     @property
     def ignored_in(self) -> Iterator[tuple[str, int]]:
         """Yield the namespaces of pods that are ignored, with how many."""
-        for namespace, pods in self._annotated.items():
+        for namespace, pods in self._carrying.items():
             if not self._covers(namespace):
                 yield namespace, pods
 
 
-class BrokenAnnotationLedger(BrokenAnnotations):
+class BrokenRuleLedger(BrokenRules):
     def learn(self, pod: Pod, old: Pod | None) -> None:
         if old is not None:
             self.forget(old)
@@ -121,10 +121,10 @@ class BrokenAnnotationLedger(BrokenAnnotations):
             self._count(pod, -1)
 
     def _count(self, pod: Pod, pods: int) -> None:
-        namespace, is_annotated = pod.pod_class.namespace, pod.spec.unannotated is not None
+        namespace, carries = pod.pod_class.namespace, pod.spec.unannotated is not None
         covers = self._covers(namespace)
-        if is_annotated:
-            shift(self._annotated, namespace, pods)
+        if carries:
+            shift(self._carrying, namespace, pods)
             self.ignored += 0 if covers else pods
         if _is_broken_itself(pod) or (covers and pod.spec.broken_rules is not None):
             self._number += pods
@@ -133,7 +133,7 @@ class BrokenAnnotationLedger(BrokenAnnotations):
         sign = 1 if self._covers(namespace) else -1
         broken = self._broken.get(namespace, _NOBODY).values()
         self._number += sign * sum(not _is_broken_itself(pod) for pod in broken)
-        self.ignored -= sign * self._annotated.get(namespace, 0)
+        self.ignored -= sign * self._carrying.get(namespace, 0)
 
 
 def _is_noted(pod: Pod) -> bool:
@@ -141,6 +141,6 @@ def _is_noted(pod: Pod) -> bool:
 
 
 def _is_broken_itself(pod: Pod) -> bool:
-    """Return whether its rules are broken without its annotation as well."""
+    """Return whether the rules of its spec are broken."""
     plain = pod.spec.unannotated
     return (pod.spec if plain is None else plain).broken_rules is not None

@@ -1,4 +1,4 @@
-"""Inter-pod rules that a pod carries in an annotation, beside those of its spec."""
+"""Inter-pod rules that a pod carries beside those of its spec."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def digest_after(merged: str, now: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenAnnotation:
-    """The rules as the annotation has them, label keys not yet merged."""
+class WrittenRules:
+    """The rules as they are written, label keys not yet merged."""
 
     rules: WrittenAffinity = NO_WRITTEN_AFFINITY
     """Those that count while the pod is scheduled, required and preferred."""
@@ -44,14 +44,14 @@ class WrittenAnnotation:
         """Return everything that is written: the spec's rules first."""
         return own.plus(self.rules).plus(self.during_execution)
 
-    def merged(self, own: Affinity, owner_labels: Labels, digest: str = "") -> AnnotatedAffinity:
+    def merged(self, own: Affinity, owner_labels: Labels, digest: str = "") -> CarriedAffinity:
         """Return the effective rules beside those of the spec.
 
-        No API server merges label keys in an annotation, so it is done here, by the labels that the
-        pod has when the annotation is seen first. `digest` tells them from all others.
+        No API server merges label keys there, so it is done here, by the labels that the pod has
+        when the rules are seen first. `digest` tells them from all others.
         """
         during_execution = self.during_execution.merged(owner_labels)
-        return AnnotatedAffinity(
+        return CarriedAffinity(
             written=self,
             own=own,
             added=self.rules.merged(owner_labels).plus(during_execution),
@@ -61,27 +61,27 @@ class WrittenAnnotation:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatedAffinity:
-    """The effective rules of a pod with an annotation, by where they come from."""
+class CarriedAffinity:
+    """The effective rules of a pod that carries some, by where they come from."""
 
-    written: WrittenAnnotation
+    written: WrittenRules
     own: Affinity
     """From its spec."""
     added: Affinity
-    """All from the annotation, with those `during_execution`."""
+    """All beside the spec, with those `during_execution`."""
     during_execution: Affinity
-    """Required terms from the annotation that also count while the pod runs: when one of them no
+    """Required terms beside the spec that also count while the pod runs: when one of them no
     longer holds, the pod is to be evicted. Required affinity and anti-affinity; none preferred."""
     digest: str = ""
-    """Of the annotation, and of the labels that its label keys name: what was judged when the pod
+    """Of these rules, and of the labels that their label keys name: what was judged when the pod
     was placed is known by it."""
 
     @property
     def all(self) -> Affinity:
-        """Return what counts: the spec's rules first, then those of the annotation."""
+        """Return what counts: the spec's rules first, then those beside it."""
         return self.own.plus(self.added)
 
-    def sparing(self, namespace: str, labels: Labels) -> AnnotatedAffinity:
+    def sparing(self, namespace: str, labels: Labels) -> CarriedAffinity:
         """Return the same, with all rules as `Affinity.sparing` makes them."""
         every = (self.own, True), (self.added, False), (self.during_execution, False)
         own, added, during = (

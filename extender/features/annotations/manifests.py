@@ -10,13 +10,13 @@ yields the paths of broken fields, from the Affinity on, with what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 import msgspec
 
 from extender.core.model.labels import Operator
 from extender.core.wire import manifests, node_terms
-from extender.core.wire.limits import OF_ANNOTATIONS
 from extender.core.wire.node_terms import METADATA_NAME, PREFERRED, REQUIRED, Fault, read_term
 from extender.core.wire.validation import (
     is_dns_label,
@@ -26,6 +26,27 @@ from extender.core.wire.validation import (
     values_fault,
 )
 
+AFFINITY_ANNOTATION: Final = "affinity-extender.io/affinity"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationLimits:
+    """Of the rules in an annotation."""
+
+    size: int = 256 << 10
+    """Bytes: the API server stores no more than this in all annotations of an object together."""
+    entries: int = 4_096
+    """Terms, conditions and values of node affinity."""
+    conditions: int = 256
+    """On labels of nodes, each compared with every node."""
+    limits: int = 8
+    """Terms with `maxMatchingPods`, for each of which pods are counted."""
+    fault: int = 512
+    """Characters of what is said about a broken one: it is kept, logged, and put into answers and
+    events."""
+
+
+OF_ANNOTATIONS: Final = AnnotationLimits()
 MOST_PODS: Final = 1_000_000
 """Of a limit: more pods than any cluster holds."""
 DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"

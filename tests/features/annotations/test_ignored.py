@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from extender.core.cluster.state import ClusterState
-from extender.core.controllers.broken_annotations import keep_telling_of_broken
-from extender.core.model.labels import EVERYTHING
+from extender.core.controllers.broken_rules import keep_telling_of_broken
+from extender.features.annotations.part import tell_of_ignored
 from tests.annotating import REQUIRED, annotated
+from tests.beside import COVERS_ALL
 from tests.builders import ZONE, model_pod, pod, selector, term
 from tests.web.showing import app_of, shown
 
@@ -20,8 +21,9 @@ RULES = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="web"))]}}
 
 
 async def told(state: ClusterState) -> None:
-    """Let whoever tells look a few times."""
-    telling = asyncio.create_task(keep_telling_of_broken(state, pause=0.0))
+    """Let what tells of them look a few times."""
+    both = tell_of_ignored(state, pause=0.0), keep_telling_of_broken(state, pause=0.0)
+    telling = asyncio.gather(*both)
     for _ in range(10):
         await asyncio.sleep(0)
     telling.cancel()
@@ -46,7 +48,7 @@ async def test_the_log_says_it_once_with_namespace_and_switch(
 
 
 async def test_of_replicas_with_broken_rules_one_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    state = ClusterState(annotations=EVERYTHING)
+    state = ClusterState(scope=COVERS_ALL)
     webs = [pod(f"web-{i}", "shop").labels(app="web").on("n1") for i in range(30)]
     for each in (*webs, pod("lone", "shop")):
         state.upsert_pod(model_pod(annotated(each, {"podAffinity": 7})))
@@ -64,4 +66,4 @@ async def test_they_can_be_looked_up(aiohttp_client: Any) -> None:
     assert page["ignoredAnnotations"] == {"pods": 1, "namespaces": ["shop"]}
     assert page["brokenAnnotations"]["pods"] == 0
     state.remove_pod("shop/a", "shop-a")
-    assert state.broken_annotations.ignored == 0
+    assert state.broken_rules.ignored == 0

@@ -1,4 +1,4 @@
-"""Logs which pods have rules that cannot be read or are too many, and that some are ignored."""
+"""Logs which pods have rules that cannot be read or are too many."""
 
 from __future__ import annotations
 
@@ -27,16 +27,11 @@ _log = logging.getLogger(__name__)
 async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SECONDS) -> NoReturn:
     """Log pods once when their rules are found to be broken, and again when these are edited.
 
-    Replicas are told of together. Once, too, that there are annotations which do not count.
+    Replicas are told of together.
     """
     told: frozenset[Told] = frozenset()
-    told_of_ignored = False
     while True:
-        if not told_of_ignored:
-            for namespace, pods in islice(state.broken_annotations.ignored_in, 1):
-                told_of_ignored = True
-                _log.warning("%s", _ignored(namespace, pods))
-        now = {_told(pod): pod for pod in islice(state.broken_annotations, MOST_LOOKED_AT)}
+        now = {_told(pod): pod for pod in islice(state.broken_rules, MOST_LOOKED_AT)}
         fresh = [pod for key, pod in now.items() if key not in told]
         alike: dict[Hashable, list[Pod]] = {}
         for pod in fresh:
@@ -48,15 +43,6 @@ async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SE
             _log.warning("and %d more pods with broken rules", more)
         told = frozenset(now)
         await asyncio.sleep(pause)
-
-
-def _ignored(namespace: str, pods: int) -> str:
-    plural = "s" if pods > 1 else ""
-    return (
-        f"{pods} pod{plural} in namespace {namespace} with rules in annotations, which are ignored "
-        "there: annotations.namespaceSelector of the configuration does not select it. This is "
-        "said once; /domains and the metric affinity_extender_ignored_annotations have the rest"
-    )
 
 
 def _told(pod: Pod) -> Told:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender.core.cluster.state import ClusterState
-from extender.core.controllers import recording
-from extender.core.controllers.recording import Recorder
-from extender.core.model.labels import EVERYTHING
 from extender.core.model.objects import Pod as ModelPod
+from extender.features.annotations import recording
+from extender.features.annotations.recording import Recorder
 from tests.annotating import REQUIRED, annotated, digest_of, stored
+from tests.beside import COVERS_ALL
 from tests.builders import HOST, Pod, model_pod, pod, selector, term
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Rig:
     """A state, and an API server that takes records."""
 
     def __init__(self) -> None:
-        self.state = ClusterState(annotations=EVERYTHING)
+        self.state = ClusterState(scope=COVERS_ALL)
         self.written: list[tuple[str, str]] = []
         self.failures: list[str] = []
         self._changed = asyncio.Event()

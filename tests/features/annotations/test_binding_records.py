@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.core.controllers.record_first import RecordFirst
 from extender.core.errors import ApiError
-from extender.core.kube.recording import ApiRecords
 from extender.core.wire.placement import RULES_AT_PLACEMENT
+from extender.features.annotations.record_first import RecordFirst
+from extender.features.annotations.records import ApiRecords
 from extender.features.binding.outcome import BindOutcome, Bound
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term

@@ -12,7 +12,7 @@ from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
-from extender.core.model.verdict import MAX_MATCHING_PODS, Reason
+from extender.core.model.verdict import LIMITS, Reason
 from extender.core.model.wording import plural, short
 from extender.core.verbs.filtering import CountingPlugin
 from extender.core.verbs.plugins import FilterResult, refuse
@@ -39,7 +39,7 @@ class LimitRule(TermRule):
 class MaxMatchingPods(CountingPlugin):
     """`maxMatchingPods` of required anti-affinity terms in annotations, the pod's and others'."""
 
-    name: ClassVar[str] = MAX_MATCHING_PODS
+    name: ClassVar[str] = LIMITS
     compares_pods: ClassVar[bool] = True
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:

@@ -1,0 +1,26 @@
+"""Pods whose rules cannot be read, or are too many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extender.core.errors import ObjectError
+from extender.core.model.objects import Pod
+
+
+def broken_rules(pod: Pod) -> ObjectError | None:
+    """Return what is wrong with a pod's rules, None if nothing is."""
+    return None if pod.spec.broken_rules is None else ObjectError(*pod.spec.broken_rules)
+
+
+def write_broken_rules(pod: Pod) -> dict[str, Any]:
+    """Write a pod whose rules cannot be read or are too many: what else it breaks is unknown."""
+    field, fault = pod.spec.broken_rules or ("", "")
+    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
+
+
+def check_rules(pod: Pod) -> None:
+    """Raise an ObjectError for a pod with broken rules, or with too many."""
+    error = broken_rules(pod)
+    if error is not None:
+        raise error

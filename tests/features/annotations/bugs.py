@@ -1,0 +1,143 @@
+"""Bugs to plant in rules in annotations, each with the test that finds it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.planted.bugs import Bug
+
+BUGS: Final = (
+    Bug(
+        "a pod does not count for its own limit",
+        "core.cluster.counts.prefilter_state",
+        "self._counters.matching(*named), None, int(itself))",
+        "self._counters.matching(*named), None, 0)",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "a limit holds where no owner is",
+        "core.cluster.counts.domain_limits",
+        "return {domain for domain in self.owners.counts if get(domain, 0) > room}",
+        "return {domain for domain in matched if get(domain, 0) > room}",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "a nominated pod brings no limit",
+        "features.annotations.rules",
+        "if term not in known and state.is_about(term, pod.pod_class):",
+        "if term in known:",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "preemption for a limit evicts all whom it counts",
+        "core.verbs.preempting",
+        "                added = fewer\n",
+        "                pass\n",
+        "features/annotations/test_limits.py::test_the_least_important_pods_are_victims_and_no_more_than_have_to_go",
+    ),
+    Bug(
+        "pods with the same rules and another annotation beside them are taken for alike",
+        "features.annotations.reading",
+        "key = (namespace, found)",
+        'key = (namespace, (found[0], b"", b""))',
+        "features/annotations/test_reading.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
+    ),
+    Bug(
+        "the same annotation in another namespace is about the first one",
+        "features.annotations.reading",
+        "key = (namespace, found)",
+        'key = ("", found)',
+        "features/annotations/test_reading.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
+    ),
+    Bug(
+        "pods with and without rules in an annotation are of one class",
+        "core.wire.objects",
+        "(namespace, labels, affinity, stored, made_by, beside.key), beside",
+        '(namespace, labels, affinity, stored, made_by, b""), beside',
+        "features/annotations/test_reading.py::test_what_a_pod_is_read_as_does_not_hang_on_what_was_read_before",
+    ),
+    Bug(
+        "rules about nodes in an annotation are not told from those of the spec alone",
+        "core.wire.node_affinity",
+        "key = (affinity, node_selector, annotated)",
+        "key = (affinity, node_selector)",
+        "features/annotations/test_reading.py::test_node_affinity_is_added_as_one_more_requirement",
+    ),
+    Bug(
+        "a pod's wider limit hides a placed pod's narrower one of the same term",
+        "features.annotations.rules",
+        "own.get(each.matched, each.room + 1) <= each.room:",
+        "each.matched in own:",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "limits behind one that is the pod's own are hidden",
+        "features.annotations.rules",
+        "            continue\n        entries",
+        "            break\n        entries",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "the first of two limits over one key is lost",
+        "features.annotations.rules",
+        "full.setdefault((_reason(each), each.topology), []).append(domains)",
+        "full[_reason(each), each.topology] = [domains]",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "a nominated pod is never the first that a limit counts",
+        "features.annotations.rules",
+        "limit.matched.counts.get(domain, 0) + more",
+        "limit.matched.counts.get(domain, 1) + more",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "where pods are nominated, a limit holds without an owner",
+        "features.annotations.rules",
+        "if not (brought or limit.holds(domain)):",
+        "if domain == NO_DOMAIN:",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "a nominated pod brings its limit to a node without the key",
+        "features.annotations.rules",
+        "brought = domain != NO_DOMAIN and any(",
+        "brought = any(",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
+        "a limit by the labels of namespaces does not count the pod itself",
+        "core.cluster.counts.prefilter_state",
+        "labels = self._counters.namespace_labels(pod_class.namespace)\n        for named",
+        "labels: dict[str, str] = {}\n        for named",
+        "features/annotations/test_limits.py::test_limits_are_about_namespaces_by_their_labels",
+    ),
+    Bug(
+        "a limit is counted twice",
+        "core.cluster.counts.existing_term",
+        "yield (limited, Role.LIMIT, source), 1",
+        "yield (limited, Role.LIMIT, source), 2",
+        "features/annotations/test_limits.py::test_a_limit_is_counted_once_a_carrier",
+    ),
+    Bug(
+        "what a pod was refused by is put on record",
+        "core.cluster.ledgers.carried_rules",
+        'return digest if admitted or pod.node is None else ""',
+        "return digest",
+        "features/annotations/test_recording.py::test_only_what_a_pod_was_placed_by_is_recorded",
+    ),
+    Bug(
+        "what a pod was asked about before an edit is put on record",
+        "core.cluster.state",
+        'if is_placed and not record and pod.status.judged == pod.pod_class.digest != "":',
+        "if is_placed and not record and pod.status.judged:",
+        "features/annotations/test_recording.py::test_of_two_replicas_only_the_one_that_has_placed_a_pod_records_it",
+    ),
+    Bug(
+        "a limit does not count who holds a domain",
+        "features.annotations.rules",
+        "yield _rule(limit, {*full, *more} if more else full)",
+        "yield _rule(limit, full)",
+        "verbs/test_held_domains.py::test_a_limit_counts_who_holds_a_domain",
+    ),
+)
