@@ -14,12 +14,6 @@ from extender.core.config.features import features as declared
 from tests.deploy.places import MANIFESTS, ROOT
 
 NAMES = {each.name for each in declared()}
-NAMED_IN_HELP = {
-    "annotations": [
-        *("affinityctl/commands/lint/rules/refused.py", "affinityctl/commands/violations/flags.py"),
-    ],
-}
-"""Files of the commands whose help still has examples and words of a feature."""
 SOURCES = ("extender", "affinityctl", "clusterload", "simulation", "tests", "bench", "release")
 
 

@@ -17,11 +17,10 @@ Show which placed pods break a required rule where they are: their node affinity
 or their pod anti-affinity; who is in their way; and which of them would be evicted if the extender
 moved pods for broken rules, and which not, and why.
 
-Rules of the annotation affinity-extender.io/affinity hold during execution where they say so, in
-the namespaces that annotations.namespaceSelector of --config selects; without it they are ignored.
-Ordinary rules do in the namespaces that --plain-rules selects, as plainRules does in the
-configuration. Placed pods whose annotation cannot be read are shown as well: nobody can tell
-whether they break what it means. Nothing is changed.
+Rules in annotations hold during execution where they say so, in the namespaces that --config
+selects for them; without it they are ignored. Ordinary rules do in the namespaces that
+--plain-rules selects, as plainRules does in the configuration. Placed pods whose annotation cannot
+be read are shown as well: nobody can tell whether they break what it means. Nothing is changed.
 """
 
 EPILOG = f"""\

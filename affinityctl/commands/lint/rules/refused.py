@@ -53,8 +53,7 @@ RULES: Final = (
         "Affinity has a field that the API does not know, such as "
         "requiredDuringSchedulingRequiredDuringExecution.",
         _DROPPED,
-        "Correct the name. For rules during execution, use the annotation "
-        "affinity-extender.io/affinity.",
+        "Correct the name. Rules during execution go into an annotation: docs/annotations.md.",
     ),
     _rule(
         "affinity-astray",
