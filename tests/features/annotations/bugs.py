@@ -58,7 +58,7 @@ BUGS: Final = (
     ),
     Bug(
         "rules about nodes in an annotation are not told from those of the spec alone",
-        "core.wire.node_affinity",
+        "core.wire.node_selection",
         "key = (affinity, node_selector, annotated)",
         "key = (affinity, node_selector)",
         "features/annotations/test_reading.py::test_node_affinity_is_added_as_one_more_requirement",

@@ -17,8 +17,8 @@ BUGS: Final = (
     Bug(
         "what is added is not known where the scheduler enforces it",
         "features.node_affinity.section",
-        "return _JUDGING.holds(config) or not",
-        "return _JUDGING.holds(config) and not",
+        "return judging or not",
+        "return judging and not",
         "features/node_affinity/test_added.py::test_no_node_is_chosen_that_the_scheduler_would_refuse",
     ),
     Bug(
