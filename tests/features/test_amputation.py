@@ -86,12 +86,12 @@ def test_without_it_all_else_is_as_it_was(feature: Feature, tmp_path: Path) -> N
 
 @EACH
 def test_alone_it_works(feature: Feature, tmp_path: Path) -> None:
-    fields = switched_on(feature.name)
+    others = [each for each in features() if each.name not in {feature.name, *feature.needs}]
+    foreign = {name for each in others for name in each.fields}
+    fields = {name: of for name, of in switched_on(feature.name).items() if name not in foreign}
     if "plugins" in fields:
-        others = {
-            each.plugin for each in features() if each.name not in {feature.name, *feature.needs}
-        }
-        fields = {**fields, "plugins": [each for each in fields["plugins"] if each not in others]}
+        plugins = {each.plugin for each in others}
+        fields["plugins"] = [each for each in fields["plugins"] if each not in plugins]
     (found,) = census(alone(feature, tmp_path), fields)
     assert any(found["answers"].values())
 
