@@ -70,6 +70,15 @@ class NodeEvents(RuleBasedStateMachine):
             self.state = ClusterState()
             assert len(self.state.node_rules) == 0
 
+    @rule(capacity=st.sampled_from([1, 2, 1024]))
+    def ask_late(self, capacity: int) -> None:
+        """Make the columns as where nothing has asked for one before."""
+        self.preparing.clear()
+        del vars(self.state)["node_rules"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(node_rules, "FIRST_CAPACITY", capacity)
+            assert len(self.state.node_rules) == 0
+
     @rule(drawn=st.sampled_from(strategies.NODE_NAMES).flatmap(strategies.nodes))
     def put_node(self, drawn: Json) -> None:
         """Add a node, or change its labels."""
@@ -211,6 +220,18 @@ def test_who_asks_first_when_pods_are_known_has_them_counted() -> None:
         (known,) = state.pods.values()
         state.remove_pod(known.key, known.uid)
         assert (len(state.node_rules), rule_mismatches(state)) == (0, [])
+
+
+def test_who_asks_first_when_there_are_many_nodes_has_room_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node_rules, "FIRST_CAPACITY", 2)
+    state = state_of([node(f"n{number}", {"disk": "ssd"}) for number in range(7)], [], [])
+    assert "node_rules" not in vars(state)
+    assert [*state.node_rules.preparing(required(SSD))]
+    column = state.node_rules.judge(required(SSD))
+    state.upsert_node(model_node(node("n6", {"disk": "hdd"})))
+    assert [column.of(f"n{number}") for number in range(7)] == [1, 1, 1, 1, 1, 1, 0]
 
 
 def test_a_rule_outlives_the_pod_that_is_replaced_by_another_with_it() -> None:

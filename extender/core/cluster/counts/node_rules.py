@@ -93,6 +93,10 @@ class NodeRules:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._capacity = FIRST_CAPACITY
+        # It may be made when there are nodes already.
+        highest = max(map(nodes.number_of, nodes), default=0)
+        while self._capacity <= highest:
+            self._capacity *= 2
         self._columns: LruCache[NodeRule, NodeColumn] = LruCache(
             memory.NODE_RULES, share=1, dropped=self._drop
         )
