@@ -204,7 +204,9 @@ class Controllers:
             return False
         if workload.ordered:
             ordinals = [f"{workload.name}-{n}" for n in range(workload.replicas)]
-            name = next(n for n in ordinals if f"{workload.space}/{n}" not in workload.pods)
+            free = (each for each in ordinals if f"{workload.space}/{each}" not in workload.pods)
+            if (name := next(free, "")) == "":
+                return True  # Scaled down while it was busy: none is missing any more.
         else:
             name = f"{workload.name}-{workload.revision}-{workload.started}"
         workload.started += 1
