@@ -107,6 +107,7 @@ class _Bench:
     def __init__(self, case: Case, pods: int) -> None:
         hostile = case.pod
         self.state = cluster(pods)
+        _ = self.state.node_rules  # Where pods are noticed, they are counted from the start.
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeSelectionPlugin())
         self.reader = PodReader(rules=RULES, node_selection=True, most_entries=OF_REQUESTS.entries)
