@@ -73,19 +73,19 @@ def configuration() -> str:
     parts = [_CONFIGURATION, "\n## Top level\n"]
     blocks: list[str] = []
     for field in _fields(type(config)):
-        value = getattr(config, field.name)
-        if isinstance(value, Struct):
-            intro = _prose(type(value).__doc__ or "")
-            blocks.append(f"\n## `{field.encode_name}`\n\n{intro}\n")
-            if field.encode_name in options:
-                blocks.append(f"\n- `{options[field.encode_name].spelled}`\n")
-            for inner in _fields(type(value)):
-                path = f"{field.encode_name}.{inner.encode_name}"
-                text = said[type(value).__name__, inner.name]
+        block, name = _block(field.type), field.encode_name
+        if block is not None:
+            blocks.append(f"\n## `{name}`\n\n{_prose(block.__doc__ or '')}\n")
+            if name in options:
+                blocks.append(f"\n- `{options[name].spelled}`\n")
+            each = "[]" if isinstance(field.type, inspect.VarTupleType) else ""
+            for inner in _fields(block):
+                path = f"{name}{each}.{inner.encode_name}"
+                text = said[block.__name__, inner.name]
                 blocks.append(_entry(path, inner, text, options.get(path)))
         else:
             text = said["Config", field.name]
-            parts.append(_entry(field.encode_name, field, text, options.get(field.encode_name)))
+            parts.append(_entry(name, field, text, options.get(name)))
     return "".join((*parts, *blocks))
 
 
@@ -150,6 +150,12 @@ def pages() -> dict[str, str]:
         "lint-rules.md": lint_rules(),
         "metrics.md": metrics(),
     }
+
+
+def _block(kind: inspect.Type) -> type[Struct] | None:
+    """Return the block that a field has, or a list of which it has."""
+    inner = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+    return inner.cls if isinstance(inner, inspect.StructType) else None
 
 
 def _fields(kind: type[Struct]) -> tuple[inspect.Field, ...]:

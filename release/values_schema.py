@@ -15,8 +15,7 @@ from extender.core.config.features import whole
 from release.chart import CHART
 
 FILE = CHART / "values.schema.json"
-_SAYS_NOTHING = ("title", "description", "default", "required")
-"""Only `config` itself has fields that are required, and the chart writes these."""
+_SAYS_NOTHING = ("title", "description", "default")
 
 
 def written() -> str:
@@ -25,6 +24,7 @@ def written() -> str:
     document["properties"]["config"] = {"$ref": "#/definitions/Config"}
     document.pop("definitions", None)
     definitions = schema(whole(), schema_hook=_path)["$defs"]
+    del definitions["Config"]["required"]  # the chart writes these
     lines = (
         f"    {json.dumps(name)}: {json.dumps(_bare(definitions[name]))}"
         for name in sorted(definitions)
@@ -48,7 +48,8 @@ def _bare(of: Any) -> Any:
             return [_bare(one) for one in of]
         case {"properties": fields}:
             bare = {name: _bare(field) for name, field in fields.items()}
-            return {"type": "object", "properties": bare, "additionalProperties": False}
+            needed = {"required": of["required"]} if of.get("required") else {}
+            return {"type": "object", "properties": bare, "additionalProperties": False, **needed}
         case dict():
             return {name: _bare(one) for name, one in of.items() if name not in _SAYS_NOTHING}
         case _:

@@ -5,6 +5,7 @@ FEATURES: tuple[str, ...] = (
     "audit",
     "binding",
     "explain",
+    "groups",
     "moving",
     "node_affinity",
     "page",

@@ -71,9 +71,11 @@ def _no_file(path: Path) -> str:
 def test_defaults() -> None:
     actual = config.effective(load_text(HEADER))
     for each in features():
-        for name, block in zip(each.fields, each.blocks.values(), strict=True):
+        blocks, lists = each.fields[: len(each.blocks)], each.fields[len(each.blocks) :]
+        for name, block in zip(blocks, each.blocks.values(), strict=True):
             default = msgspec.to_builtins(block()).items()
             assert actual.pop(name) == {key: value for key, value in default if value is not None}
+        assert [actual.pop(name) for name in lists] == [[] for _ in each.lists]
     assert actual == {
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",

@@ -26,7 +26,8 @@ def roles(*folders: str) -> list[dict[str, Any]]:
 @WITH_RIGHTS
 def test_the_component_has_what_is_declared_and_no_more(feature: Feature) -> None:
     fields = {"mode": "assist", **switched_on(feature.name)}
-    others = [each for each in features() if each.effect is REPLACE and each is not feature]
+    replacing = (each for each in features() if each.effect is REPLACE and each.rights)
+    others = [each for each in replacing if each is not feature]
     replaces = fields["mode"] == "replace"
     of_mode = ["base", *(f"components/{each.component}" for each in others if replaces)]
     component = f"components/{feature.component}"

@@ -129,6 +129,8 @@ class Feature:
     """Its block of the configuration; None where other fields switch it on."""
     sections: Mapping[str, type[Block]] = field(default_factory=dict)
     """Its blocks under other names than its own, as attributes of the configuration."""
+    lists: Mapping[str, type[Block]] = field(default_factory=dict)
+    """Its lists of blocks, likewise; empty by default."""
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""
@@ -183,8 +185,8 @@ class Feature:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of its blocks in the file."""
-        return tuple(map(_camel, self.blocks))
+        """The names of its blocks, and then of its lists of blocks, in the file."""
+        return tuple(map(_camel, (*self.blocks, *self.lists)))
 
     @property
     def field(self) -> str:
@@ -294,7 +296,12 @@ def whole() -> type[Config]:
     """Return the configuration with the blocks of all features."""
     every = (item for each in features() for item in each.blocks.items())
     blocks = [(name, block, block()) for name, block in every]
+    lists: Any = [
+        (name, tuple[block, ...], ())  # type: ignore[valid-type]
+        for each in features()
+        for name, block in each.lists.items()
+    ]
     names = (INTER_POD_AFFINITY, *(each.plugin for each in features() if each.plugin))
     plugins: Any = StrEnum("PluginName", {each: each for each in names})  # type: ignore[misc]
-    fields = [("plugins", tuple[plugins, ...], BY_DEFAULT), *blocks]
+    fields = [("plugins", tuple[plugins, ...], BY_DEFAULT), *blocks, *lists]
     return defstruct("Config", fields, bases=(Config,), frozen=True, kw_only=True)  # type: ignore[return-value]

@@ -155,6 +155,12 @@ class Config(Block, frozen=True, kw_only=True):
         found = (getattr(self, each) for each in self.__struct_fields__)
         return next((each for each in found if isinstance(each, kind)), None) or kind()
 
+    def listed(self, kind: type[B]) -> tuple[B, ...]:
+        """Return a feature's list of blocks."""
+        found = (getattr(self, each) for each in self.__struct_fields__)
+        lists = (each for each in found if isinstance(each, tuple) and each)
+        return next((each for each in lists if isinstance(each[0], kind)), ())
+
     @property
     def resolves_refusals(self) -> bool:
         """Whether anti-affinity refusals are reported so that the scheduler may preempt."""

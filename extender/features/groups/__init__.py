@@ -1,0 +1,1 @@
+"""Profiles of the scheduler whose pods its own plugins judge: for pod groups."""
