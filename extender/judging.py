@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
+from extender.core.callbacks.by_profile import ByProfile
 from extender.core.callbacks.filtering import Filters, Helper, Listeners
 from extender.core.callbacks.in_flight import UNSEEN_HOLD_SECONDS, InFlightPods, unseen
+from extender.core.callbacks.passing import NoScores, passing_filter, passing_preempt
 from extender.core.callbacks.preempting import Preemptions
 from extender.core.callbacks.requests import Requests
 from extender.core.callbacks.wait_budget import WaitBudget
+from extender.core.config import Mode
 from extender.core.config.features import more_rules
+from extender.core.enabled import enforced
 from extender.core.parts import Context
 from extender.core.verbs.interaction import interacting
 from extender.core.verbs.plugins import Plugins
@@ -21,15 +27,20 @@ def judged(
     context: Context,
     requests: Requests,
     refusing: Plugins,
-    in_flight: InFlightPods | None,
-    answered: Callable[[], None],
+    in_flight: InFlightPods | None = None,
+    answered: Callable[[], None] | None = None,
+    *,
+    waits: bool = True,
 ) -> dict[str, Callback]:
-    """Build filter, and preempt where nodes are refused; by verb."""
-    config, hooks, clock = context.config, requests.hooks, context.clocks.clock
+    """Build filter, and preempt where nodes are refused; by verb.
+
+    With `waits`, filter waits for pods in flight: those given, or those that the watch will show.
+    """
+    config, hooks = context.config, requests.hooks
     judging = next((each for each in hooks if each.judges), None)
     pointer = next((each.pointer for each in hooks if each.pointer), None)
     preemptor = next((each.preemptor for each in hooks if each.preemptor), None)
-    if in_flight is None and refusing and (config.enforces_specs or more_rules(config)):
+    if waits and in_flight is None and refusing and (config.enforces_specs or more_rules(config)):
         in_flight = _unseen(context)
     listeners = Listeners(judging=judging, answered=answered, in_flight=in_flight)
     callbacks: dict[str, Callback] = {}
@@ -39,7 +50,7 @@ def judged(
             requests,
             refusing,
             may_be_empty=config.scheduler_takes_empty_victims,
-            clock=clock,
+            clock=context.clocks.clock,
             release_nomination=None if pointer is None else pointer.release_nomination,
             preemption=preemptor,
         )
@@ -50,6 +61,32 @@ def judged(
     resolvable = config.resolves_refusals
     callbacks["filter"] = Filters(requests, refusing, resolvable=resolvable, listeners=listeners)
     return callbacks
+
+
+def judged_elsewhere(
+    context: Context,
+    requests: Requests,
+    profiles: Collection[str],
+    usual: Mapping[str, Callback],
+) -> dict[str, Callback]:
+    """Build what pods get for whom the scheduler does all that it can, by their profiles; by verb.
+
+    The usual bind looks at everything again. So no call waits for pods in flight; and whom the
+    scheduler refuses by its own plugins, it helps itself.
+    """
+    config = structs.replace(context.config, mode=Mode.ASSIST)
+    refusing, empty = enforced(config), config.scheduler_takes_empty_victims
+    theirs: dict[str, Callback] = {
+        "filter": passing_filter(warns=False),
+        "preempt": passing_preempt(may_be_empty=empty, warns=False),
+        "prioritize": NoScores(),
+    }
+    if refusing:
+        assisting = replace(context, config=config, refused=None)
+        theirs |= judged(assisting, requests, refusing, waits=False)
+    return {
+        verb: ByProfile(profiles, own, usual[verb]) for verb, own in theirs.items() if verb in usual
+    }
 
 
 def _unseen(context: Context) -> InFlightPods:

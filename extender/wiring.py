@@ -55,6 +55,11 @@ def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application
     elif config.mode is Mode.ASSIST:
         empty = config.scheduler_takes_empty_victims
         callbacks["preempt"] = passing_preempt(may_be_empty=empty)
+    if elsewhere := frozenset(chain.from_iterable(each.elsewhere for each in parts)):
+        from extender.judging import judged_elsewhere  # noqa: PLC0415 - few have such profiles
+
+        apart = Requests(state, metrics, pods, context.warm_up, context.unsynced)
+        callbacks |= judged_elsewhere(context, apart, elsewhere, callbacks)
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)

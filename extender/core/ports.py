@@ -65,6 +65,29 @@ class BetterNode(NamedTuple):
     why: str
 
 
+class Attempt(Protocol):
+    """A bind about which is decided together with others; neither method awaits."""
+
+    def stands(self) -> bool:
+        """Take the pod's place unless something refuses it now; return whether it has it."""
+
+    def undo(self) -> None:
+        """Give the place back, if it has one."""
+
+
+class Company(Protocol):
+    """Decides about binds of several pods together."""
+
+    def has(self, pod: Pod) -> bool: ...
+
+    async def decide(self, pod: Pod, attempt: Attempt) -> str | None:
+        """Return when the attempt has come to stand or fall, or why it is refused for others.
+
+        In some seconds at most; an attempt that is refused so, or whose call ends sooner, is its
+        caller's to undo.
+        """
+
+
 class Hook:
     """What a feature does in the middle of a callback; each method does nothing here."""
 
@@ -73,6 +96,8 @@ class Hook:
     pointer: Pointer | None = None
     """Of one hook at most, as is the next."""
     preemptor: Preemptor | None = None
+    company: Company | None = None
+    """Likewise."""
 
     def refused(self, pod: Pod, refused: Refused) -> None:
         """Hear that filter refuses a pod on every node it was asked about: no I/O, no await."""

@@ -500,19 +500,6 @@ async def test_what_is_no_callback_is_a_client_error(aiohttp_client: Any, body: 
     assert (await client.post("/preempt", data=body)).status == 400
 
 
-async def test_nobody_is_evicted_for_a_group_that_cannot_be_judged(
-    aiohttp_client: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    solos = [
-        IMPORTANT.labels(app="web").uid(uid).in_group("gang") for uid in ("default-new", "other")
-    ]
-    solos[1]["metadata"]["name"] = "other"
-    rig = PreemptRig(state_of(NODES, [], [*PODS, *solos]))
-    client = await aiohttp_client(rig.app)
-    assert await ask(client, question(solos[0], PROPOSED)) == NOBODY
-    assert "no eviction for default/new: the pods of pod group default/gang" in caplog.text
-
-
 async def test_a_group_that_can_be_judged_evicts_like_any_pod(aiohttp_client: Any) -> None:
     rig = PreemptRig(state_of(NODES, [], [*PODS, IMPORTANT.in_group("gang")]))
     client = await aiohttp_client(rig.app)

@@ -148,9 +148,6 @@ AWAY = pod("db").labels(app="db").anti_affinity(term(HOST, WEB))
         pytest.param([AWAY.on("a1")], INCOMING, True, id="a rule of a placed pod"),
         pytest.param([], INCOMING.anti_affinity(term(ZONE, WEB)), True, id="a rule of its own"),
         pytest.param([AWAY.nominated("a1")], INCOMING, True, id="a nominated pod has the rule"),
-        pytest.param(
-            [AWAY.in_group("gang")], INCOMING.in_group("gang"), True, id="one of its group has it"
-        ),
     ],
 )
 def test_nodes_are_looked_up_where_a_rule_may_refuse_any(

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from extender.core.callbacks.observing import fault_text
 from extender.core.errors import ObjectError
 from extender.core.wire.extender_args import read_envelope
-from extender.core.wire.extender_results import write_all_fit, write_filter_error
+from extender.core.wire.extender_results import NO_SCORES, write_all_fit, write_filter_error
 from extender.core.wire.preempting import read_candidates, write_preemption_result
 
 Pass: TypeAlias = Callable[[bytes], bytes]
@@ -23,17 +23,19 @@ _log = logging.getLogger(__name__)
 
 
 class Passing:
-    """Answers a verb, and says once that it need not be called."""
+    """Answers a verb and, where all calls pass, says once that it need not be called."""
 
-    def __init__(self, verb: str, answer: Pass, fault: Callable[[str], bytes]) -> None:
+    def __init__(
+        self, verb: str, answer: Pass, fault: Callable[[str], bytes], *, warns: bool
+    ) -> None:
         self._verb = verb
         self._answer = answer
         self._fault = fault
-        self._is_told = False
+        self._warns = warns
 
     async def answer(self, body: bytes) -> bytes:
-        if not self._is_told:
-            self._is_told = True
+        if self._warns:
+            self._warns = False
             _log.warning(
                 "asked to %s, but there is no rule that the scheduler lacks, so every node passes: "
                 "remove filterVerb and preemptVerb from the scheduler's file. If its "
@@ -49,11 +51,26 @@ class Passing:
         return self._fault(fault_text(error))
 
 
-def passing_filter() -> Passing:
-    return Passing("filter", lambda body: write_all_fit(read_envelope(body)), write_filter_error)
+class NoScores:
+    """Answers /prioritize where the scheduler scores by its own plugins alone."""
+
+    async def answer(self, body: bytes) -> bytes:
+        del body
+        return NO_SCORES
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        del error, seconds
+        return NO_SCORES
 
 
-def passing_preempt(*, may_be_empty: bool) -> Passing:
+def passing_filter(*, warns: bool = True) -> Passing:
+    def all_fit(body: bytes) -> bytes:
+        return write_all_fit(read_envelope(body))
+
+    return Passing("filter", all_fit, write_filter_error, warns=warns)
+
+
+def passing_preempt(*, may_be_empty: bool, warns: bool = True) -> Passing:
     """Answer /preempt with all candidates.
 
     With `may_be_empty` false, those without victims are left out: the scheduler takes none.
@@ -65,4 +82,4 @@ def passing_preempt(*, may_be_empty: bool) -> Passing:
             {node: each for node, each in candidates.items() if each.uids or may_be_empty}
         )
 
-    return Passing("preempt", unchanged, lambda _: write_preemption_result({}))
+    return Passing("preempt", unchanged, lambda _: write_preemption_result({}), warns=warns)

@@ -66,10 +66,7 @@ class ClusterState(ClusterView):
             self._count_rules(pod, 1)
         self._broken_rules.learn(pod, old)
         if old is not None:
-            self._groups.remove(old)
             self._count_rules(old, -1)
-        if not pod.status.terminal:
-            self._groups.add(pod)
         for ledger in self.ledgers:
             ledger.shown(pod, old)
         self._note_place(pod)
@@ -128,7 +125,6 @@ class ClusterState(ClusterView):
             del self._pods[key]
             self._broken_rules.forget(pod)
             self._pods_by_node.remove(pod)
-            self._groups.remove(pod)
             self._count_rules(pod, -1)
             self._displace(pod)
             for ledger in self.ledgers:

@@ -25,7 +25,7 @@ from extender.core.cluster.ledgers.carried_rules import (
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.core.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
-from extender.core.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
+from extender.core.cluster.ledgers.pods_by_node import PodsByNode
 from extender.core.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Pod, PodClass
@@ -102,7 +102,6 @@ class ClusterView:
         self._pods_by_node = PodsByNode()
         self.waiting_pods = self._pods_by_node.waiting
         self.terminating_pods = self._pods_by_node.terminating
-        self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self.namespaces = MappingProxyType(self._namespaces)
         self.scope = scope(self._namespaces)
@@ -152,9 +151,6 @@ class ClusterView:
 
     def has_less_important(self, priority: int) -> bool:
         return self._pods_by_node.has_less_important(priority)
-
-    def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
-        return self._groups.of(group)
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, none for one that is unknown."""

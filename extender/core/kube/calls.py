@@ -84,8 +84,13 @@ def namespace_path(name: str, api: str = "/api/v1") -> str:
 
 def lease_path(namespace: str, name: str = "") -> str:
     """Return where the API server has a Lease or, without a name, takes a new one."""
-    leases = f"{namespace_path(namespace, '/apis/coordination.k8s.io/v1')}/leases"
-    return f"{leases}/{_segment(name)}" if name else leases
+    return object_path("/apis/coordination.k8s.io/v1", namespace, "leases", name)
+
+
+def object_path(api: str, namespace: str, resource: str, name: str = "") -> str:
+    """Return where the API server has an object; ObjectError as of `pod_path`."""
+    path = f"{namespace_path(namespace, api)}/{resource}"
+    return f"{path}/{_segment(name)}" if name else path
 
 
 def _segment(name: str) -> str:

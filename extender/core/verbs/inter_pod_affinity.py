@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import ClassVar
 
 from extender.core.cluster.counts.count_tables import CountTable
@@ -14,7 +13,6 @@ from extender.core.cluster.counts.topology import Topology, picker
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.verdict import INTER_POD_AFFINITY, Reason
-from extender.core.verbs.grouping import entangled
 from extender.core.verbs.interaction import Interaction, interaction, together
 from extender.core.verbs.plugins import (
     MAX_NODE_SCORE,
@@ -43,29 +41,19 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether required terms are about the pod, its own or those of others.
 
-        Of those that wait, nominated or in its group, it may be any.
+        Of nominated ones, it may be any.
         """
         if not self.of_annotations:
-            unplaced = pod.spec.group is not None or bool(state.nominated)
-            return unplaced or self._prefilter(state, pod).has_rules
+            return bool(state.nominated) or self._prefilter(state, pod).has_rules
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
         if mine.constrains or state.existing_terms.keeps_away_by_annotation:
             return True
-        group = pod.spec.group
-        beside = () if group is None else state.waiting_in_group(group).values()
-        others = chain(state.nominated.classes, beside)
-        return any(self._view(each).affinity.constrains for each in others)
+        return any(self._view(each).affinity.constrains for each in state.nominated.classes)
 
     def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
-
-        Pods that no required rule is about, their own or one of a placed pod, can be.
-        """
-        if state.stale is not None and self._prefilter(state, pod).has_rules:
-            return state.stale
-        if pod.spec.group is None:
-            return None
-        return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
+        """Say that the picture is stale, for a pod that required rules are about."""
+        has_rules = state.stale is not None and self._prefilter(state, pod).has_rules
+        return state.stale if has_rules else None
 
     def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         prefilter = self._prefilter(state, pod)

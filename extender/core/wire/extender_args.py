@@ -35,6 +35,20 @@ class Envelope(msgspec.Struct):
         return len(memoryview(self.Pod)) + len(memoryview(self.Nodes))
 
 
+class _Spec(msgspec.Struct):
+    schedulerName: str = ""
+
+
+class _Pod(msgspec.Struct):
+    spec: _Spec
+
+
+class _AboutPod(msgspec.Struct):
+    """The arguments of filter, prioritize and preempt in upstream's own spelling."""
+
+    Pod: _Pod | None = None
+
+
 class _NodeList(msgspec.Struct):
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
@@ -49,6 +63,8 @@ class _NamedNode(msgspec.Struct):
 
 _ARGS = msgspec.json.Decoder(Envelope)
 _ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_POD = msgspec.json.Decoder(_Pod)
+_ABOUT_POD = msgspec.json.Decoder(_AboutPod)
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _NAMED_NODE = msgspec.json.Decoder(_NamedNode)
@@ -115,6 +131,20 @@ def read_envelope(body: bytes) -> Envelope:
     # No nodes at all: perhaps they are there in another spelling.
     missing = is_null(args.NodeNames) and is_null(args.Nodes)
     return _read_any_case(body) if missing else args
+
+
+def read_scheduler(body: bytes) -> str | None:
+    """Return the schedulerName of the pod that a request is about; None where it has none to read.
+
+    Of filter, prioritize and preempt.
+    """
+    try:
+        pod = decoded(_ABOUT_POD.decode, body).Pod
+        if pod is None:
+            pod = decoded(_POD.decode, read_envelope(body).Pod)
+    except (RequestError, *BROKEN_JSON):
+        return None
+    return pod.spec.schedulerName
 
 
 def is_null(raw: msgspec.Raw) -> bool:

@@ -20,6 +20,7 @@ from extender.core.cluster.ledgers.reservations import (
 from extender.core.errors import ExtenderError
 from extender.core.metrics.series import CounterRow
 from extender.core.model.objects import Pod, SeenPod
+from extender.core.ports import Company
 from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.core.verbs.plugins import Plugins, leading
 from extender.core.wire.broken_rules import check_rules
@@ -77,6 +78,26 @@ class NoApiServer:
         return None
 
 
+class _Attempt:
+    """A bind about which is decided beside others."""
+
+    def __init__(
+        self, decide: Callable[[], BindVerdict | Claim], give_up: Callable[[Claim], None]
+    ) -> None:
+        self._decide = decide
+        self._give_up = give_up
+        self.decided: BindVerdict | Claim = BindVerdict(Decision.REFUSE)
+
+    def stands(self) -> bool:
+        self.decided = self._decide()
+        return isinstance(self.decided, Claim) or self.decided.decision is Decision.DONE
+
+    def undo(self) -> None:
+        if isinstance(self.decided, Claim):
+            self._give_up(self.decided)
+            self.decided = BindVerdict(Decision.REFUSE)
+
+
 class Binds:
     """Answers /bind. Nothing is awaited between the decision and the reservation."""
 
@@ -98,6 +119,7 @@ class Binds:
         self._row = row
         self._clock = clock
         self._hooks = requests.hooks
+        self._company = next((each.company for each in self._hooks if each.company), None)
         self._pointer = next((each.pointer for each in self._hooks if each.pointer), None)
         self._leading = leading(plugins)
         self._metrics.plugin_runs.begin(
@@ -159,8 +181,7 @@ class Binds:
             self._note(pod, decided, bound)
             return bound
         finally:
-            self._one_ended.set()
-            self._one_ended = asyncio.Event()
+            self._wake()
 
     async def _refused_before(self, placed: Pod) -> str | None:
         for hook in self._hooks:
@@ -169,16 +190,48 @@ class Binds:
         return None
 
     async def _decided(self, seen: SeenPod, node: str, deadline: float) -> BindVerdict | Claim:
-        """Decide once the pods that this one must be near are bound.
+        if self._company is not None and self._company.has(seen.pod):
+            return await self._decided_together(self._company, seen, node, deadline)
+        # Nothing is awaited between the last look at the state and the decision.
+        return await self._unsupported(seen.pod, node, deadline) or self._decide(seen, node)
 
-        Nothing is awaited between the last look at the state and the decision.
-        """
-        pod = seen.pod
+    async def _decided_together(
+        self, company: Company, seen: SeenPod, node: str, deadline: float
+    ) -> BindVerdict | Claim:
+        """Decide beside others, and then wait for those of them that this one must be near."""
+        await self._requests.warm_up.prepare(seen.pod)
+        attempt = _Attempt(lambda: self._decide(seen, node, alone=False), self._give_up)
+        stands = False
+        try:
+            why = await company.decide(seen.pod, attempt)
+            if why is not None:
+                return BindVerdict(Decision.REFUSE, why)
+            if isinstance(attempt.decided, Claim):
+                unsupported = await self._unsupported(seen.pod, node, deadline)
+                verdict = unsupported or may_bind(self._state, seen.pod, node, self._plugins)
+                if verdict.decision is Decision.REFUSE:
+                    return verdict
+            stands = True
+            return attempt.decided
+        finally:
+            if not stands:
+                attempt.undo()
+
+    def _give_up(self, claim: Claim) -> None:
+        self._state.release(claim)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._one_ended.set()
+        self._one_ended = asyncio.Event()
+
+    async def _unsupported(self, pod: Pod, node: str, deadline: float) -> BindVerdict | None:
+        """Wait until the pods that this one must be near are bound; refuse if one may not be."""
         while True:
             await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
-                return self._decide(seen, node)
+                return None
             if not any(each.under_way for each in support) or not await self._one_ends(deadline):
                 # The scheduler writes it into an Event in the pod's namespace.
                 other = support[0].pod
@@ -214,11 +267,14 @@ class Binds:
             case BindOutcome.ELSEWHERE | BindOutcome.GONE:
                 self._state.settle(pod, bound.elsewhere, confirmed)
 
-    def _decide(self, seen: SeenPod, node: str) -> BindVerdict | Claim:
-        """Reserve the node, or say why not; one step, with no await in it."""
+    def _decide(self, seen: SeenPod, node: str, *, alone: bool = True) -> BindVerdict | Claim:
+        """Reserve the node, or say why not; one step, with no await in it.
+
+        Only one that is decided about `alone` may be led elsewhere instead.
+        """
         start, pod = perf_counter(), seen.pod
         verdict = may_bind(self._state, pod, node, self._plugins)
-        if verdict.decision is Decision.BIND and self._pointer is not None:
+        if alone and verdict.decision is Decision.BIND and self._pointer is not None:
             found = (each.better(pod, node) for each in self._hooks)
             better = next((each for each in found if each is not None), None)
             if better is not None:

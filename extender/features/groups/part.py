@@ -1,12 +1,36 @@
-"""What the program gets for profiles with a mode of their own."""
+"""What the program gets: profiles whose pods the scheduler places, and binds of whole gangs."""
 
 from __future__ import annotations
 
-from extender.core.parts import Part
+from extender.core.config import Mode
+from extender.core.parts import Context, Part
+from extender.core.ports import Hook
+from extender.features.groups.gangs import Gangs, NeededMembers
+from extender.features.groups.ledger import members_of
+from extender.features.groups.section import profiles
 
 
-class Groups(Part):
-    """Profiles whose pods the scheduler's own plugins judge."""
+class Groups(Part, Hook):
+    def __init__(self, context: Context) -> None:
+        if context.config.mode is Mode.REPLACE:
+            self.elsewhere = [each.scheduler_name for each in profiles(context.config)]
+            self.company = Gangs(members_of(context.state), self._needed(context))
+            self.hooks = (self,)
+
+    @staticmethod
+    def _needed(context: Context) -> NeededMembers:
+        api = context.source.api
+        if api is None:
+            return _none
+        from extender.features.groups.pod_groups import PodGroups  # noqa: PLC0415
+
+        return PodGroups(api.client, context.clocks.clock).needed
+
+
+async def _none(group: str) -> int:
+    """Know of no gang: the cluster is in a file, where there is no bind."""
+    del group
+    return 0
 
 
 PART = Groups

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from typing import Final
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature
+from extender.core.config.features import Feature, Right, more_rules
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
 from extender.core.wire.validation import is_label_key
@@ -48,11 +49,18 @@ def _check(config: Config) -> Iterator[ConfigError]:
             yield ConfigError(path, f"{name} comes twice")
 
 
+_TO_BIND: Final = (Right("scheduling.k8s.io", "podgroups", "get"),)
+
 FEATURE = Feature(
     name="groups",
     lists={"profiles": Profile},
-    enabled=lambda config: config.mode is Mode.REPLACE,
+    # In mode shadow for the comparison, in assist for rules that no scheduler knows.
+    enabled=lambda config: config.mode is not Mode.ASSIST or more_rules(config),
     effect=REPLACE,
     check=_check,
+    rights=_TO_BIND,
+    needed_rights=lambda config: _TO_BIND if config.mode is Mode.REPLACE else (),
+    mirrors="judging",
+    judges="judging",
     words=r"features\.groups|ProfileMode|config\.profiles|listed\(Profile\)|pod_?groups\b",
 )

@@ -49,6 +49,7 @@ def test_in_assist_filter_and_preempt_judge() -> None:
 @pytest.mark.parametrize("plugins", [["InterPodAffinity"], ["NodeAffinity"]])
 def test_limits_come_last_and_go_with_inter_pod_affinity(plugins: list[str]) -> None:
     config = loaded(mode="replace", plugins=plugins, annotations={"namespaceSelector": {}})
-    *_, last = filter_plugins(config)
-    assert last.name == "MaxMatchingPods"
-    assert last.of_annotations is ("InterPodAffinity" not in plugins)
+    *others, limits = (each for each in filter_plugins(config) if each.compares_pods)
+    assert limits.name == "MaxMatchingPods"
+    assert [each.name for each in others] == ["InterPodAffinity"]
+    assert limits.of_annotations is ("InterPodAffinity" not in plugins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
-from extender.core.ports import BetterNode, Hook
+from extender.core.ports import Attempt, BetterNode, Hook
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.web.app import callbacks_app
@@ -285,6 +286,85 @@ async def test_for_company_that_no_bind_can_bring_any_more_nobody_waits(
         await asyncio.sleep(0)
     assert answer.done()
     assert "may not come to be bound" in orjson.loads(answer.result())["Error"]
+
+
+class Pair(Hook):
+    """Decides about two binds together, once both are there."""
+
+    def __init__(self, why: str | None = None) -> None:
+        self.company = self
+        self.why = why
+        self.attempts: list[Attempt] = []
+        self.one, self.both = asyncio.Event(), asyncio.Event()
+
+    def has(self, pod: ModelPod) -> bool:
+        return pod.key != "default/two"
+
+    async def decide(self, pod: ModelPod, attempt: Attempt) -> str | None:
+        del pod
+        self.attempts.append(attempt)
+        self.one.set()
+        if len(self.attempts) > 1:
+            self.stand = [each.stands() for each in reversed(self.attempts)]
+            self.both.set()
+        await self.both.wait()
+        return self.why
+
+
+async def test_of_a_pair_the_one_that_must_be_near_the_other_is_bound_after_it(
+    aiohttp_client: Any,
+) -> None:
+    rig, pair = BindRig(ONE, NEAR), Pair()
+    rig.binds._company = pair
+    client = await aiohttp_client(rig.app)
+    async with asyncio.timeout(WAIT):
+        near = asyncio.create_task(bind(client, NEAR, "a"))
+        await pair.one.wait()
+        assert [await bind(client, ONE, "a"), await near] == ["", ""]
+    assert pair.stand == [True, True]
+    assert [key for key, _ in rig.api.bound] == ["default/one", "default/near"]
+    assert mismatches(rig.state) == []
+
+
+@pytest.mark.parametrize(
+    ("why", "end", "says"),
+    [
+        pytest.param("another is", Bound(BindOutcome.BOUND), ["another is"] * 2, id="together"),
+        pytest.param(
+            None,
+            Bound(BindOutcome.REFUSED, "no"),
+            ["no", "a since the filter call: node(s) didn't match pod affinity rules"],
+            id="one by the API server, and so the other that must be near it",
+        ),
+    ],
+)
+async def test_of_a_pair_that_is_refused_no_place_is_left(
+    aiohttp_client: Any, why: str | None, end: Bound, says: list[str]
+) -> None:
+    rig, pair = BindRig(ONE, NEAR, TWO), Pair(why)
+    rig.binds._company, rig.api.end = pair, end
+    client = await aiohttp_client(rig.app)
+    async with asyncio.timeout(WAIT):
+        near = asyncio.create_task(bind(client, NEAR, "a"))
+        await pair.one.wait()
+        assert [await bind(client, ONE, "a"), await near] == says
+    assert not [*rig.state.reservations]
+    rig.api.end = Bound(BindOutcome.BOUND)
+    assert await bind(client, TWO, "a") == "", "a pod without company is decided about at once"
+
+
+async def test_of_a_bind_that_is_given_up_beside_others_no_place_is_left() -> None:
+    rig, pair = BindRig(ONE, NEAR), Pair()
+    rig.binds._company = pair
+    rig.api.gate = asyncio.Event()
+    first = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(ONE, "a"))))
+    async with asyncio.timeout(WAIT):
+        await pair.one.wait()
+    assert pair.attempts[0].stands()
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    assert not [*rig.state.reservations]
 
 
 async def test_a_place_is_held_for_as_long_as_its_bind_is_under_way(aiohttp_client: Any) -> None:

@@ -26,7 +26,6 @@ from tests.builders import (
 )
 from tests.verbs.judging import AFFINITY
 from tests.verbs.test_concerned import CLUSTERS, IN_MODES, NAMES, some_cluster
-from tests.verbs.test_grouping import solo
 from tests.verbs.test_held_domains import held, web
 from tests.verbs.test_nominated_pods import APART, waiting
 from tests.verbs.test_nominated_pods import NODES as ZONES
@@ -116,15 +115,6 @@ def test_where_a_picture_is_stale_a_pod_waits(
     state.stale = "too old"
     verdict = may_bind(state, model_pod(incoming), "a", AFFINITY)
     assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)
-
-
-def test_a_bind_is_refused_when_the_others_became_known_since_the_filter_call() -> None:
-    state = cluster(solo("1"))
-    assert may_bind(state, model_pod(solo("1")), "a", AFFINITY).decision is Decision.BIND
-    state.upsert_pod(model_pod(solo("2")))
-    verdict = may_bind(state, model_pod(solo("1")), "a", AFFINITY)
-    assert verdict.decision is Decision.REFUSE
-    assert "pod group default/gang" in verdict.why
 
 
 def test_what_holds_a_domain_is_looked_at() -> None:

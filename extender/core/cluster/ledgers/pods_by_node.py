@@ -1,15 +1,12 @@
-"""Which pods are bound to each node, which make room for others, and which wait, by pod group."""
+"""Which pods are bound to each node, which make room for others, and which wait."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from extender.core.model.objects import Pod, PodClass
+from extender.core.model.objects import Pod
 from extender.core.model.signed import shift
-
-_NOBODY: Mapping[str, PodClass] = MappingProxyType({})
 
 
 class PodsByNode:
@@ -76,26 +73,3 @@ def _take(index: dict[str, list[Pod]], key: str, pod: Pod) -> None:
         pods[place] = last
     if not pods:
         del index[key]
-
-
-class WaitingGroups:
-    """The classes of waiting pods by pod group and by the pod's key; O(1) for each event."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, dict[str, PodClass]] = {}
-
-    def of(self, group: str) -> Mapping[str, PodClass]:
-        """Return the classes of a group's waiting pods, by namespace/name of the pod."""
-        return self._waiting.get(group, _NOBODY)
-
-    def add(self, pod: Pod) -> None:
-        """Note a pod; one that has its node, or no group, is none of ours."""
-        if pod.spec.group is not None and pod.node is None:
-            self._waiting.setdefault(pod.spec.group, {})[pod.key] = pod.pod_class
-
-    def remove(self, pod: Pod) -> None:
-        if pod.spec.group is not None and pod.node is None:
-            group = self._waiting[pod.spec.group]
-            del group[pod.key]
-            if not group:
-                del self._waiting[pod.spec.group]

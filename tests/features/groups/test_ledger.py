@@ -1,17 +1,19 @@
-"""The waiting pods of a pod group are those that have no node yet, through all events."""
+"""The members of a pod group are those of its pods that have not ended, through all events."""
 
 from __future__ import annotations
 
 import pytest
 
 from extender.core.cluster.state import ClusterState
+from extender.features.groups.ledger import members_of
 from tests.builders import Pod, model_pod, node, pod, state_of
 
 ONE, TWO = pod("one").in_group("gang"), pod("two").in_group("gang")
 
 
 def waiting(state: ClusterState, group: str = "default/gang") -> list[str]:
-    return sorted(state.waiting_in_group(group))
+    members = members_of(state)
+    return sorted(key for key, each in members.of(group).items() if not members.has_place(each))
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,18 @@ def test_nothing_is_left_of_a_group_whose_pods_are_gone() -> None:
     for each in (ONE, TWO.on("a"), ONE):
         gone = model_pod(each)
         state.remove_pod(gone.key, gone.uid)
-    assert waiting(state) == []
-    assert state._groups._waiting == {}
+    assert members_of(state)._of == {}
 
 
-def test_a_class_is_the_one_from_creation() -> None:
-    state = state_of([], [], [ONE])
-    state.upsert_pod(model_pod(ONE.labels(app="web")))
-    assert state.waiting_in_group("default/gang")["default/one"].labels == {"app": "web"}
+def test_a_reserved_place_is_one() -> None:
+    state = state_of([node("a")], [], [ONE, TWO])
+    state.reserve(model_pod(ONE), "a", deadline=1.0)
+    assert waiting(state) == ["default/two"]
+
+
+def test_the_audit_finds_a_member_that_is_not_as_the_watch_showed_it() -> None:
+    state = state_of([node("a")], [], [ONE, TWO])
+    members = members_of(state)
+    assert [*members.audit()] == [None]
+    del members._of["default/gang"]["default/one"]
+    assert [*members.audit()] == ["the members of pod group default/gang"]

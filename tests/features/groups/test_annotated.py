@@ -1,14 +1,15 @@
-"""A pod group is left alone when where one of its pods goes decides about another."""
+"""A group with rules in annotations waits where the place of one member decides about another."""
 
 from __future__ import annotations
 
 import pytest
 
-from extender.core.verbs.filtering import concerned, indeterminate
-from extender.core.verbs.grouping import entangled
-from extender.core.verbs.inter_pod_affinity import InterPodAffinity
+from extender.features.groups.annotated import entangled
 from tests.annotating import moved
+from tests.beside import needs_rules
 from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
+
+pytestmark = needs_rules
 
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB, DB = selector(app="web"), selector(app="db")
@@ -105,19 +106,20 @@ def worker(name: str) -> Pod:
     ],
 )
 def test_which_groups_are_left_alone(asked: Pod, there: list[Pod], expected: bool) -> None:
+    state = state_of(NODES, [namespace("default")], [moved(each) for each in there])
+    assert (entangled(state, model_pod(moved(asked))) is not None) is expected
     state = state_of(NODES, [namespace("default")], there)
-    assert (entangled(state, model_pod(asked)) is not None) is expected
+    assert entangled(state, model_pod(asked)) is None, "the scheduler keeps rules in specs"
 
 
 def test_a_pod_without_a_group_is_judged_whatever_waits_beside_it() -> None:
-    loose = [pod(n).labels(app="web").anti_affinity(term(ZONE, WEB)) for n in "12"]
+    loose = [moved(pod(n).labels(app="web").anti_affinity(term(ZONE, WEB))) for n in "12"]
     state = state_of(NODES, [namespace("default")], loose)
     assert entangled(state, model_pod(loose[0])) is None
 
 
-def test_rules_that_only_annotations_of_the_others_have_concern_a_pod() -> None:
-    state = state_of(NODES, [namespace("default")], [moved(solo("2"))])
-    plugins, asks = (InterPodAffinity(of_annotations=True),), model_pod(web("1"))
-    assert indeterminate(state, asks, plugins) is not None
-    assert concerned(state, asks, plugins), "else filter lets it go where bind does not"
-    assert not concerned(state, model_pod(pod("1").labels(app="web")), plugins)
+def test_a_group_that_would_take_long_to_compare_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.features.groups.annotated.MOST_PAIRS", 1)
+    there = [moved(web(n).anti_affinity(term(ZONE, DB))) for n in "12"]
+    state = state_of(NODES, [namespace("default")], there)
+    assert "too long to compare" in (entangled(state, model_pod(there[0])) or "")

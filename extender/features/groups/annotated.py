@@ -1,52 +1,51 @@
-"""Whether the pods of a pod group can be judged one by one.
+"""Whether annotations have rules among the waiting members of a pod group.
 
-kube-scheduler asks about all waiting pods of a group before it binds the first, and does not tell
-which nodes it has in mind for those that it asked about before (schedule_one_podgroup.go). That is
-no harm unless one of them has to do with where another one goes.
+kube-scheduler asks about all waiting members before it binds the first, and does not tell which
+nodes it has in mind for those that it asked about before (schedule_one_podgroup.go). Its own
+plugins see that. Rules in annotations, which they do not know, can be judged one by one unless
+where one member goes decides about another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import Term
+from extender.features.groups.ledger import members_of
 
 MOST_PAIRS = 200_000
-"""Pairs of a waiting pod and a term of another one that are compared: tens of milliseconds, as the
-replicas of a workload count once."""
+"""Pairs of a waiting member and a term of another one that are compared: tens of milliseconds, as
+the replicas of a workload count once."""
 
 
-View: TypeAlias = Callable[[PodClass], PodClass]
-"""Makes of a class the one with the rules that are looked at."""
+def entangled(state: ClusterState, pod: Pod) -> str | None:
+    """Say why a pod cannot be judged: required rules in annotations among its group's members.
 
-
-def whole(pod_class: PodClass) -> PodClass:
-    return pod_class
-
-
-def entangled(state: ClusterState, pod: Pod, view: View = whole) -> str | None:
-    """Say why a pod cannot be judged: required rules among the waiting pods of its group.
-
-    A pod that waits alone, all others of its group being placed, is judged like any other. So are
-    pods that must be near each other once one of them is placed: it tells the others where to go.
-    O(waiting pods of the group x distinct rules among them).
+    One that waits alone, all others being placed, is judged like any other pod. So are those that
+    must be near each other once one of them is placed: it tells the others where to go.
+    O(waiting members x distinct rules among them).
     """
-    if pod.spec.group is None:
+    group = pod.spec.group
+    if group is None:
         return None
-    classes = {pod.key: pod.pod_class, **state.waiting_in_group(pod.spec.group)}
-    waiting = {key: view(pod_class) for key, pod_class in classes.items()}
+    others = (each for each in members_of(state).of(group).values() if each.node is None)
+    classes = {each.key: each.pod_class for each in (*others, pod)}
+    waiting: Mapping[str, PodClass] = {
+        key: state.class_in_force(pod_class).by_annotation for key, pod_class in classes.items()
+    }
     terms = sum({id(each): len(each.affinity) for each in waiting.values()}.values())
-    if len(waiting) > 1 and (terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting)):
-        group = pod.spec.group
-        return f"the affinity rules of the pods of pod group {group} take too long to compare"
-    if len(waiting) == 1 or not (_repel(state, waiting) or _attract(state, waiting)):
+    if len(waiting) == 1 or not terms:
+        return None
+    if terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting):
+        return f"the rules in annotations of pod group {group} take too long to compare"
+    if not (_repel(state, waiting) or _attract(state, waiting)):
         return None
     return (
-        f"the pods of pod group {pod.spec.group} have required rules about one another, "
-        "and the extender is not told where the pods of a group are about to go"
+        f"the pods of pod group {group} have required rules about one another in annotations, "
+        "and the extender is not told where the pods of a group are about to go: put these rules "
+        "into their specs"
     )
 
 

@@ -1,0 +1,127 @@
+"""Decides about the binds of a pod group's members together, so that no gang is bound in part.
+
+The scheduler decides about a gang as a whole, and then sends the bind of each member by itself. In
+between, single pods may be bound that exclude one of them. So the members wait for each other until
+as many are here as the gang needs; then all of these get their places, in one step, or none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.core.model.objects import Pod
+from extender.core.ports import Attempt
+from extender.features.groups.ledger import Members
+
+HOLD_SECONDS: Final = 1.5
+"""How long the first of them waits for the others, at most; a bind and its answer come after that.
+The scheduler starts their binds within milliseconds, save for members whose volumes have to be
+prepared first."""
+
+NeededMembers = Callable[[str], Awaitable[int]]
+"""Returns how many members of a group have to be placed together, 0 where each may be alone."""
+
+
+@dataclass(eq=False, slots=True)
+class _Member:
+    uid: str
+    attempt: Attempt
+    refused: str | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def end(self, refused: str | None = None) -> None:
+        self.refused = refused
+        self.ended.set()
+
+
+@dataclass(eq=False, slots=True)
+class _Gathering:
+    """The members of one group whose binds have come and are not decided."""
+
+    until: float
+    """On the event loop's clock."""
+    needed: int | None = None
+    members: list[_Member] = field(default_factory=list)
+
+
+class Gangs:
+    """Decides about the binds of members; nothing is kept of a group without an undecided bind."""
+
+    def __init__(self, members: Members, needed: NeededMembers) -> None:
+        self._members = members
+        self._needed = needed
+        self._gatherings: dict[str, _Gathering] = {}
+
+    def has(self, pod: Pod) -> bool:
+        return pod.spec.group is not None
+
+    async def decide(self, pod: Pod, attempt: Attempt) -> str | None:
+        """Decide about the bind of a member, beside the others of its group.
+
+        Returns why it is refused for the sake of others; None where its attempt says what it is.
+        """
+        group, member = str(pod.spec.group), _Member(pod.uid, attempt)
+        gathering = self._gatherings.get(group)
+        is_first = gathering is None
+        if gathering is None:
+            until = asyncio.get_running_loop().time() + HOLD_SECONDS
+            gathering = self._gatherings[group] = _Gathering(until)
+        gathering.members.append(member)
+        try:
+            async with asyncio.timeout_at(gathering.until):
+                if is_first:
+                    gathering.needed = await self._needed(group)
+                self._look(group, gathering)
+                await member.ended.wait()
+        except TimeoutError:
+            self._look(group, gathering, over=True)
+        finally:
+            if member in gathering.members:
+                gathering.members.remove(member)
+            if not gathering.members and self._gatherings.get(group) is gathering:
+                del self._gatherings[group]
+        return member.refused
+
+    def _look(self, group: str, gathering: _Gathering, *, over: bool = False) -> None:
+        """Decide about those that are here, if they are enough or no more may come."""
+        here = gathering.members
+        uids = {each.uid for each in here}
+        others = [each for each in self._members.of(group).values() if each.uid not in uids]
+        placed = sum(map(self._members.has_place, others))
+        needed = gathering.needed or 0
+        if not over and (gathering.needed is None or placed + len(uids) < needed):
+            return
+        over = over or placed == len(others)
+        standing, refused = _tried(here)
+        if refused and placed + len(standing) < needed:
+            for each in standing:
+                each.attempt.undo()
+            ended: Collection[_Member] = here if over else ()
+            why: str | None = (
+                f"{placed + len(standing)} of the {needed} members that its gang needs have a place"
+            )
+        else:
+            ended, why = here if over else standing, None
+        for each in [*ended]:
+            each.end(None if each in refused else why)
+            here.remove(each)
+
+
+def _tried(members: Collection[_Member]) -> tuple[list[_Member], list[_Member]]:
+    """Try each, those that are refused again after others stand, since these may be what they lack.
+
+    Returns those that stand, and those that do not.
+    """
+    standing: list[_Member] = []
+    left = [*members]
+    while left:
+        refused: list[_Member] = []
+        for each in left:
+            (standing if each.attempt.stands() else refused).append(each)
+        if len(refused) == len(left):
+            break
+        left = refused
+    return standing, left

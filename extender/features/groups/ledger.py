@@ -1,0 +1,57 @@
+"""The members of each pod group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from extender.core.cluster.ledgers.ledger import Ledger
+from extender.core.cluster.view import ClusterView
+from extender.core.model.objects import Pod
+
+_NO_MEMBERS: Final[Mapping[str, Pod]] = MappingProxyType({})
+
+
+class Members(Ledger):
+    """Pods that have not ended, by their group and namespace/name; O(1) for each event."""
+
+    def __init__(self, state: ClusterView) -> None:
+        self._state = state
+        self._of: dict[str, dict[str, Pod]] = {}
+
+    def of(self, group: str) -> Mapping[str, Pod]:
+        return self._of.get(group, _NO_MEMBERS)
+
+    def has_place(self, member: Pod) -> bool:
+        """Return whether a member has its node, or a reserved one."""
+        reservations = self._state.reservations
+        return member.node is not None or bool(reservations.of(member.key, member.uid))
+
+    def shown(self, pod: Pod | None, before: Pod | None) -> None:
+        """Take over a pod as it is now."""
+        if before is not None and (group := before.spec.group) is not None:
+            members = self._of[group]
+            del members[before.key]
+            if not members:
+                del self._of[group]
+        if pod is not None and pod.spec.group is not None and not pod.status.terminal:
+            self._of.setdefault(pod.spec.group, {})[pod.key] = pod
+
+    def audit(self) -> Iterator[str | None]:
+        """Compare with the pods of the state, in one step: O(pods), with little for each."""
+        expected: dict[str, dict[str, Pod]] = {}
+        for pod in self._state.pods.values():
+            if pod.spec.group is not None:
+                expected.setdefault(pod.spec.group, {})[pod.key] = pod
+        groups = {**expected, **self._of}
+        wrong = (each for each in groups if expected.get(each) != self._of.get(each))
+        yield next((f"the members of pod group {each}" for each in wrong), None)
+
+
+def members_of(state: ClusterView) -> Members:
+    """Return the ledger that is booked with a state; LookupError where the feature is off."""
+    found = next((each for each in state.ledgers if isinstance(each, Members)), None)
+    if found is None:
+        raise LookupError("no pod groups are booked with this state")
+    return found

@@ -1,0 +1,76 @@
+"""Reads from the API server how many members of a pod group have to be placed together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.kube.calls import object_path
+from extender.core.kube.client import ApiClient
+from extender.core.kube.limits import WITHIN
+from extender.core.model.keys import name_of, namespace_of
+from extender.core.model.lru_cache import CountedCache
+from extender.core.timing import LogThrottle
+from extender.core.wire.decoding import Int64, decode
+
+API: Final = "/apis/scheduling.k8s.io/v1beta1"
+KNOWN_SECONDS: Final = 10.0
+"""For how long an answer is right. It may be edited, which nobody does while a gang starts."""
+MOST_KNOWN: Final = 1_024
+
+_log = logging.getLogger(__name__)
+
+
+class _Gang(msgspec.Struct, rename="camel"):
+    min_count: Int64 = 0
+
+
+class _Policy(msgspec.Struct):
+    gang: _Gang | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    scheduling_policy: _Policy = msgspec.field(default_factory=_Policy)
+
+
+class _PodGroup(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_POD_GROUP = msgspec.json.Decoder(_PodGroup)
+
+
+class PodGroups:
+    """What the API server says of pod groups, for a moment."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: CountedCache[str, tuple[int, float]] = CountedCache(MOST_KNOWN)
+        self._log = LogThrottle(_log, clock=clock)
+
+    async def needed(self, group: str) -> int:
+        """Return the minCount of a gang; 0 for another policy, and where it cannot be known."""
+        known = self._known.get(group)
+        if known is not None and self._clock() - known[1] < KNOWN_SECONDS:
+            return known[0]
+        count = await self._read(group)
+        self._known.put(group, (count, self._clock()))
+        return count
+
+    async def _read(self, group: str) -> int:
+        try:
+            path = object_path(API, namespace_of(group), "podgroups", name_of(group))
+            body = await self._client.get(path, {}, within=WITHIN.read)
+            gang = decode(_POD_GROUP, body).spec.scheduling_policy.gang
+        except ExtenderError as error:
+            if not (isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND):
+                says = "members of pod group %s are bound one by one, as it cannot be read: %s"
+                self._log.log(logging.WARNING, "unread", says, group, error)
+            return 0
+        return 0 if gang is None else gang.min_count

@@ -1,0 +1,208 @@
+"""Binds of a gang's members are decided together: as many as it needs get their places, or none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+
+import pytest
+
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod as ModelPod
+from extender.features.groups import gangs as module
+from extender.features.groups.gangs import Gangs
+from extender.features.groups.ledger import members_of
+from tests.builders import Pod, model_pod, node, pod, state_of
+
+FEW_TURNS = 10
+SHORT_S = 0.05
+"""How long members are held where a test waits until that is over."""
+
+
+def member(name: str, group: str = "gang") -> Pod:
+    return pod(name).in_group(group)
+
+
+class Attempt:
+    """A bind that stands once what it lacks is there, and unless something is in its way."""
+
+    def __init__(self, world: Sequence[Attempt], lacks: str = "", *, fits: bool = True) -> None:
+        self.world, self.lacks, self.fits = world, lacks, fits
+        self.name = ""
+        self.has_place = False
+
+    def stands(self) -> bool:
+        placed = {each.name for each in self.world if each.has_place}
+        self.has_place = self.fits and (not self.lacks or self.lacks in placed)
+        return self.has_place
+
+    def undo(self) -> None:
+        self.has_place = False
+
+
+class World:
+    """A group of some members, of which the gang needs a number."""
+
+    def __init__(self, *pods: Pod, needed: int, asks: asyncio.Event | None = None) -> None:
+        self.state: ClusterState = state_of([node("a")], [], pods)
+        self.asked: list[str] = []
+
+        async def needs(group: str) -> int:
+            self.asked.append(group)
+            if asks is not None:
+                await asks.wait()
+            return needed
+
+        self.gangs = Gangs(members_of(self.state), needs)
+        self.attempts: list[Attempt] = []
+
+    def come(self, name: str, lacks: str = "", *, fits: bool = True) -> asyncio.Task[str | None]:
+        """Have the bind of a member come."""
+        attempt = Attempt(self.attempts, lacks, fits=fits)
+        attempt.name = name
+        self.attempts.append(attempt)
+        return asyncio.create_task(self.gangs.decide(self.pod(name), attempt))
+
+    def pod(self, name: str) -> ModelPod:
+        return self.state.pods[f"default/{name}"]
+
+    @property
+    def placed(self) -> list[str]:
+        return [each.name for each in self.attempts if each.has_place]
+
+
+async def ends(*binds: Awaitable[str | None]) -> list[str | None]:
+    """Return for the sake of which others they were refused, if at all."""
+    return [*await asyncio.gather(*binds)]
+
+
+async def turns() -> None:
+    for _ in range(FEW_TURNS):
+        await asyncio.sleep(0)
+
+
+FOUR = [member(name) for name in "abcd"]
+
+
+async def test_the_first_waits_for_as_many_as_the_gang_needs() -> None:
+    world = World(*FOUR, needed=3)
+    first, second = world.come("a"), world.come("b")
+    await turns()
+    assert (first.done(), second.done(), world.placed) == (False, False, [])
+    third = world.come("c")
+    assert await ends(first, second, third) == [None, None, None]
+    assert world.placed == ["a", "b", "c"]
+    assert world.gangs._gatherings == {}
+
+
+async def test_all_are_refused_where_one_that_the_gang_needs_is() -> None:
+    world = World(*FOUR[:3], needed=3)
+    found = await ends(world.come("a"), world.come("b", fits=False), world.come("c"))
+    assert found == ["2 of the 3 members that its gang needs have a place", None, found[0]]
+    assert world.placed == []
+
+
+async def test_one_that_the_gang_does_not_need_is_refused_alone() -> None:
+    world = World(*FOUR, needed=3)
+    binds = [world.come(name, fits=name != "b") for name in "abcd"]
+    assert await ends(*binds) == [None] * 4
+    assert world.placed == ["a", "c", "d"]
+
+
+async def test_the_order_in_which_binds_come_does_not_matter() -> None:
+    world = World(*FOUR, needed=4)
+    lacks = {"a": "b", "b": "c", "c": "d", "d": ""}
+    assert await ends(*(world.come(*each) for each in lacks.items())) == [None] * 4
+    assert world.placed == ["a", "b", "c", "d"]
+
+
+async def test_members_that_have_their_places_count_for_the_gang() -> None:
+    world = World(*FOUR[:2], member("c").on("a"), member("d").on("a"), needed=3)
+    assert await world.come("a") is None
+    assert world.placed == ["a"]
+
+
+async def test_one_that_lacks_another_waits_for_it_where_each_may_be_alone() -> None:
+    world = World(*FOUR, needed=0)
+    worker = world.come("a", "b")
+    await turns()
+    assert not worker.done()
+    assert await ends(world.come("b"), worker) == [None, None]
+    assert world.placed == ["a", "b"]
+
+
+async def test_one_that_no_other_can_help_any_more_is_told_at_once() -> None:
+    world = World(member("a"), member("b").on("a"), needed=0)
+    assert await world.come("a", fits=False) is None
+    assert world.placed == []
+
+
+async def test_members_that_the_watch_does_not_show_yet_are_waited_for() -> None:
+    world = World(*FOUR[:2], needed=3)
+    binds = [world.come("a"), world.come("b")]
+    await turns()
+    assert not any(each.done() for each in binds)
+    world.state.upsert_pod(model_pod(FOUR[2]))
+    assert await ends(*binds, world.come("c", fits=False)) == [
+        *["2 of the 3 members that its gang needs have a place"] * 2,
+        None,
+    ]
+
+
+@pytest.fixture
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HOLD_SECONDS", SHORT_S)
+
+
+@pytest.mark.usefixtures("_short")
+async def test_members_whose_others_do_not_come_in_time_are_bound_where_nothing_refuses_them() -> (
+    None
+):
+    world = World(*FOUR, needed=4)
+    assert await ends(world.come("a"), world.come("b")) == [None, None]
+    assert world.placed == ["a", "b"]
+
+
+@pytest.mark.usefixtures("_short")
+async def test_and_are_all_refused_where_one_of_them_is() -> None:
+    world = World(*FOUR, needed=4)
+    found = await ends(world.come("a"), world.come("b", fits=False))
+    assert found == ["1 of the 4 members that its gang needs have a place", None]
+    assert world.placed == []
+    assert world.gangs._gatherings == {}
+
+
+@pytest.mark.usefixtures("_short")
+async def test_a_group_that_cannot_be_read_in_time_keeps_no_member() -> None:
+    world = World(*FOUR, needed=4, asks=asyncio.Event())
+    assert await ends(world.come("a"), world.come("b")) == [None, None]
+    assert world.placed == ["a", "b"]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["the first", "another"])
+async def test_nothing_is_kept_of_a_caller_that_gives_up(which: int) -> None:
+    world = World(*FOUR, needed=3)
+    binds = [world.come("a"), world.come("b")]
+    await turns()
+    binds[which].cancel()
+    with suppress(asyncio.CancelledError):
+        await binds[which]
+    binds += [world.come("c"), world.come("d")]
+    assert await ends(*(each for each in binds if not each.cancelled())) == [None] * 3
+    assert world.gangs._gatherings == {}
+
+
+async def test_groups_do_not_wait_for_each_other() -> None:
+    world = World(*FOUR[:1], *(member(name, "other") for name in "xy"), needed=2)
+    lonely = world.come("a")
+    assert await ends(world.come("x"), world.come("y")) == [None, None]
+    assert not lonely.done()
+    lonely.cancel()
+    assert world.asked == ["default/gang", "default/other"]
+
+
+def test_a_pod_without_a_group_is_no_member() -> None:
+    gangs = World(pod("lone"), *FOUR, needed=2).gangs
+    assert not gangs.has(model_pod(pod("lone")))
+    assert gangs.has(model_pod(FOUR[0]))

@@ -1,0 +1,82 @@
+"""How many members of a group have to be placed together, as the API server says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender.core.errors import ApiError
+from extender.core.kube.failures import NoAnswerError
+from extender.features.groups.pod_groups import KNOWN_SECONDS, PodGroups
+
+GANG = {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}
+
+
+class Client:
+    """Answers each read with the same."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.paths: list[str] = []
+
+    async def get(self, path: str, params: Mapping[str, str], *, within: float) -> bytes:
+        assert within > 0
+        assert not params
+        self.paths.append(path)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer if isinstance(self.answer, bytes) else json.dumps(self.answer).encode()
+
+
+class Rig:
+    def __init__(self, answer: Any) -> None:
+        self.client, self.now = Client(answer), 0.0
+        self.groups = PodGroups(self.client, lambda: self.now)  # type: ignore[arg-type]
+
+    def needed(self, group: str = "team/gang") -> int:
+        return asyncio.run(self.groups.needed(group))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "is_told"),
+    [
+        pytest.param(GANG, 3, False, id="a gang"),
+        pytest.param({"spec": {"schedulingPolicy": {"basic": {}}}}, 0, False, id="basic"),
+        pytest.param({"spec": {}}, 0, False, id="no policy"),
+        pytest.param(ApiError(404, "Not Found", "no such group"), 0, False, id="there is none"),
+        pytest.param(ApiError(403, "Forbidden", "no right"), 0, True, id="no right to read it"),
+        pytest.param(NoAnswerError("timed out"), 0, True, id="no answer"),
+        pytest.param(b"{", 0, True, id="no JSON"),
+        pytest.param(
+            {"spec": {"schedulingPolicy": {"gang": {"minCount": "3"}}}}, 0, True, id="odd"
+        ),
+    ],
+)
+def test_how_many_have_to_be_placed_together(
+    caplog: pytest.LogCaptureFixture, answer: Any, expected: int, *, is_told: bool
+) -> None:
+    rig = Rig(answer)
+    assert rig.needed() == expected
+    assert rig.client.paths == ["/apis/scheduling.k8s.io/v1beta1/namespaces/team/podgroups/gang"]
+    assert ("team/gang are bound one by one" in caplog.text) is is_told
+
+
+def test_an_answer_is_good_for_a_moment() -> None:
+    rig = Rig(GANG)
+    rig.needed()
+    rig.client.answer = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    rig.now = KNOWN_SECONDS - 1
+    assert rig.needed() == 3
+    assert rig.needed("team/other") == 2
+    rig.now = KNOWN_SECONDS
+    assert rig.needed() == 2
+
+
+def test_a_name_that_leads_elsewhere_is_not_asked_for() -> None:
+    rig = Rig(GANG)
+    assert rig.needed("team/..") == 0
+    assert rig.client.paths == []
