@@ -49,6 +49,7 @@ pytestmark = pytest.mark.long  # Helm takes longer to build than all of Kubernet
 OF_CLUSTER = ("--namespace=kube-system", f"--kube-version=v{KUBERNETES}")
 QUOTA = {"quota": {"enabled": True}}
 OPT_IN = {"namespaceOptIn": {"enabled": True}}
+GROUPS: JSON = {"mode": "replace", "groups": {"enabled": True}}
 VALUES: dict[str, JSON] = {
     "sidecar": {},
     "sidecar-shadow": {"mode": "shadow"},
@@ -228,6 +229,8 @@ SERVICE: JSON = {"form": "service"}
 QUOTAS_ALONE = {"plugins": ["CrossNamespacePodAffinity"]}
 NODES_TOO = {"plugins": ["InterPodAffinity", "NodeAffinity"]}
 OURS = {"schedulerName": "affinity-scheduler"}
+OURS_OFF = OURS | {"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}
+OF_GROUPS = {"schedulerName": "groups"}
 
 
 def fields(path: str, value: Any = True) -> JSON:  # noqa: FBT002 - most are switched on
@@ -248,6 +251,7 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
     ("/config/prioritize/maxScore", fields("config.prioritize.maxScore", 101)),
     ("matchLabel", fields("annotations.namespaceSelector.matchLabel", {})),
     ("namespaceOptIn.enabled", {"form": "kubeadm"} | OPT_IN),
+    ("groups.enabled", {"groups": {"enabled": True}}),
     ("config:", {"form": "kubeadm"} | fields("config.logging.verbosity", 3)),
     ("scheduler.config:", {"form": "k3s"} | fields("scheduler.config.parallelism", 3)),
     *(
@@ -255,6 +259,7 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
         for path, value in (
             ("mode", "replace"),
             ("annotations", {"namespaceSelector": {}}),
+            ("profiles", []),
             ("crossNamespacePodAffinity.limitedByDefault", True),
             ("crossNamespacePodAffinity.admissionControlConfigFile", "/a"),
             ("clientConnection.kubeconfig", "/a"),
@@ -287,7 +292,10 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
     ("scheduler.config.leaderElection:", fields("scheduler.config.leaderElection.leaderElect")),
     ("scheduler.config.profiles:", fields("scheduler.config.profiles", [{"schedulerName": "a"}])),
     ("scheduler.config.profiles:", fields("scheduler.config.profiles", [OURS])),
-    ("scheduler.config.profiles:", REPLACE | fields("scheduler.config.profiles", [OURS])),
+    *(
+        ("scheduler.config.profiles:", REPLACE | fields("scheduler.config.profiles", each))
+        for each in ([OURS, OF_GROUPS], [OURS_OFF])
+    ),
     (
         "scheduler.config.profiles:",
         {"mode": "shadow"}
@@ -395,7 +403,8 @@ def test_what_the_extender_does_the_scheduler_leaves(
         found["ConfigMap", "kube-system", f"affinity-{part}-config"]["data"]
         for part in ("scheduler", "extender")
     )
-    (profile,) = of_scheduler["profiles"]
+    profile, *others = of_scheduler["profiles"]
+    assert others == [OF_GROUPS] * (mode == "replace")
     disabled = {
         point: [one["name"] for one in each["disabled"]]
         for point, each in profile.get("plugins", {}).items()
@@ -406,7 +415,7 @@ def test_what_the_extender_does_the_scheduler_leaves(
         "template",
         "affinity-extender",
         *OF_CLUSTER,
-        values=values | fields("scheduler.config.profiles", [profile]),
+        values=values | fields("scheduler.config.profiles", [profile, *others]),
     )
     for name, each in (("scheduler", of_scheduler), ("extender", of_extender)):
         (tmp_path / f"{name}.yaml").write_text(yaml.dump(each))
@@ -422,6 +431,7 @@ EVERYTHING: JSON = {
     "monitoring": {"enabled": True},
     **QUOTA,
     **OPT_IN,
+    **GROUPS,
 }
 MORE = ("groups", "affinity", "second-affinity-extender", "affinity-scheduler")
 

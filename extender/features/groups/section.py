@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature
+from extender.core.config.features import Feature, Leaves, Right
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
 from extender.core.wire.validation import is_label_key
@@ -48,11 +48,21 @@ def _check(config: Config) -> Iterator[ConfigError]:
             yield ConfigError(path, f"{name} comes twice")
 
 
+_TO_READ = (Right("scheduling.k8s.io", "podgroups", "get"),)
+
 FEATURE = Feature(
     name="groups",
     lists={"profiles": Profile},
     enabled=lambda config: config.mode is Mode.REPLACE,
     effect=REPLACE,
     check=_check,
+    rights=_TO_READ,
+    needed_rights=lambda config: _TO_READ if profiles(config) else (),
+    leaves=Leaves(
+        names=lambda config: [each.scheduler_name for each in profiles(config)],
+        entry="profiles: [{{schedulerName: {}, mode: bind}}]",
+        policy="affinity-extender-groups",
+        label="affinity-extender.io/groups",
+    ),
     words=r"features\.groups|ProfileMode|config\.profiles|listed\(Profile\)|pod_?groups\b",
 )
