@@ -17,7 +17,7 @@ from affinityctl import cli
 from extender import __version__
 from extender.core.config.checks import faults
 from extender.core.config.document import decode
-from extender.core.config.features import lease_name
+from extender.core.config.features import lease_name, left_to_scheduler
 from extender.core.source import lease_key
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
@@ -331,8 +331,9 @@ def test_before_policies_nobody_may_patch_pods(helm: Helm) -> None:
 
 def test_before_policies_that_write_there_are_no_exclusive_domains(helm: Helm) -> None:
     values: JSON = {"exclusive": {"enabled": True}}
-    said = helm("template", "x", "--kube-version=v1.35.2", values=values, code=1)
-    assert "exclusive.enabled: needs Kubernetes 1.36" in said
+    for name, each in (("exclusive", values), ("groups", GROUPS)):
+        said = helm("template", "x", "--kube-version=v1.35.2", values=each, code=1)
+        assert f"{name}.enabled: needs Kubernetes 1.36" in said
     helm("template", "x", "--kube-version=v1.36.0-gke.1", values=values)
 
 
@@ -446,7 +447,7 @@ def released(helm: Helm, name: str, values: JSON, namespace: str = "kube-system"
 def test_releases_in_one_namespace_do_not_meet(helm: Helm, form: str) -> None:
     values = EVERYTHING | {"form": form}
     if form in {"service", "k3s"}:
-        values["mode"] = "assist"
+        values |= {"mode": "assist", "groups": {"enabled": False}}
     if form in {"k3s", "kubeadm"}:
         values["namespaceOptIn"] = {"enabled": False}
     seen: dict[tuple[str, str], str] = {}
@@ -503,9 +504,12 @@ def test_each_release_has_its_scheduler_lease_accounts_and_label(helm: Helm) -> 
             for resource in rule.get("resourceNames", ())
         }
         assert leases == {lease, profile}
-        (policy,) = (one for one in objects if one["kind"] == "MutatingAdmissionPolicy")
-        assert f"'{profile}'" in str(policy["spec"]["mutations"])
-        label = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"]
+        groups, policy = (one for one in objects if one["kind"] == "MutatingAdmissionPolicy")
+        (of_groups,) = left_to_scheduler(config)
+        label: JSON = {}
+        for one, chosen in ((groups, of_groups), (policy, profile)):
+            assert f"'{chosen}'" in str(one["spec"]["mutations"])
+            label |= one["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"]
         subjects = {each["name"] for one in objects for each in one.get("subjects", ())}
         accounts = {one["metadata"]["name"] for one in objects if one["kind"] == "ServiceAccount"}
         assert subjects == accounts
@@ -522,6 +526,7 @@ def test_each_release_has_its_scheduler_lease_accounts_and_label(helm: Helm) -> 
         for kind, value in (
             ("scheduler", profile),
             ("lease", lease),
+            ("profile for groups", of_groups),
             ("label", str(label)),
             ("account", str(sorted(accounts))),
         ):
@@ -613,10 +618,17 @@ def test_namespaces_are_opted_in_by_the_api_that_the_cluster_has(
     assert name["values"] == ["kube-system", "scheduling"], "where the second scheduler itself is"
 
 
-def test_exclusive_domains_are_the_component(helm: Helm) -> None:
-    plain = compared(templated(helm, {}))
-    found = compared(templated(helm, {"exclusive": {"enabled": True}}))
-    policies = (MANIFESTS / "components/exclusive/policy.yaml").read_text()
+@pytest.mark.parametrize(
+    ("values", "folder"),
+    [
+        ({"exclusive": {"enabled": True}}, "exclusive"),
+        (GROUPS, "groups/policy"),
+    ],
+)
+def test_policies_are_those_of_the_component(helm: Helm, values: JSON, folder: str) -> None:
+    plain = compared(templated(helm, {"mode": values.get("mode", "assist")}))
+    found = compared(templated(helm, values))
+    policies = (MANIFESTS / f"components/{folder}/policy.yaml").read_text()
     assert {key: one for key, one in found.items() if key not in plain} == compared(
         list(yaml.safe_load_all(policies))
     )

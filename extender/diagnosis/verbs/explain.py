@@ -65,7 +65,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     pod = state.in_force(asked)
     plugins = [at_once(each.counting(state, pod)) for each in question.plugins]
     question = replace(question, pod=pod, plugins=plugins)
-    found = Explanation(asked, question.names)
+    found = Explanation(asked, question.names, left=question.left)
     refusals = Refusals(state, question, found)
     refusals.judge()
     find_blockers(state, pod, found.refusals)
@@ -85,7 +85,8 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     if not question.names_all:
         _leave_unnamed(found)
     found.groups = _grouped(found.refusals)
-    found.indeterminate = indeterminate(state, pod, plugins)
+    if not found.is_left:
+        found.indeterminate = indeterminate(state, pod, plugins)
     found.unknown = unknown(state, pod, question.plugins)
     return found
 

@@ -49,6 +49,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(state, explanation),
+        *_profile(explanation),
         *_sitting(explanation),
         *_annotations(state, explanation),
         *_exclusive(explanation.pod),
@@ -81,6 +82,26 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         )
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _profile(explanation: Explanation) -> Iterator[Note]:
+    """Say of a waiting pod whose profile leaves it to the scheduler, or should, which that is."""
+    pod, left = explanation.pod, sorted(explanation.left)
+    if pod.node is not None:
+        return
+    if explanation.is_left:
+        yield Note(
+            "leftToScheduler",
+            f"its profile {pod.spec.requirements.scheduler} leaves it to the scheduler with all of "
+            "its plugins; the extender checks the rules once more when it binds the pod",
+        )
+    elif pod.spec.group is not None and explanation.indeterminate is not None:
+        which = some(left, len(left)) or "of a profile that is left to the scheduler"
+        yield Note(
+            "groupInOtherProfile",
+            f"it waits until all pods of its group have the schedulerName {which}; as that of a "
+            "pod cannot be changed, create them again",
+        )
 
 
 def _sitting(explanation: Explanation) -> Iterator[Note]:
@@ -296,6 +317,6 @@ def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
     pod = explanation.pod
-    for each in () if pod.node is not None else holding(pod):
+    for each in () if pod.node is not None else holding(pod, explanation.left):
         kind, more = _HELD[each.field]
         yield Note(kind, f"{each.text}: {more}")
