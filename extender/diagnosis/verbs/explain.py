@@ -85,8 +85,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     if not question.names_all:
         _leave_unnamed(found)
     found.groups = _grouped(found.refusals)
-    if not found.is_left:
-        found.indeterminate = indeterminate(state, pod, plugins)
+    found.indeterminate = indeterminate(state, pod, plugins)
     found.unknown = unknown(state, pod, question.plugins)
     return found
 

@@ -95,12 +95,11 @@ def _profile(explanation: Explanation) -> Iterator[Note]:
             f"its profile {pod.spec.requirements.scheduler} leaves it to the scheduler with all of "
             "its plugins; the extender checks the rules once more when it binds the pod",
         )
-    elif pod.spec.group is not None and explanation.indeterminate is not None:
-        which = some(left, len(left)) or "of a profile that is left to the scheduler"
+    elif left and pod.spec.group is not None and explanation.indeterminate is not None:
         yield Note(
             "groupInOtherProfile",
-            f"it waits until all pods of its group have the schedulerName {which}; as that of a "
-            "pod cannot be changed, create them again",
+            "it waits until all pods of its group are created again with the schedulerName "
+            f"{some(left, len(left))}: that of a pod cannot be changed",
         )
 
 

@@ -53,8 +53,7 @@ OF_SCHEDULER: Final = only_if(
         Level.ERROR,
         "One profile has all of InterPodAffinity on, another has it off, and the extender is to do "
         "the plugin's work for both.",
-        "For the pods of the first, preferred rules count twice, and pods of pod groups that have "
-        "required rules about one another wait.",
+        "For the pods of the first, preferred rules count twice; pods of pod groups wait.",
         f"Write {_ENTRY.format('NAME')} into the extender's configuration, or disable "
         "InterPodAffinity under plugins.multiPoint in this profile as well.",
         _unnamed,
@@ -74,10 +73,9 @@ OF_WORKLOAD: Final = only_if(
     _LEAVES,
     Rule(
         "group-in-other-profile",
-        Level.WARNING,
+        Level.ERROR,
         "Pods of a pod group choose a profile in which the extender decides.",
-        "No extender is told where the scheduler means to put the other pods of a group: if they "
-        "have required rules about one another, all of them wait.",
+        "They wait: no extender is told where the scheduler means to put the others of a group.",
         "Give all pods of the group the schedulerName of a profile that is left to the scheduler "
         "(docs/groups.md).",
         _other_profile,
