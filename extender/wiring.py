@@ -18,6 +18,7 @@ from extender.core.callbacks.requests import Requests
 from extender.core.callbacks.wait_budget import WaitBudget
 from extender.core.cluster.state import ClusterState
 from extender.core.config import Mode, effective
+from extender.core.config.features import left_to_scheduler
 from extender.core.enabled import enforced, score_plugins
 from extender.core.parts import Context, Part, Program
 from extender.core.ports import Check
@@ -55,7 +56,7 @@ def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application
     elif config.mode is Mode.ASSIST:
         empty = config.scheduler_takes_empty_victims
         callbacks["preempt"] = passing_preempt(may_be_empty=empty)
-    if elsewhere := frozenset(chain.from_iterable(each.elsewhere for each in parts)):
+    if elsewhere := left_to_scheduler(config):
         from extender.judging import judged_elsewhere  # noqa: PLC0415 - few have such profiles
 
         apart = Requests(state, metrics, pods, context.warm_up, context.unsynced)

@@ -87,6 +87,8 @@ class Taken:
 
     at_filter: frozenset[str] = frozenset()
     at_score: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
+    """The profiles for which it runs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def profiles_in(raw: Json, of_extender: Taken | None = None) -> Mapping[str, Sch
             said = "another profile has this name" if name else "a profile needs a name"
             raise ObjectError(f"{path}.schedulerName", said)
         _check_halves(path, profile)
-        found[name] = read_profile(path, profile, taken)
+        found[name] = read_profile(path, profile, Taken() if name in taken.left else taken)
     return found
 
 

@@ -15,7 +15,7 @@ from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain
 from extender.core.config import Config
-from extender.core.config.features import defaults, features, scope
+from extender.core.config.features import defaults, features, left_to_scheduler, scope
 from extender.core.enabled import of_features
 from extender.core.errors import ConfigError
 from extender.core.model.node_selection import NodeSelection
@@ -130,6 +130,7 @@ def _of_extender(path: Path) -> Judging:
         taken=Taken(
             frozenset(loaded.plugins if loaded.mode is config.Mode.REPLACE else ()),
             frozenset(() if loaded.mode is config.Mode.SHADOW else loaded.plugins),
+            left_to_scheduler(loaded),
         ),
     )
 

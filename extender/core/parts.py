@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import random
 from time import monotonic, time
@@ -88,9 +88,6 @@ class Part:
     in_flight: InFlightPods | None = None
     """The pods that filter answered and whose end it decides: filter waits for them, and adds to
     them. Of one part at most; else it waits for the watch to show them."""
-    elsewhere: Collection[str] = ()
-    """By their schedulerName, the profiles of the scheduler that have inter-pod affinity themselves
-    where others have it here. Filter and preempt look at what they lack, as in `assist`."""
     routes: Sequence[Route] = ()
     """What the operations port answers; a handler imports what it needs at the first request."""
     sections: Sequence[Section] = ()

@@ -39,8 +39,12 @@ def test_on_a_server_of_k3s_the_extender_is_the_one_of_a_kubeadm_host() -> None:
     assert on_k3s()["spec"]["hostNetwork"] is True
 
 
+OF_REPLACE = ("mode", "profiles")
+
+
 def test_replace_with_quotas_is_the_two_in_one() -> None:
-    config = read_yaml(SIDECAR_QUOTA / "config.yaml") | {"mode": "replace"}
+    config = read_yaml(SIDECAR_QUOTA / "config.yaml")
+    config |= {name: read_yaml(SIDECARS["replace"] / "config.yaml")[name] for name in OF_REPLACE}
     assert read_yaml(SIDECAR_REPLACE_QUOTA / "config.yaml") == config
     objects = {(one["kind"], one["metadata"]["name"]) for one in render(SIDECAR_REPLACE_QUOTA)}
     both = {

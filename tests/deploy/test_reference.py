@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -12,7 +13,8 @@ from extender.core.command_line import Parser
 from extender.core.config import Config
 from extender.core.config.options import all_options
 from release import reference, values_schema
-from tests.deploy.places import ROOT
+from release.chart import CHART
+from tests.deploy.places import ROOT, read_yaml
 from tests.features.every import all_metrics
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -68,3 +70,9 @@ def test_every_field_says_what_it_means() -> None:
     entries = re.split(r"^### ", reference.configuration(), flags=re.MULTILINE)[1:]
     assert len(entries) > len(Config.__struct_fields__)
     assert [entry for entry in entries if len(entry.splitlines()[2]) < 20] == []
+
+
+def test_the_schema_of_the_chart_has_all_its_values_and_no_more() -> None:
+    schema = json.loads(values_schema.FILE.read_text())
+    of_helm = {"global"}
+    assert read_yaml(CHART / "values.yaml").keys() == schema["properties"].keys() - of_helm

@@ -165,7 +165,9 @@ def test_the_sidecar_has_tokens_of_its_own_account() -> None:
 
 
 @pytest.mark.parametrize("overlay", [SIDECARS["replace"], KUBEADM_REPLACE], ids=["sidecar", "host"])
-def test_in_replace_the_extender_also_binds_and_preempts_and_no_more(overlay: Path) -> None:
+def test_in_replace_the_extender_also_binds_preempts_and_reads_groups_and_no_more(
+    overlay: Path,
+) -> None:
     objects = render(overlay)
     role = named(objects, "ClusterRole", "affinity-extender-binder")
     assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
@@ -182,11 +184,15 @@ def test_in_replace_the_extender_also_binds_and_preempts_and_no_more(overlay: Pa
         (["poddisruptionbudgets"], ["list", "watch"]),
         (["events"], ["create"]),
     ]
+    groups = named(objects, "ClusterRole", "affinity-extender-groups")
+    assert [(rule["resources"], rule["verbs"]) for rule in groups["rules"]] == [
+        (["podgroups"], ["get"])
+    ]
     reader, *others = (
-        named(objects, "ClusterRoleBinding", name)["subjects"]
-        for name in ("affinity-extender", "affinity-extender-binder", "affinity-extender-preemptor")
+        named(objects, "ClusterRoleBinding", f"affinity-extender{part}")["subjects"]
+        for part in ("", "-binder", "-preemptor", "-groups")
     )
-    assert others == [reader, reader]
+    assert others == [reader, reader, reader]
 
 
 @pytest.mark.parametrize("overlay", [SIDECAR_QUOTA, KUBEADM_QUOTA], ids=["sidecar", "host"])

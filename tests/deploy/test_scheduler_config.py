@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from extender.core.config import Mode, Prioritize, Serving
-from tests.deploy.places import SCHEDULER_CONFIG, SIDECARS, read_yaml
+from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG, SIDECARS, read_yaml
 
 SHIPPED = sorted(SCHEDULER_CONFIG.glob("*.yaml"))
 SIDECAR_CONFIGS = {mode: path / "scheduler-config.yaml" for mode, path in SIDECARS.items()}
@@ -36,7 +36,8 @@ def extender(path: Path) -> dict[str, Any]:
 
 
 def plugins(path: Path) -> dict[str, Any]:
-    (profile,) = read_yaml(path)["profiles"]
+    """Return the plugins of the profile for pods that name none."""
+    profile, *_ = read_yaml(path)["profiles"]
     return dict(profile["plugins"])
 
 
@@ -152,6 +153,15 @@ def test_shadow_is_shown_everything_and_may_fail() -> None:
 def test_replace_switches_the_plugin_off_everywhere() -> None:
     found = plugins(SCHEDULER_CONFIG / "replace.yaml")
     assert found == {"multiPoint": {"disabled": [{"name": "InterPodAffinity"}]}}
+
+
+def test_replace_leaves_pods_of_groups_to_the_scheduler() -> None:
+    _, *others = read_yaml(SCHEDULER_CONFIG / "replace.yaml")["profiles"]
+    assert others == [{"schedulerName": "groups"}]
+    for path in MANIFESTS.glob("overlays/*/config.yaml"):
+        config = read_yaml(path)
+        named = config.get("profiles", [])
+        assert named == [{**each, "mode": "bind"} for each in others if config["mode"] == "replace"]
 
 
 def test_replace_decides_and_is_never_skipped() -> None:

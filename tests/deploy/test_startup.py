@@ -63,6 +63,7 @@ def test_all_files_are_known() -> None:
         "base/config.yaml",
         "overlays/service/config.yaml",
         "overlays/sidecar-quota/config.yaml",
+        "overlays/sidecar-replace/config.yaml",
         "overlays/sidecar-replace-quota/config.yaml",
     ]
 

@@ -17,6 +17,7 @@ from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import User
 from tests.e2e.controlplane.process import Probe, Process, free_port
 from tests.e2e.objects import HOSTNAME, JSON
+from tests.features.every import shipped_with
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,7 +56,7 @@ class Extender:
         self._session = session
         self._process = Process(
             "extender",
-            _command(control_plane, mode, port, ops_port, _config(folder, quotas=quotas)),
+            _command(control_plane, mode, port, ops_port, _config(folder, mode, quotas=quotas)),
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
@@ -205,13 +206,14 @@ def _near(pod: JSON) -> JSON:
     }
 
 
-def _config(folder: Path, *, quotas: bool) -> Path:
-    """Return a configuration file: the defaults, or the shipped one with quotas."""
+def _config(folder: Path, mode: str, *, quotas: bool) -> Path:
+    """Return a configuration file: what the mode is shipped with, or the one with quotas."""
     if quotas:
         return _WITH_QUOTAS
     path = folder / "extender.yaml"
     kind = "AffinityExtenderConfiguration"
-    path.write_text(f"apiVersion: affinity-extender.io/v1alpha1\nkind: {kind}\n")
+    written = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": kind, **shipped_with(mode)}
+    path.write_text(json.dumps(written))
     return path
 
 

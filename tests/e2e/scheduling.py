@@ -114,7 +114,7 @@ async def rival(
 ) -> AsyncIterator[None]:
     """Run one more scheduler, for pods that name it, beside the same extender."""
     config = shipped(extender.mode, extender.url)
-    config["profiles"][0]["schedulerName"] = name
+    config["profiles"] = [config["profiles"][0] | {"schedulerName": name}]
     async with configured(control_plane, config, folder):
         yield
 

@@ -17,7 +17,7 @@ from affinityctl import cli
 from extender import __version__
 from extender.core.config.checks import faults
 from extender.core.config.document import decode
-from extender.core.config.features import lease_name
+from extender.core.config.features import lease_name, left_to_scheduler
 from extender.core.source import lease_key
 from release.chart import CHART, package
 from tests.deploy.kustomize import render
@@ -49,6 +49,7 @@ pytestmark = pytest.mark.long  # Helm takes longer to build than all of Kubernet
 OF_CLUSTER = ("--namespace=kube-system", f"--kube-version=v{KUBERNETES}")
 QUOTA = {"quota": {"enabled": True}}
 OPT_IN = {"namespaceOptIn": {"enabled": True}}
+GROUPS: JSON = {"mode": "replace", "groups": {"enabled": True}}
 VALUES: dict[str, JSON] = {
     "sidecar": {},
     "sidecar-shadow": {"mode": "shadow"},
@@ -228,6 +229,8 @@ SERVICE: JSON = {"form": "service"}
 QUOTAS_ALONE = {"plugins": ["CrossNamespacePodAffinity"]}
 NODES_TOO = {"plugins": ["InterPodAffinity", "NodeAffinity"]}
 OURS = {"schedulerName": "affinity-scheduler"}
+OURS_OFF = OURS | {"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}
+OF_GROUPS = {"schedulerName": "groups"}
 
 
 def fields(path: str, value: Any = True) -> JSON:  # noqa: FBT002 - most are switched on
@@ -248,6 +251,7 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
     ("/config/prioritize/maxScore", fields("config.prioritize.maxScore", 101)),
     ("matchLabel", fields("annotations.namespaceSelector.matchLabel", {})),
     ("namespaceOptIn.enabled", {"form": "kubeadm"} | OPT_IN),
+    ("groups.enabled", {"groups": {"enabled": True}}),
     ("config:", {"form": "kubeadm"} | fields("config.logging.verbosity", 3)),
     ("scheduler.config:", {"form": "k3s"} | fields("scheduler.config.parallelism", 3)),
     *(
@@ -255,6 +259,7 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
         for path, value in (
             ("mode", "replace"),
             ("annotations", {"namespaceSelector": {}}),
+            ("profiles", []),
             ("crossNamespacePodAffinity.limitedByDefault", True),
             ("crossNamespacePodAffinity.admissionControlConfigFile", "/a"),
             ("clientConnection.kubeconfig", "/a"),
@@ -287,7 +292,10 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
     ("scheduler.config.leaderElection:", fields("scheduler.config.leaderElection.leaderElect")),
     ("scheduler.config.profiles:", fields("scheduler.config.profiles", [{"schedulerName": "a"}])),
     ("scheduler.config.profiles:", fields("scheduler.config.profiles", [OURS])),
-    ("scheduler.config.profiles:", REPLACE | fields("scheduler.config.profiles", [OURS])),
+    *(
+        ("scheduler.config.profiles:", REPLACE | fields("scheduler.config.profiles", each))
+        for each in ([OURS, OF_GROUPS], [OURS_OFF])
+    ),
     (
         "scheduler.config.profiles:",
         {"mode": "shadow"}
@@ -323,8 +331,9 @@ def test_before_policies_nobody_may_patch_pods(helm: Helm) -> None:
 
 def test_before_policies_that_write_there_are_no_exclusive_domains(helm: Helm) -> None:
     values: JSON = {"exclusive": {"enabled": True}}
-    said = helm("template", "x", "--kube-version=v1.35.2", values=values, code=1)
-    assert "exclusive.enabled: needs Kubernetes 1.36" in said
+    for name, each in (("exclusive", values), ("groups", GROUPS)):
+        said = helm("template", "x", "--kube-version=v1.35.2", values=each, code=1)
+        assert f"{name}.enabled: needs Kubernetes 1.36" in said
     helm("template", "x", "--kube-version=v1.36.0-gke.1", values=values)
 
 
@@ -395,7 +404,8 @@ def test_what_the_extender_does_the_scheduler_leaves(
         found["ConfigMap", "kube-system", f"affinity-{part}-config"]["data"]
         for part in ("scheduler", "extender")
     )
-    (profile,) = of_scheduler["profiles"]
+    profile, *others = of_scheduler["profiles"]
+    assert others == [OF_GROUPS] * (mode == "replace")
     disabled = {
         point: [one["name"] for one in each["disabled"]]
         for point, each in profile.get("plugins", {}).items()
@@ -406,7 +416,7 @@ def test_what_the_extender_does_the_scheduler_leaves(
         "template",
         "affinity-extender",
         *OF_CLUSTER,
-        values=values | fields("scheduler.config.profiles", [profile]),
+        values=values | fields("scheduler.config.profiles", [profile, *others]),
     )
     for name, each in (("scheduler", of_scheduler), ("extender", of_extender)):
         (tmp_path / f"{name}.yaml").write_text(yaml.dump(each))
@@ -422,6 +432,7 @@ EVERYTHING: JSON = {
     "monitoring": {"enabled": True},
     **QUOTA,
     **OPT_IN,
+    **GROUPS,
 }
 MORE = ("groups", "affinity", "second-affinity-extender", "affinity-scheduler")
 
@@ -436,7 +447,7 @@ def released(helm: Helm, name: str, values: JSON, namespace: str = "kube-system"
 def test_releases_in_one_namespace_do_not_meet(helm: Helm, form: str) -> None:
     values = EVERYTHING | {"form": form}
     if form in {"service", "k3s"}:
-        values["mode"] = "assist"
+        values |= {"mode": "assist", "groups": {"enabled": False}}
     if form in {"k3s", "kubeadm"}:
         values["namespaceOptIn"] = {"enabled": False}
     seen: dict[tuple[str, str], str] = {}
@@ -493,9 +504,12 @@ def test_each_release_has_its_scheduler_lease_accounts_and_label(helm: Helm) -> 
             for resource in rule.get("resourceNames", ())
         }
         assert leases == {lease, profile}
-        (policy,) = (one for one in objects if one["kind"] == "MutatingAdmissionPolicy")
-        assert f"'{profile}'" in str(policy["spec"]["mutations"])
-        label = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"]
+        groups, policy = (one for one in objects if one["kind"] == "MutatingAdmissionPolicy")
+        (of_groups,) = left_to_scheduler(config)
+        label: JSON = {}
+        for one, chosen in ((groups, of_groups), (policy, profile)):
+            assert f"'{chosen}'" in str(one["spec"]["mutations"])
+            label |= one["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"]
         subjects = {each["name"] for one in objects for each in one.get("subjects", ())}
         accounts = {one["metadata"]["name"] for one in objects if one["kind"] == "ServiceAccount"}
         assert subjects == accounts
@@ -512,6 +526,7 @@ def test_each_release_has_its_scheduler_lease_accounts_and_label(helm: Helm) -> 
         for kind, value in (
             ("scheduler", profile),
             ("lease", lease),
+            ("profile for groups", of_groups),
             ("label", str(label)),
             ("account", str(sorted(accounts))),
         ):
@@ -603,10 +618,17 @@ def test_namespaces_are_opted_in_by_the_api_that_the_cluster_has(
     assert name["values"] == ["kube-system", "scheduling"], "where the second scheduler itself is"
 
 
-def test_exclusive_domains_are_the_component(helm: Helm) -> None:
-    plain = compared(templated(helm, {}))
-    found = compared(templated(helm, {"exclusive": {"enabled": True}}))
-    policies = (MANIFESTS / "components/exclusive/policy.yaml").read_text()
+@pytest.mark.parametrize(
+    ("values", "folder"),
+    [
+        ({"exclusive": {"enabled": True}}, "exclusive"),
+        (GROUPS, "groups/policy"),
+    ],
+)
+def test_policies_are_those_of_the_component(helm: Helm, values: JSON, folder: str) -> None:
+    plain = compared(templated(helm, {"mode": values.get("mode", "assist")}))
+    found = compared(templated(helm, values))
+    policies = (MANIFESTS / f"components/{folder}/policy.yaml").read_text()
     assert {key: one for key, one in found.items() if key not in plain} == compared(
         list(yaml.safe_load_all(policies))
     )

@@ -33,9 +33,9 @@ SYSTEM = [f"system-{number}" for number in range(10)]
 
 def adding(config: JSON) -> JSON:
     """Have a scheduler add it to all pods."""
-    (profile,) = config.get("profiles") or [{"schedulerName": "default-scheduler"}]
+    profiles = config.get("profiles") or [{"schedulerName": "default-scheduler"}]
     args = [{"name": "NodeAffinity", "args": {"addedAffinity": ADDED}}]
-    return config | {"profiles": [profile | {"pluginConfig": args}]}
+    return config | {"profiles": [each | {"pluginConfig": args} for each in profiles]}
 
 
 @pytest.fixture(autouse=True)

@@ -105,6 +105,13 @@ def verbs(name: str) -> tuple[str, ...]:
     return found
 
 
+def shipped_with(mode: str) -> dict[str, Any]:
+    """Return the fields of features in what is shipped for a mode."""
+    examples = (_example(each.name) for each in features())
+    shipped = (getattr(each, "SHIPPED", {}).get(mode, {}) for each in examples)
+    return dict(chain.from_iterable(each.items() for each in shipped))
+
+
 def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
     """Return by name what features do with a state in steps, for those who measure these."""
     examples = (_example(each.name) for each in features())

@@ -29,7 +29,7 @@ from affinityctl.terminal.printing import INDENT, columns, printed, section, wra
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
-from extender.core.config.features import about_places
+from extender.core.config.features import about_places, left_to_scheduler
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
@@ -83,11 +83,12 @@ def run(flags: argparse.Namespace) -> int:
 
     places = about_places()
     sits = None if places is None else places.sitting
+    left = left_to_scheduler(by.config)
 
     def explained(pod: Pod, *, scored: bool) -> Explanation:
         profile, most = by.profile.of(pod), by.max_score
         scoring = profile.scoring if scored else ()
-        question = Question(pod, names, profile.filters, scoring, most, sits=sits)
+        question = Question(pod, names, profile.filters, scoring, most, sits=sits, left=left)
         return explanation_of(state, question)
 
     if not (given or named):

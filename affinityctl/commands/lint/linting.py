@@ -27,7 +27,9 @@ from affinityctl.commands.lint.setup import setup_of
 from affinityctl.commands.lint.template import Surroundings
 from affinityctl.commands.lint.written import Written
 from extender.core.config import Config, Mode
+from extender.core.config.features import left_to_scheduler
 from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.node_resources import KNOWN_SCHEDULERS
 from extender.core.model.wording import plural
 from extender.core.model.workload import Identity, controller_by_name
 
@@ -50,6 +52,10 @@ def lint(
     neither is clear, against the defaults, in the mode that its verbs are for.
     """
     known = list(configs)
+    if len(known) == 1 and (config := _in_mode(known[0].config, mode)).mode is Mode.REPLACE:
+        around.left = left_to_scheduler(config)
+    named = (each for _, file in objects.schedulers for _, each in file.every_profile())
+    around.callers = KNOWN_SCHEDULERS.union(filter(None, (each.scheduler_name for each in named)))
     spared = frozenset(ignore)
     kept, silenced = [], 0
     for owner_ignores, found in _everything(objects, known, around, mode):

@@ -40,6 +40,7 @@ from extender.core.config import KIND as OUR_KIND
 from extender.core.config import Config, Mode
 from extender.core.config.checks import faults
 from extender.core.config.document import decode_all
+from extender.core.config.features import leaving
 from extender.core.errors import ApiError, ConfigError, ConfigFaultsError, ObjectError
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Node
@@ -85,6 +86,8 @@ class Objects:
     """Of them, those that are no whole objects."""
     writes_exclusive: bool = False
     """The policy is there that writes what the annotation about exclusive domains stands for."""
+    chooses_profile: bool = False
+    """The policy is there that has the pods of groups choose a profile for them."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Objects of other kinds, custom resources say."""
 
@@ -153,9 +156,13 @@ class Objects:
                 known.add(namespace, labels)
         every = {name: labels for part in parts for name, labels in part.namespaces.items()}
         namespaces = every if whole and self.namespaces else None
-        exclusive = any(part.writes_exclusive for part in parts)
         return Surroundings(
-            self.nodes or None, namespaces, known, minor, writes_exclusive=exclusive
+            self.nodes or None,
+            namespaces,
+            known,
+            minor,
+            writes_exclusive=any(part.writes_exclusive for part in parts),
+            chooses_profile=any(part.chooses_profile for part in parts),
         )
 
     def known_budgets(self) -> Iterator[tuple[Place, Budget]]:
@@ -205,6 +212,8 @@ class Objects:
         elif kind == POLICIES.kind:
             name = decode(_NAMED, content).metadata.name
             self.writes_exclusive |= name.endswith(EXCLUSIVE_POLICY)
+            by = leaving()
+            self.chooses_profile |= by is not None and name.endswith(by.policy)
         else:
             self.skipped[kind] += 1
 

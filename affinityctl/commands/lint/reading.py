@@ -36,6 +36,7 @@ from extender.core.wire.manifests import (
     AffinityManifest,
     LabelSelector,
     PodSpec,
+    SchedulingGroup,
 )
 from extender.core.wire.node_selection import NodeSelectionReader
 from extender.core.wire.objects import TERMINAL_PHASES
@@ -108,6 +109,13 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
     selector: msgspec.Raw = NULL
+    scheduler_name: str | None = None
+    scheduling_group: SchedulingGroup | None = None
+
+    @property
+    def group(self) -> str | None:
+        found = self.scheduling_group
+        return None if found is None else found.podGroupName or None
 
     @property
     def mode(self) -> Mode | None:
@@ -242,6 +250,8 @@ class TemplateReader:
             self._read_beside(owner.namespace, template.metadata),
             found.get(EXCLUSIVE_ANNOTATION),
             tuple(spec.variables_not_read()),
+            spec.scheduler_name,
+            spec.group,
         )
 
     def _read_beside(self, namespace: str, metadata: _ManifestMetadata) -> RulesBeside:

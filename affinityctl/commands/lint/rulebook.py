@@ -17,6 +17,7 @@ from affinityctl.commands.lint.rules import (
     in_tree,
     ours,
     pods_meant,
+    profiles,
     redundancy,
     refused,
     running,
@@ -32,6 +33,7 @@ from extender.core.config import Config
 OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
     *verbs.RULES,
     *in_tree.RULES,
+    *profiles.OF_SCHEDULER,
     *channel.RULES,
     *assumed.RULES,
     *running.RULES,
@@ -48,6 +50,7 @@ OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *domains.RULES,
     *spreading.RULES,
     *redundancy.RULES,
+    *profiles.OF_WORKLOAD,
     *ours.OF_CONTAINER,
 )
 

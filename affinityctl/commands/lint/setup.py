@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from affinityctl.scheduler.file import Ours, SchedulerFile
+from affinityctl.scheduler.file import Ours, SchedulerFile, SchedulerProfile
 from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.config.checks import is_loopback
-from extender.core.config.features import refuses_in_assist
+from extender.core.config.features import leaving, refuses_in_assist
 
 INTER_POD = "InterPodAffinity"
 NODE = "NodeAffinity"
@@ -23,6 +23,8 @@ class Setup:
     mode: Mode
     configured: bool
     """Our file was given: what it says is no guess."""
+    left: frozenset[str] = frozenset()
+    """The profiles whose pods the scheduler's own plugins judge, also in mode replace."""
 
     def ours(self) -> Iterator[Ours]:
         """Yield the entries that call us: by our port, or the only one that there is."""
@@ -35,9 +37,18 @@ class Setup:
         """Return whether we are called with a verb, for example filterVerb."""
         return any(field in dict(each.entry.verbs()) for each in self.ours())
 
-    def takes_over(self, plugin: str) -> bool:
-        """Return whether a plugin of the scheduler is enabled here."""
-        return plugin in self.config.plugins
+    def takes_over(self, plugin: str, profile: SchedulerProfile | None = None) -> bool:
+        """Return whether a plugin of the scheduler is enabled here: at all, or for a profile."""
+        left = profile is not None and profile.scheduler_name in self.left
+        return plugin in self.config.plugins and not left
+
+    def unnamed(self, profile: SchedulerProfile) -> bool:
+        """Return whether a profile is probably to be left to the scheduler, and is not."""
+        return (
+            self.mode is Mode.REPLACE
+            and profile.scheduler_name not in self.left
+            and profile in _left_in(self.scheduler)
+        )
 
     def refuses(self) -> bool:
         """Return whether nodes may be refused here: in assist by what no scheduler has.
@@ -53,7 +64,22 @@ def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None)
     """Put the two together; without our file or a mode, it is the one that the verbs are for."""
     known = config or Config(api_version=API_VERSION, kind=KIND)
     chosen = mode or (config.mode if config else _meant(scheduler))
-    return Setup(scheduler, known, chosen, configured=config is not None)
+    by = leaving() if chosen is Mode.REPLACE else None
+    left = by.names(config) if by and config else _named(_left_in(scheduler)) if by else ()
+    return Setup(scheduler, known, chosen, config is not None, frozenset(left))
+
+
+def _left_in(scheduler: SchedulerFile) -> list[SchedulerProfile]:
+    """Return the profiles with all of the plugin, beside one without."""
+    profiles = [profile for _, profile in scheduler.every_profile()] if leaving() else []
+    if all(each.runs(INTER_POD, "filter") for each in profiles):
+        return []
+    points = ("preFilter", "filter", "preScore", "score")
+    return [each for each in profiles if all(each.runs(INTER_POD, point) for point in points)]
+
+
+def _named(profiles: Iterable[SchedulerProfile]) -> list[str]:
+    return [each.scheduler_name for each in profiles if each.scheduler_name]
 
 
 def calls_this_host(url: str) -> bool:

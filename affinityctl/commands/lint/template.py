@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ from affinityctl.reading.rollouts import ONE_POD, Rollout
 from extender.core.config.options import Option
 from extender.core.errors import ObjectError
 from extender.core.model.labels import Labels, Operator, Requirement, Selector
-from extender.core.model.node_resources import Toleration
+from extender.core.model.node_resources import KNOWN_SCHEDULERS, Toleration
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Node
 from extender.core.model.pod_affinity import Term, WrittenTerm
@@ -108,13 +108,20 @@ class Surroundings:
         scheduler_minor: int | None = None,
         *,
         writes_exclusive: bool = False,
+        chooses_profile: bool = False,
     ) -> None:
-        """`scheduler_minor` is 37 of 1.37; for `writes_exclusive` see `Objects`."""
+        """`scheduler_minor` is 37 of 1.37; for policies see `Objects`."""
         self.nodes = nodes
         self.namespaces = namespaces
         self.pods = pods
         self.scheduler_minor = scheduler_minor
         self.writes_exclusive = writes_exclusive
+        self.chooses_profile = chooses_profile
+        self.left: frozenset[str] | None = None
+        """The profiles that are left to the scheduler; None where it is not known whether there are
+        others."""
+        self.callers: Collection[str] = KNOWN_SCHEDULERS
+        """The profiles of the schedulers that call the extender."""
         self._matching: dict[NodesFor, list[Labels]] = {}
         self._counts: dict[tuple[NodesFor, str], tuple[int, int | None]] = {}
 
@@ -286,6 +293,9 @@ class Template:
     """What its annotation about exclusive domains says."""
     variables_not_read: tuple[tuple[str, Option], ...] = ()
     """Settings of the extender in environment variables, with their paths below the spec."""
+    scheduler: str | None = None
+    group: str | None = None
+    """The pod group that its pods are in."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -15,6 +15,12 @@
 {{- if and .Values.exclusive.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
 {{- fail "exclusive.enabled: needs Kubernetes 1.36" }}
 {{- end }}
+{{- if and .Values.groups.enabled (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "groups.enabled: needs Kubernetes 1.36; without it, write schedulerName into the pods of groups" }}
+{{- end }}
+{{- if and .Values.groups.enabled (ne $mode "replace") }}
+{{- fail "groups.enabled: only mode replace has a profile for pod groups" }}
+{{- end }}
 {{- if and .Values.scaleDown.enabled (not (include "affinity-extender.hasPolicies" .)) }}
 {{- fail "scaleDown.enabled: needs Kubernetes 1.30, whose policy keeps the right to patch pods from being one to replace images" }}
 {{- end }}
@@ -33,6 +39,7 @@
 {{- $decided := dict
     "mode" "set mode instead, by which the scheduler's file goes as well"
     "annotations" "set annotations instead, by which rights and the scheduler's file go as well"
+    "profiles" $here
     "crossNamespacePodAffinity.limitedByDefault" "set quota.limitedByDefault instead"
     "crossNamespacePodAffinity.admissionControlConfigFile" "there is no such file in the pod"
     "clientConnection.kubeconfig" "there is no such file in the pod, which has a service account"
@@ -106,6 +113,10 @@
 {{- range $profiles }}{{ $names = append $names (.schedulerName | default "") }}{{ end }}
 {{- if not (has $name $names) }}
 {{- fail (printf "scheduler.config.profiles: none has schedulerName %s" $name) }}
+{{- end }}
+{{- $groups := include "affinity-extender.groups" . }}
+{{- if and (eq $mode "replace") (not (has $groups $names)) }}
+{{- fail (printf "scheduler.config.profiles: none has schedulerName %s, for pod groups" $groups) }}
 {{- end }}
 {{- if has "default-scheduler" $names }}
 {{- fail "scheduler.config.profiles: default-scheduler is the cluster's own" }}

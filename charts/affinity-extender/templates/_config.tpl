@@ -6,6 +6,10 @@
     "mode" .Values.mode
     "interPodAffinity" (dict "hardPodAffinityWeight" 1)
     "logging" (dict "format" "json") }}
+{{- if eq .Values.mode "replace" }}
+{{- $groups := dict "schedulerName" (include "affinity-extender.groups" .) "mode" "bind" }}
+{{- $_ := set $config "profiles" (list $groups) }}
+{{- end }}
 {{- if .Values.quota.enabled }}
 {{- $_ := set $config "plugins" (list "InterPodAffinity" "CrossNamespacePodAffinity") }}
 {{- $limited := dict "limitedByDefault" .Values.quota.limitedByDefault }}
@@ -61,6 +65,10 @@
 {{- $_ := set $plugins $point (dict "disabled" $disabled) }}
 {{- $_ := set $profile "plugins" $plugins }}
 {{- end }}
+{{- $profiles := list $profile }}
+{{- if eq .Values.mode "replace" }}
+{{- $profiles = append $profiles (dict "schedulerName" (include "affinity-extender.groups" .)) }}
+{{- end }}
 {{- $extender := dict
     "urlPrefix" "http://127.0.0.1:10280"
     "enableHTTPS" false
@@ -99,7 +107,7 @@
       "leaderElect" true
       "resourceName" $name
       "resourceNamespace" .Release.Namespace)
-    "profiles" (list $profile)
+    "profiles" $profiles
     "extenders" (list $extender) }}
 {{- mergeOverwrite $config (deepCopy .Values.scheduler.config) | toYaml }}
 {{- end }}

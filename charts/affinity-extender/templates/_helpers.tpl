@@ -11,6 +11,11 @@
 {{ include "affinity-extender.prefix" . }}affinity-scheduler
 {{- end }}
 
+{{/* The scheduler's profile for pod groups in mode replace: what their pods write as schedulerName. */}}
+{{- define "affinity-extender.groups" -}}
+{{ include "affinity-extender.prefix" . }}groups
+{{- end }}
+
 {{/* A file of Kustomize with the names of this release, but for those of annotations and labels. */}}
 {{- define "affinity-extender.file" -}}
 {{- $prefix := include "affinity-extender.prefix" .root }}

@@ -6,7 +6,7 @@ is imported while it is off. `docs/development/features.md` says how to write on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from functools import cache
@@ -109,6 +109,22 @@ class Added(NamedTuple):
     """Says whether addedAffinity, as the scheduler's file has it, is another."""
 
 
+class Leaves(NamedTuple):
+    """That the scheduler's own plugins judge the pods of some of its profiles. One feature at most.
+
+    Pods of pod groups need one of them: an extender is not told of members placed in one cycle.
+    """
+
+    names: Callable[[Config], Collection[str]]
+    """The profiles."""
+    entry: str
+    """How one is written into the configuration, with {} for its name."""
+    policy: str
+    """The end of the name of the policy that has the pods of groups choose one."""
+    label: str
+    """The label of the namespaces in which it does."""
+
+
 class Completion(NamedTuple):
     """What completes the configuration by what another file of Kubernetes says."""
 
@@ -160,6 +176,7 @@ class Feature:
     adds: Added | None = None
     carries: Carries | None = None
     """With that, while the feature is on, pods carry rules beside those of their specs."""
+    leaves: Leaves | None = None
     mirrors: str = ""
     """The module with its RESOURCES, a tuple of WatchedResource, and with `book(state, config)`,
     which has what is in them booked with a state, before anything is."""
@@ -267,6 +284,17 @@ def gives(config: Config, what: Help) -> bool:
 def switch_of(what: Help) -> str | None:
     """Return the field by which something is switched on; None where no feature gives it."""
     return next((each.gives[what].switch for each in features() if what in each.gives), None)
+
+
+def leaving() -> Leaves | None:
+    """Return by what profiles are left to the scheduler; None where no feature does so."""
+    return next((each.leaves for each in features() if each.leaves), None)
+
+
+def left_to_scheduler(config: Config) -> frozenset[str]:
+    """Return the profiles whose pods the scheduler's own plugins judge, beside mode replace."""
+    by = (each.leaves for each in enabled(config))
+    return frozenset(name for each in by if each for name in each.names(config))
 
 
 def lease_name(config: Config) -> LeaseName:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -49,6 +49,8 @@ class Question:
     """False: pods of other namespaces than the pod's own are counted, and not named."""
     sits: Sits | None = None
     """None where nothing says whether placed pods sit as well as they can."""
+    left: Collection[str] = ()
+    """The scheduler's profiles whose pods its own plugins judge, and the extender when it binds."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]
@@ -160,6 +162,8 @@ class Explanation:
     scores: list[PluginScores] = field(default_factory=list)
     final: Mapping[str, int] = field(default_factory=dict)
     """What prioritize answers for the nodes that fit; 0 of those that are left out."""
+    left: Collection[str] = ()
+    """As in the question."""
     score_fault: str | None = None
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
@@ -170,6 +174,11 @@ class Explanation:
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether the pod's profile leaves it to the scheduler."""
+        return self.pod.spec.requirements.scheduler in self.left
 
     @property
     def verdict(self) -> Verdict:

@@ -141,15 +141,18 @@ class NotModelledVolumes(NotModelled):
             yield Unknown(VOLUMES, text)
 
 
-def holding(pod: Pod) -> list[Unknown]:
-    """Return for what the schedulers that are known leave a pod alone, wherever it fits."""
+def holding(pod: Pod, known: Collection[str] = ()) -> list[Unknown]:
+    """Return for what the schedulers that are known leave a pod alone, wherever it fits.
+
+    `known` are profiles beside those that are known in any case.
+    """
     asks = pod.spec.requirements
     found = []
     # The API server takes any text for a scheduler's name, and a file for a gate's as well.
     if asks.gates:
         named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)
         found.append(Unknown(GATES, f"scheduling gates ({named})"))
-    if asks.scheduler not in KNOWN_SCHEDULERS:
+    if asks.scheduler not in KNOWN_SCHEDULERS and asks.scheduler not in known:
         named = bounded(asks.scheduler, MOST_BYTES)
         found.append(Unknown(OTHER_SCHEDULER, f"asks for scheduler '{named}'"))
     return found

@@ -49,6 +49,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(state, explanation),
+        *_profile(explanation),
         *_sitting(explanation),
         *_annotations(state, explanation),
         *_exclusive(explanation.pod),
@@ -81,6 +82,25 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         )
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _profile(explanation: Explanation) -> Iterator[Note]:
+    """Say of a waiting pod whose profile leaves it to the scheduler, or should, which that is."""
+    pod, left = explanation.pod, sorted(explanation.left)
+    if pod.node is not None:
+        return
+    if explanation.is_left:
+        yield Note(
+            "leftToScheduler",
+            f"its profile {pod.spec.requirements.scheduler} leaves it to the scheduler with all of "
+            "its plugins; the extender checks the rules once more when it binds the pod",
+        )
+    elif left and pod.spec.group is not None and explanation.indeterminate is not None:
+        yield Note(
+            "groupInOtherProfile",
+            "it waits until all pods of its group are created again with the schedulerName "
+            f"{some(left, len(left))}: that of a pod cannot be changed",
+        )
 
 
 def _sitting(explanation: Explanation) -> Iterator[Note]:
@@ -296,6 +316,6 @@ def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
     pod = explanation.pod
-    for each in () if pod.node is not None else holding(pod):
+    for each in () if pod.node is not None else holding(pod, explanation.left):
         kind, more = _HELD[each.field]
         yield Note(kind, f"{each.text}: {more}")

@@ -42,7 +42,8 @@ def cause_of(explanation: Explanation) -> str:
     """Say what keeps a pod waiting."""
     pod = explanation.pod
     if explanation.fits or pod.spec.requirements.gates:
-        told = "; ".join(each.text for each in holding(pod) or explanation.unknown)
+        held = holding(pod, explanation.left)
+        told = "; ".join(each.text for each in held or explanation.unknown)
         return told or "nothing here: the scheduler has not come to them"
     limit = bottleneck(explanation)
     return "no node" if limit is None else limit.what

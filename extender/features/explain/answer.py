@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from msgspec import structs
 
 from extender.core.cluster.state import ClusterState
-from extender.core.config.features import about_places, enabled
+from extender.core.config.features import about_places, enabled, left_to_scheduler
 from extender.core.enabled import score_plugins
 from extender.core.errors import InputError, RequestError
 from extender.core.model.objects import Pod
@@ -180,6 +180,7 @@ def build_explain(context: Context) -> Explain:
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
         sits=None if places is None else places.sitting,
+        left=left_to_scheduler(config),
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
     return Explain(context.state, question, pods, context.unsynced)

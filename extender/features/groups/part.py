@@ -1,8 +1,7 @@
-"""What the program gets: profiles whose pods the scheduler places, and binds of whole gangs."""
+"""What the program gets where pod groups have a profile: the binds of a gang, decided together."""
 
 from __future__ import annotations
 
-from extender.core.config import Mode
 from extender.core.parts import Context, Part
 from extender.core.ports import Hook
 from extender.features.groups.gangs import Gangs, NeededMembers
@@ -11,9 +10,10 @@ from extender.features.groups.section import profiles
 
 
 class Groups(Part, Hook):
+    """One company for all gangs."""
+
     def __init__(self, context: Context) -> None:
-        if context.config.mode is Mode.REPLACE:
-            self.elsewhere = [each.scheduler_name for each in profiles(context.config)]
+        if profiles(context.config):
             self.company = Gangs(members_of(context.state), self._needed(context))
             self.hooks = (self,)
 

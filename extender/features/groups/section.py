@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Right, more_rules
+from extender.core.config.features import Feature, Leaves, Right, more_rules
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
 from extender.core.wire.validation import is_label_key
@@ -49,7 +49,7 @@ def _check(config: Config) -> Iterator[ConfigError]:
             yield ConfigError(path, f"{name} comes twice")
 
 
-_TO_BIND: Final = (Right("scheduling.k8s.io", "podgroups", "get"),)
+_TO_READ: Final = (Right("scheduling.k8s.io", "podgroups", "get"),)
 
 FEATURE = Feature(
     name="groups",
@@ -58,8 +58,14 @@ FEATURE = Feature(
     enabled=lambda config: config.mode is not Mode.ASSIST or more_rules(config),
     effect=REPLACE,
     check=_check,
-    rights=_TO_BIND,
-    needed_rights=lambda config: _TO_BIND if config.mode is Mode.REPLACE else (),
+    rights=_TO_READ,
+    needed_rights=lambda config: _TO_READ if profiles(config) else (),
+    leaves=Leaves(
+        names=lambda config: [each.scheduler_name for each in profiles(config)],
+        entry="profiles: [{{schedulerName: {}, mode: bind}}]",
+        policy="affinity-extender-groups",
+        label="affinity-extender.io/groups",
+    ),
     mirrors="judging",
     judges="judging",
     words=r"features\.groups|ProfileMode|config\.profiles|listed\(Profile\)|pod_?groups\b",

@@ -13,8 +13,10 @@ from affinityctl.commands.lint.linting import lint
 from affinityctl.commands.lint.manifest_files import Raw
 from affinityctl.commands.lint.objects import Objects, read_configs
 from extender.core.config import Mode
+from extender.core.config.features import leaving
 from tests.builders import Json
 from tests.deploy.places import SCHEDULER_CONFIG, read_yaml
+from tests.features.every import shipped_with
 
 
 def objects_of(things: Iterable[Json]) -> Objects:
@@ -44,7 +46,10 @@ def found(report: Report) -> list[str]:
 
 def shipped(mode: str) -> dict[str, Any]:
     """Return a scheduler's file that works."""
-    return dict(read_yaml(SCHEDULER_CONFIG / f"{mode}.yaml"))
+    file = dict(read_yaml(SCHEDULER_CONFIG / f"{mode}.yaml"))
+    if leaving() is None:
+        del file["profiles"][1:]  # without the feature that they are for
+    return file
 
 
 def ours(mode: str, **fields: Any) -> dict[str, Any]:
@@ -52,6 +57,7 @@ def ours(mode: str, **fields: Any) -> dict[str, Any]:
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",
         "mode": mode,
+        **shipped_with(mode),
         **fields,
     }
 

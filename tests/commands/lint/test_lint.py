@@ -13,6 +13,7 @@ import pytest
 from affinityctl import cli
 from affinityctl.commands.lint.rulebook import BY_ID
 from tests.builders import HOST, namespace, node, pod, selector, term, workload
+from tests.commands.lint.asking import shipped
 from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
 
 BROKEN = pod("web", "shop").labels(app="web").uid(None).anti_affinity(term(HOST))
@@ -256,12 +257,17 @@ def test_files_that_are_applied_together_know_each_other(tmp_path: Path) -> None
     assert cli.main(["lint", str(tmp_path / "new.json"), "--cluster", dump]) == 0
 
 
-def test_a_mode_that_a_flag_of_the_extender_sets(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mode_that_a_flag_of_the_extender_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = str(MANIFESTS / "base" / "config.yaml")
-    replace = str(SCHEDULER_CONFIG / "replace.yaml")
-    assert cli.main(["lint", replace, "--config", config]) == 1
+    scheduler = shipped("replace")
+    del scheduler["profiles"][1:]  # what they need is refused in mode assist
+    replace = tmp_path / "replace.yaml"
+    replace.write_text(json.dumps(scheduler))
+    assert cli.main(["lint", str(replace), "--config", config]) == 1
     assert "hard-rules-off" in capsys.readouterr().out
-    assert cli.main(["lint", replace, "--config", config, "--mode", "replace"]) == 0
+    assert cli.main(["lint", str(replace), "--config", config, "--mode", "replace"]) == 0
 
 
 def test_in_a_folder_what_is_no_manifest_is_passed_over(

@@ -37,7 +37,7 @@ def top(**fields: Any) -> Change:
 
 
 def plugins(**points: list[str]) -> Change:
-    """Disable plugins at points of the only profile; at no others."""
+    """Disable plugins at points of the first profile; at no others."""
 
     def change(file: dict[str, Any]) -> None:
         disabled = {
@@ -104,6 +104,8 @@ _FILES: list[Any] = [
     ("soft-rules-off", "shadow", plugins(preScore=[POD], score=[POD]), {}),
     ("hard-rules-twice", "replace", plugins(preScore=[POD], score=[POD]), {}),
     ("soft-rules-twice", "assist", another_profile, {}),
+    ("profile-not-named", "replace", another_profile, {}),
+    ("profile-missing", "replace", lambda file: file["profiles"].pop(), {}),
     ("idle-pre-score", "assist", plugins(score=[POD]), {}),
     (
         "node-affinity-pre-filter-off",

@@ -34,7 +34,8 @@ CONFIG = MANIFESTS / "base" / "config.yaml"
 
 @pytest.mark.parametrize("mode", [mode.value for mode in Mode])
 def test_the_scheduler_s_files_fit_the_configuration(mode: str) -> None:
-    config = ["--config", str(CONFIG), "--mode", mode]
+    own = SIDECARS[mode] / "config.yaml"
+    config = ["--config", str(own if own.exists() else CONFIG), "--mode", mode]
     shared = SCHEDULER_CONFIG / f"{mode}.yaml"
     second = SIDECARS[mode] / "scheduler-config.yaml"
     assert cli.main(["lint", str(shared), str(second), *config]) == 0

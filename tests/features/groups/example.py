@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-ON = {"mode": "replace", "profiles": [{"schedulerName": "groups", "mode": "bind"}]}
-OFF = {"mode": "assist"}
 VALUES = {"profiles": [{"schedulerName": "groups", "mode": "bind"}]}
+ON = {"mode": "replace", **VALUES}
+OFF = {"mode": "assist"}
+SHIPPED = {"replace": VALUES}

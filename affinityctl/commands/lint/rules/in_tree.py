@@ -17,7 +17,7 @@ _PLUGINS: Final = (INTER_POD, NODE)
 def _profiles(setup: Setup) -> Iterator[tuple[str, SchedulerProfile, str, bool]]:
     for path, profile in setup.scheduler.every_profile():
         for plugin in _PLUGINS:
-            yield f"{path}.plugins", profile, plugin, setup.takes_over(plugin)
+            yield f"{path}.plugins", profile, plugin, setup.takes_over(plugin, profile)
 
 
 def _nobody_filters(setup: Setup) -> Iterator[Spot]:
@@ -40,11 +40,15 @@ def _nobody_scores(setup: Setup) -> Iterator[Spot]:
             yield Spot(f"{path}.score", f"{plugin} is off, and the extender does not score instead")
 
 
+def _unnamed(setup: Setup, profile: SchedulerProfile, plugin: str) -> bool:
+    return plugin == INTER_POD and setup.unnamed(profile)  # its own rule says so
+
+
 def _both_filter(setup: Setup) -> Iterator[Spot]:
     if setup.mode is not Mode.REPLACE:
         return
     for path, profile, plugin, ours in _profiles(setup):
-        if ours and profile.runs(plugin, "filter"):
+        if ours and profile.runs(plugin, "filter") and not _unnamed(setup, profile, plugin):
             yield Spot(f"{path}.filter", f"{plugin} is on, and the extender filters as well")
 
 
@@ -52,7 +56,7 @@ def _both_score(setup: Setup) -> Iterator[Spot]:
     if setup.mode is Mode.SHADOW or not setup.called_with("prioritizeVerb"):
         return
     for path, profile, plugin, ours in _profiles(setup):
-        if ours and profile.runs(plugin, "score"):
+        if ours and profile.runs(plugin, "score") and not _unnamed(setup, profile, plugin):
             yield Spot(f"{path}.score", f"{plugin} is on, and the extender scores as well")
 
 
