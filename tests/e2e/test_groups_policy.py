@@ -12,10 +12,10 @@ from tests.e2e.api import Api
 from tests.e2e.applying import collection
 from tests.e2e.controlplane.cluster import storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.gangs import WITH_GROUPS
 from tests.e2e.objects import JSON, namespace, pod
 from tests.e2e.sandbox import pods_path
 from tests.e2e.test_namespace_opt_in import DEFAULT, IN_FORCE_S, OURS, scheduler_of
-from tests.e2e.test_pod_groups import WITH_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,8 @@
 """Pod groups: what kube-scheduler's group cycles do with an extender, gates switched on.
 
 A group cycle asks about every waiting pod of a group and binds none before it has asked about all.
-The scheduler's own plugins see where it means to put the pods asked about before; we do not.
+The scheduler's own plugins see where it means to put the pods asked about before; we do not. So in
+`replace` groups have a profile of their own.
 """
 
 from __future__ import annotations
@@ -12,29 +13,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import key_of
-from tests.e2e.classes import ensure_priority_class
-from tests.e2e.controlplane.cluster import Features, control_plane
-from tests.e2e.controlplane.credentials import SCHEDULER
-from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
+from tests.e2e.extending import ASSIST, REPLACE, SHADOW
+from tests.e2e.gangs import GROUPS, IMPORTANT, PROFILE, QUIET_S, group, member, told
+from tests.e2e.gangs import gang as named_gang
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.scheduling import STOCK
 from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.e2e.controlplane.binaries import Binaries
-    from tests.e2e.controlplane.cluster import ControlPlane
     from tests.e2e.sandbox import Sandbox
 
-API = "scheduling.k8s.io/v1beta1"
-WITH_GROUPS = Features(gates=("GenericWorkload", "TopologyAwareWorkloadScheduling"), apis=(API,))
-GROUPS = f"/apis/{API}/namespaces/default/podgroups"
+pytestmark = pytest.mark.usefixtures("_no_groups_left")
 
-QUIET_S = 3.0
-"""A scheduler that retries without a pause asks thousands of times in this time."""
 FEW = 6
+"""A scheduler that retries without a pause asks thousands of times in QUIET_S."""
 
 SOLO, CREW, DB = {"app": "solo"}, {"app": "crew"}, {"app": "db"}
 ROLE = {"role": "leader"}
@@ -47,53 +40,22 @@ FOLLOWERS = [
     *(pod(f"worker-{n}", near=[term(ZONE, ROLE)]) for n in range(2)),
 ]
 BASIC: JSON = {"schedulingPolicy": {"basic": {}}}
-IMPORTANT: JSON = {"priorityClassName": "important"}
 STRANGERS = [pod(f"stranger-{n}", labels=SOLO, apart=[term(HOSTNAME, DB)]) for n in range(4)]
-
-
-@pytest.fixture(scope="module")
-def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return a control plane that knows pod groups, in the place of the session's."""
-    folder = tmp_path_factory.mktemp("control-plane-with-groups")
-    with control_plane(binaries, folder, [SCHEDULER, EXTENDER], WITH_GROUPS) as running:
-        yield running
-
-
-@pytest.fixture
-async def _important(sandbox: Sandbox) -> None:
-    """Let groups and their pods be important; no group may take the system's own classes."""
-    await ensure_priority_class(sandbox.api, IMPORTANT["priorityClassName"], 1000)
-
-
-@pytest.fixture(autouse=True)
-async def _no_groups_left(sandbox: Sandbox) -> None:
-    """Remove the groups of an earlier test; the controller that frees them does not run."""
-    for each in (await sandbox.api.get(GROUPS))["items"]:
-        path = f"{GROUPS}/{key_of(each).rpartition('/')[2]}"
-        await sandbox.api.patch(path, {"metadata": {"finalizers": None}})
-        await sandbox.api.delete(path)
 
 
 def gang(members: list[JSON], **spec: JSON) -> JSON:
     """Return a group all of whose pods must be placeable before one is bound."""
-    policy = {"gang": {"minCount": len(members)}}
-    return _group({"schedulingPolicy": policy} | spec)
+    return named_gang("group", len(members), **spec)
 
 
 def _group(spec: JSON) -> JSON:
-    kind = {"apiVersion": API, "kind": "PodGroup"}
-    return kind | {"metadata": {"name": "group"}, "spec": spec}
+    return group("group", spec)
 
 
-def member(each: JSON) -> JSON:
-    """Make a pod part of the group."""
-    return each | {"spec": each["spec"] | {"schedulingGroup": {"podGroupName": "group"}}}
-
-
-async def create(sandbox: Sandbox, group: JSON, members: list[JSON]) -> None:
+async def create(sandbox: Sandbox, group: JSON, members: list[JSON], mode: str = REPLACE) -> None:
     """Create pods and then their group: nobody is asked about one of them before it is there."""
     for each in members:
-        await sandbox.api.create(pods_path(each), member(each))
+        await sandbox.api.create(pods_path(each), member(each, "group", mode))
     await sandbox.api.create(GROUPS, group)
 
 
@@ -109,15 +71,6 @@ async def placed(sandbox: Sandbox, members: list[JSON]) -> dict[str, str]:
     return nodes()
 
 
-def told(sandbox: Sandbox, each: JSON) -> tuple[str, str]:
-    """Return what the scheduler says about a pod that waits: reason and message."""
-    pod = sandbox.pods.objects.get(key_of(each)) or {}
-    for condition in pod.get("status", {}).get("conditions", []):
-        if condition["type"] == "PodScheduled":
-            return condition["reason"], condition["message"]
-    return "", ""
-
-
 @pytest.mark.parametrize("mode", [in_e2e_all(STOCK), in_e2e_all(ASSIST), SHADOW])
 @pytest.mark.parametrize("members", [SOLOS, CREWS], ids=["apart", "together"])
 async def test_the_scheduler_keeps_required_rules_within_a_group(
@@ -125,7 +78,7 @@ async def test_the_scheduler_keeps_required_rules_within_a_group(
 ) -> None:
     await sandbox.add(*TWO_BY_TWO)
     async with sandbox.scheduled_by(mode):
-        await create(sandbox, gang(members), members)
+        await create(sandbox, gang(members), members, mode)
         await placed(sandbox, members)
         if sandbox.extender:
             asked = len(members) if mode == SHADOW else 0
@@ -136,7 +89,7 @@ async def test_the_scheduler_keeps_required_rules_within_a_group(
 
 
 @pytest.mark.parametrize("mode", [in_e2e_all(STOCK), in_e2e_all(ASSIST), REPLACE])
-async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
+async def test_soft_rules_among_the_pods_of_a_group_count_but_where_we_score(
     sandbox: Sandbox, mode: str
 ) -> None:
     # A little pull to zone b, and a stronger push away from each other.
@@ -144,13 +97,13 @@ async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
     members = [pod(f"soft-{n}", labels=SOLO, prefer_near=pull, prefer_apart=push) for n in range(2)]
     await sandbox.add(node("a1", "a"), node("b1", "b"), pod("db", labels=DB, on="b1"))
     async with sandbox.scheduled_by(mode):
-        await create(sandbox, gang(members), members)
+        await create(sandbox, gang(members), members, mode)
         nodes = await placed(sandbox, members)
     assert "b1" in nodes.values()
-    assert (len(set(nodes.values())) == 1) is (mode != STOCK)
+    assert (len(set(nodes.values())) == 1) is (mode == ASSIST)
 
 
-async def test_a_group_with_rules_about_others_alone_is_ours_to_place(sandbox: Sandbox) -> None:
+async def test_each_callback_is_asked_once_about_a_member(sandbox: Sandbox) -> None:
     await sandbox.add(*TWO_BY_TWO, *(pod(f"db-{n}", labels=DB, on=n) for n in ("a0", "a1")))
     async with sandbox.scheduled_by(REPLACE):
         await create(sandbox, gang(STRANGERS), STRANGERS)
@@ -189,22 +142,16 @@ async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(sandbox:
 
 
 @pytest.mark.parametrize(
-    ("members", "spec"),
-    [
-        in_e2e_all(SOLOS, gang(SOLOS), id="a gang apart"),
-        in_e2e_all(CREWS, gang(CREWS), id="a gang together"),
-        pytest.param(FOLLOWERS, gang(FOLLOWERS), id="a gang with a leader"),
-        in_e2e_all(SOLOS, _group(BASIC), id="apart, and not a gang"),
-    ],
+    "members", [SOLOS, [pod("plain")]], ids=["with rules about one another", "without any rule"]
 )
-async def test_a_group_with_rules_among_its_pods_waits_as_a_whole_and_says_why(
-    sandbox: Sandbox, members: list[JSON], spec: JSON
+async def test_a_group_in_a_profile_of_mode_replace_waits_and_says_which_to_use(
+    sandbox: Sandbox, members: list[JSON]
 ) -> None:
     await sandbox.add(*TWO_BY_TWO)
     async with sandbox.scheduled_by(REPLACE):
-        await create(sandbox, spec, members)
+        await create(sandbox, gang(members), members, STOCK)
         await sandbox.pods.until(
-            lambda: all("required rules" in told(sandbox, each)[1] for each in members),
+            lambda: all(f"schedulerName {PROFILE}" in told(sandbox, each)[1] for each in members),
             SETTLE_S,
             "the reason on every pod",
         )
@@ -220,7 +167,7 @@ async def test_a_group_with_rules_among_its_pods_waits_as_a_whole_and_says_why(
 
 async def test_the_last_pod_of_a_group_is_placed_like_any_other(sandbox: Sandbox) -> None:
     there = [
-        member(each | {"spec": each["spec"] | {"nodeName": where}})
+        member(each | {"spec": each["spec"] | {"nodeName": where}}, "group")
         for each, where in zip(SOLOS, ("a0", "a1", "b0"), strict=False)
     ]
     await sandbox.add(*TWO_BY_TWO, *there)
@@ -230,37 +177,20 @@ async def test_the_last_pod_of_a_group_is_placed_like_any_other(sandbox: Sandbox
     await sandbox.assert_lawful()
 
 
-@pytest.mark.parametrize(
-    ("members", "left"),
-    [
-        pytest.param(STRANGERS[:2], set(), id="one that can be placed evicts what is in its way"),
-        pytest.param(SOLOS[:2], {"victim-a1", "victim-b1"}, id="one that cannot evicts nobody"),
-    ],
-)
 @pytest.mark.usefixtures("_important")
-async def test_who_is_evicted_for_a_group(
-    sandbox: Sandbox, members: list[JSON], left: set[str]
-) -> None:
+async def test_who_is_in_the_way_of_a_group_is_evicted_without_asking_us(sandbox: Sandbox) -> None:
     victims = [pod(f"victim-{on}", on=on) for on in ("a1", "b1")]
     for each in victims:
         each["spec"]["terminationGracePeriodSeconds"] = 0
-    important = [each | {"spec": each["spec"] | IMPORTANT} for each in members]
+    important = [each | {"spec": each["spec"] | IMPORTANT} for each in SOLOS[:2]]
     await sandbox.add(node("a1", "a", pods=1), node("b1", "b", pods=1), *victims)
     async with sandbox.scheduled_by(REPLACE):
         await create(sandbox, gang(important, **IMPORTANT), important)
-        if left:
-            await sandbox.pods.until(
-                lambda: "required rules" in told(sandbox, important[0])[1], SETTLE_S, "the reason"
-            )
-            # Nothing is to happen from now on, so there is nothing to wait for.
-            await asyncio.sleep(QUIET_S)
-        else:
-            await placed(sandbox, important)
+        await placed(sandbox, important)
         assert sandbox.extender
         # Victims for a group are chosen by asking filter as if they were gone already.
         assert await sandbox.extender.calls("preempt") == 0
-    names = {each["metadata"]["name"] for each in sandbox.pods.objects.values()}
-    assert names - {each["metadata"]["name"] for each in members} == left
+    assert sorted(sandbox.places()) == ["default/solo-0", "default/solo-1"]
 
 
 @pytest.mark.long
@@ -275,7 +205,7 @@ async def test_nobody_goes_for_a_gang_that_the_rules_refuse_all_the_same(
     # There is room for one of the two, once the victim is gone.
     await sandbox.add(node("a1", "a"), node("b1", "b", pods=1), rock, victim)
     async with sandbox.scheduled_by(mode):
-        await create(sandbox, gang(members, **IMPORTANT), members)
+        await create(sandbox, gang(members, **IMPORTANT), members, mode)
         await sandbox.pods.until(
             lambda: all(told(sandbox, each)[0] for each in members), SETTLE_S, "the refusals"
         )
