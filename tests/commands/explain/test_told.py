@@ -306,12 +306,6 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             "Nearest: it would fit on - 3 nodes if its rules could be read, and allowed it",
             id="an annotation that is broken",
         ),
-        pytest.param(
-            pod("new").in_group("g").labels(app="web").anti_affinity(term(ZONE, WEB)),
-            [pod("more").in_group("g").labels(app="web")],
-            "Note: the extender's filter answers with an error",
-            id="a pod of a group",
-        ),
     ],
 )
 def test_what_is_remarked(new: Any, others: list[Any], said: str, explain: Explain) -> None:

@@ -92,17 +92,29 @@ def test_a_placed_pod_waits_for_nothing() -> None:
     assert not {"leftToScheduler", "groupInOtherProfile"} & said.keys()
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "said"),
+    [
+        ("groups", ["its profile groups leaves it to the scheduler"]),
+        (
+            "default-scheduler",
+            [
+                "the extender's filter answers with an error: it is in pod group default/g",
+                "created again with the schedulerName groups",
+            ],
+        ),
+    ],
+)
 def test_the_command_knows_profiles_from_the_configuration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scheduler: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, dump = tmp_path / "extender.yaml", tmp_path / "dump.json"
     config.write_text(json.dumps(ours("replace")))
-    objects = [node("a", {HOST: "a"}), member("new", "groups")]
+    objects = [node("a", {HOST: "a"}), member("new", scheduler)]
     dump.write_text(json.dumps({"kind": "List", "items": objects}))
     assert cli.main(["explain", "new", "--cluster", str(dump), "--config", str(config)]) == 4
-    assert "its profile groups leaves it to the scheduler" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    text = " ".join(capsys.readouterr().out.split())
+    assert all(each in text for each in said), text
 
 
 @pytest.mark.parametrize(("profiles", "code"), [(VALUES, 0), ({"profiles": []}, 1)])
