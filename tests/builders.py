@@ -406,9 +406,10 @@ def state_of(
     quotas: Iterable[Json] = (),
     *,
     gates: Gates = EVERY_GATE_ON,
+    empty_selects_all: bool = False,
 ) -> ClusterState:
     """Build the live picture of a cluster, in the order that the objects come in."""
-    state = empty_state(scope=COVERS_ALL)
+    state = empty_state(scope=COVERS_ALL, empty_selects_all=empty_selects_all)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

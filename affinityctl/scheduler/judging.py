@@ -61,7 +61,9 @@ class Judging:
 
     def empty_state(self) -> ClusterState:
         """Return a state in which nothing is yet; rules beside specs count by the configuration."""
-        return ClusterState(scope=scope(self.config, features()))
+        return ClusterState(
+            scope=scope(self.config, features()), empty_selects_all=self.config.empty_selects_all
+        )
 
     def of_scheduler(self, profiles: Mapping[str, SchedulerArguments]) -> Judging:
         made = {name: self._profile(each) for name, each in profiles.items()}

@@ -91,7 +91,7 @@ class Source:
 
 def empty_state(config: Config) -> ClusterState:
     """Return a state in which nothing is yet, with what features book of what is mirrored."""
-    state = ClusterState(scope=scope(config))
+    state = ClusterState(scope=scope(config), empty_selects_all=config.empty_selects_all)
     if _reads_nodes(config):
         _ = state.node_rules  # Made while there are no pods, which it counts.
     book(config, state)

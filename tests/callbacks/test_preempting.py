@@ -330,6 +330,30 @@ async def test_a_node_that_stays_without_victims_is_nobodys_nomination(aiohttp_c
     assert await verdict(client, other) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("may_be_empty", "fits"),
+    [
+        pytest.param(False, ["b"], id="up to 1.37 the extender evicts for such rules"),
+        pytest.param(True, [], id="from 1.38 on the scheduler does"),
+    ],
+)
+async def test_the_domains_of_the_node_are_held_where_the_scheduler_evicts_for_our_rules(
+    aiohttp_client: Any, fits: list[str], *, may_be_empty: bool
+) -> None:
+    nodes = [node(name, {HOST: name, "zone": "z"}) for name in ("a", "b")]
+    apart = term("zone", selector(app="web"))
+    web = pod("web").labels(app="web").anti_affinity(apart)
+    preemptor = pod("new").labels(app="web").anti_affinity(apart).priority(100)
+    state = state_of(nodes, [], [web.on("a"), preemptor])
+    client = await aiohttp_client(PreemptRig(state, may_be_empty=may_be_empty).app)
+    candidates = {"a": [] if may_be_empty else ["default-web"]}
+    answer = await ask(client, question(preemptor, candidates))
+    assert answer["NodeNameToMetaVictims"]["a"]["Pods"] == [{"UID": "default-web"}]
+    state.remove_pod("default/web", "default-web")
+    successor = {**web, "metadata": {**web["metadata"], "name": "next", "uid": "default-next"}}
+    assert await verdict(client, successor) == fits
+
+
 async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
     polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
     assert await ask(await aiohttp_client(PreemptRig().app), question(polite, PROPOSED)) == NOBODY

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extender.core.cluster.ledgers.budgets import MOST_OF_BUDGETS, BudgetLedger
 from extender.core.model.disruption import PodDisruptionBudget
 from extender.core.model.keys import key_of
-from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.core.model.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from extender.core.model.objects import Pod
 from tests.builders import model_pod, pod
 from tests.calls import calls_during
@@ -93,6 +93,7 @@ def of_one_namespace(number: int, *conditions: Requirement) -> BudgetLedger:
 
 
 IN_APP = Requirement("app", Operator.IN, frozenset("a"))
+NOT_A = Selector.of([Requirement("app", Operator.NOT_IN, frozenset("a"))])
 NOT_IN_MANY = [Requirement(f"k{n}", Operator.NOT_IN, frozenset("a")) for n in range(5_000)]
 
 
@@ -120,6 +121,28 @@ def test_a_pod_of_fewer_budgets_is_charged_for_each() -> None:
     first, second = (model_pod(pod(name, "red").labels(app="a")) for name in "xy")
     assert ledger.violated_by([first, second]) == {second.uid}
     assert ledger.violations([first], [second]) == 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "before", "now"),
+    [
+        pytest.param(EVERYTHING, {"app": "a"}, False, True, id="an empty one"),
+        pytest.param(EVERYTHING, {}, False, True, id="an empty one, of a pod without labels"),
+        pytest.param(NOT_A, {}, False, True, id="by absence, a pod without labels"),
+        pytest.param(NOT_A, {"tier": "b"}, True, True, id="by absence, a pod with others"),
+        pytest.param(NOT_A, {"app": "a"}, False, False, id="not one that does not match"),
+        pytest.param(NOTHING, {"app": "a"}, False, False, id="a missing one, nobody"),
+    ],
+)
+def test_whom_a_budget_protects_before_1_38_and_since(
+    selector: Selector, labels: dict[str, str], *, before: bool, now: bool
+) -> None:
+    victim = model_pod(pod("p", "red").labels(labels))
+    for empty_selects_all, expected in ((False, before), (True, now)):
+        ledger = BudgetLedger(empty_selects_all=empty_selects_all)
+        ledger.upsert(PodDisruptionBudget(key_of("red", "b"), "u", selector, 0))
+        ledger.upsert(PodDisruptionBudget(key_of("blue", "b"), "v", EVERYTHING, 0))
+        assert bool(ledger.violated_by([victim])) is expected
 
 
 def test_what_a_budget_allows_is_what_was_said_last() -> None:

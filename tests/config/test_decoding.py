@@ -17,6 +17,7 @@ from extender.core.config.connections import ClientConnection
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.verdict import INTER_POD_AFFINITY
+from extender.core.source import empty_state
 from tests.beside import needs_rules
 
 FILE = "/etc/extender.yaml"
@@ -249,11 +250,12 @@ def test_on_loopback_nothing_is_asked_for(address: str) -> None:
         pytest.param("1.38", True, id="the first one that does not"),
     ],
 )
-def test_which_schedulers_take_candidates_without_victims(
+def test_which_schedulers_take_candidates_without_victims_and_empty_selectors_for_all(
     version: str, *, takes_them: bool
 ) -> None:
     loaded = load_fields({"schedulerVersion": version})
     assert loaded.scheduler_takes_empty_victims is takes_them
+    assert empty_state(loaded).empty_selects_all is takes_them
 
 
 def test_a_block_with_only_comments_keeps_its_defaults() -> None:

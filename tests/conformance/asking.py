@@ -38,6 +38,11 @@ class Release:
         """The second number of the version."""
         return int(self.version.split(".")[1])
 
+    @property
+    def empty_selects_all(self) -> bool:
+        """Whether an empty selector of a spread constraint or of a budget means every pod."""
+        return self.minor >= 38
+
     def flags(self) -> list[str]:
         """Return the command-line flags that switch the gates on."""
         return [f"--feature-gates={','.join(f'{gate}=true' for gate in self.gates)}"]

@@ -51,9 +51,10 @@ class Difference:
 def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
     """Yield the preemptors for which the extender comes to something else than the scheduler."""
     answers = in_tree.preemptions(case)
-    seeing, blind = attempts(case), list[Attempt]()
+    every = in_tree.release.empty_selects_all
+    seeing, blind = attempts(case, empty_selects_all=every), list[Attempt]()
     if any(said.get(SKIPPED) for said in answers):
-        blind = attempts(without_rules_of_nominated(case))
+        blind = attempts(without_rules_of_nominated(case), empty_selects_all=every)
     for number, said in enumerate(answers):
         ours = (blind if said.get(SKIPPED) else seeing)[number]
         theirs = _read(said, case, ours)
@@ -61,9 +62,9 @@ def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
             yield Difference(number, theirs, ours)
 
 
-def attempts(case: Case) -> list[Attempt]:
+def attempts(case: Case, *, empty_selects_all: bool = False) -> list[Attempt]:
     """Look for a node and for victims for each preemptor of a case, as the extender does."""
-    state = _state(case)
+    state = _state(case, empty_selects_all=empty_selects_all)
     return [_attempt(state, raw) for raw in case["preemptions"]["pods"]]
 
 
@@ -84,9 +85,10 @@ def _attempt(state: ClusterState, raw: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _state(case: Case) -> ClusterState:
+def _state(case: Case, *, empty_selects_all: bool) -> ClusterState:
     cluster = case["cluster"]
-    state = state_of(cluster["nodes"], cluster["namespaces"], cluster["pods"])
+    parts = (cluster["nodes"], cluster["namespaces"], cluster["pods"])
+    state = state_of(*parts, empty_selects_all=empty_selects_all)
     for each in case["preemptions"]["budgets"]:
         state.upsert_budget(read_budget(json.dumps(each).encode()))
     return state

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, kept_from
 from tests.e2e.controlplane.gobuild import build, staging_replacements
+from tests.e2e.controlplane.toolchain import go_for
 
 Report = Callable[[str], None]
 
@@ -38,7 +39,7 @@ def program(name: str, main: Path, version: str, report: Report) -> Binaries:
         for place, files in zip((folder, folder / name), sources, strict=True):
             for file in files:
                 shutil.copy(file, place)
-        minor = version.rsplit(".", 1)[0].replace(".", "_")
+        minor = "_".join(version.split(".")[:2])
         build(
             go,
             folder,
@@ -50,4 +51,5 @@ def program(name: str, main: Path, version: str, report: Report) -> Binaries:
             module="intree",
         )
 
-    return kept_from(f"{name}-{version}", [*sources[0], *sources[1]], compile_it, report)
+    every = [*sources[0], *sources[1]]
+    return kept_from(f"{name}-{version}", every, compile_it, report, go_for(version))

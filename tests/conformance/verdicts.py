@@ -82,9 +82,10 @@ class Difference:
 def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
     """Yield the pods for which the extender comes to something else than the scheduler."""
     answers = in_tree.verdicts(case)
-    seeing, blind = verdicts(case), list[dict[str, Verdict]]()
+    every = in_tree.release.empty_selects_all
+    seeing, blind = verdicts(case, empty_selects_all=every), list[dict[str, Verdict]]()
     if any(said.get(SKIPPED) for said in answers):
-        blind = verdicts(without_rules_of_nominated(case))
+        blind = verdicts(without_rules_of_nominated(case), empty_selects_all=every)
     for number, said in enumerate(answers):
         ours = (blind if said.get(SKIPPED) else seeing)[number]
         theirs = {node: _theirs(each) for node, each in said["refused"].items()}
@@ -98,9 +99,9 @@ def _theirs(said: Mapping[str, Any]) -> Verdict:
     return plugin, reasons, None if plugin == NODE_RESOURCES_FIT else curable
 
 
-def read(case: Case) -> tuple[ClusterState, list[Pod]]:
+def read(case: Case, *, empty_selects_all: bool = False) -> tuple[ClusterState, list[Pod]]:
     """Read the cluster of a case as the command line does, and the pods that are judged."""
-    state = empty_state(scope=COVERS_ALL)
+    state = empty_state(scope=COVERS_ALL, empty_selects_all=empty_selects_all)
     ledger_of(state).known.update(each.kind for each in VOLUME_RESOURCES)
     resources = (*VOLUME_RESOURCES, NODES, NAMESPACES, PODS)
     storing = {each.kind: each.storing(state, READER) for each in resources}
@@ -122,9 +123,9 @@ def profile_of(case: Case) -> Profile:
     return by.of_scheduler({} if file is None else profiles_in(json.dumps(file).encode())).profile
 
 
-def verdicts(case: Case) -> list[dict[str, Verdict]]:
+def verdicts(case: Case, *, empty_selects_all: bool = False) -> list[dict[str, Verdict]]:
     """Judge all nodes for each judged pod of a case, as the extender does."""
-    state, pods = read(case)
+    state, pods = read(case, empty_selects_all=empty_selects_all)
     profile = profile_of(case)
     return [judged(state, pod, profile) for pod in pods]
 

@@ -124,6 +124,28 @@ def test_which_nodes_a_constraint_refuses(
     assert refused(new(constraint), *placed) == expected
 
 
+@pytest.mark.parametrize(
+    ("empty_selects_all", "labels", "expected"),
+    [
+        pytest.param(False, {}, {}, id="up to 1.37 nobody"),
+        pytest.param(True, {}, FULL_A, id="from 1.38 on every pod of the namespace"),
+        pytest.param(True, None, {}, id="one that is missing, nobody still"),
+    ],
+)
+def test_whom_an_empty_selector_counts(
+    labels: Json | None, expected: dict[str, Reason], *, empty_selects_all: bool
+) -> None:
+    incoming = new(spread(labelSelector=labels))
+    placed = [pod("bare").on("a1"), pod("there", "other").on("b1")]
+    going = pod("going").on("b1").being_deleted()
+    pods = [*placed, going, incoming]
+    state = state_of(NODES, [], pods, empty_selects_all=empty_selects_all)
+    asked = state.nodes.asked(list(state.nodes))
+    verdicts = judge(state, model_pod(incoming), asked, [PodTopologySpread()])
+    found = {name: reason for reason, names in verdicts.refused for name in names}
+    assert found == expected
+
+
 def test_a_node_without_the_label_is_refused_for_that() -> None:
     assert refused(new(spread()), nodes=[*NODES, BARE]) == {"bare": LABEL}
 

@@ -120,9 +120,9 @@ def built(say: Callable[[str], None]) -> Callable[[Build], Binaries]:
 
 
 @pytest.fixture(scope="module")
-def scheduler(built: Callable[[Build], Binaries]) -> Iterator[InTree]:
-    """Return the newest scheduler's own plugins, built on the first run."""
-    with in_tree(Release(KUBERNETES), built(partial(answering, KUBERNETES))[ANSWER]) as asked:
+def scheduler(kubernetes: str, built: Callable[[Build], Binaries]) -> Iterator[InTree]:
+    """Return the whole scheduler's own plugins, from 1.37 on, built on the first run."""
+    with in_tree(Release(kubernetes), built(partial(answering, kubernetes))[ANSWER]) as asked:
         yield asked
 
 

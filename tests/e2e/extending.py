@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
+import yaml
 
 from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import User
@@ -51,12 +52,13 @@ class Extender:
         quotas: bool = False,
     ) -> None:
         port, ops_port = free_port(), free_port()
+        config = _config(control_plane, folder, mode, quotas=quotas)
         self.mode = mode
         self.url, self.ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
         self._session = session
         self._process = Process(
             "extender",
-            _command(control_plane, mode, port, ops_port, _config(folder, mode, quotas=quotas)),
+            _command(control_plane, mode, port, ops_port, config),
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
@@ -206,14 +208,15 @@ def _near(pod: JSON) -> JSON:
     }
 
 
-def _config(folder: Path, mode: str, *, quotas: bool) -> Path:
+def _config(control_plane: ControlPlane, folder: Path, mode: str, *, quotas: bool) -> Path:
     """Return a configuration file: what the mode is shipped with, or the one with quotas."""
-    if quotas:
-        return _WITH_QUOTAS
-    path = folder / "extender.yaml"
     kind = "AffinityExtenderConfiguration"
     written = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": kind, **shipped_with(mode)}
-    path.write_text(json.dumps(written))
+    if quotas:
+        written = yaml.safe_load(_WITH_QUOTAS.read_text())
+    minor = ".".join(control_plane.binaries.scheduler.split(".")[:2])
+    path = folder / "extender.yaml"
+    path.write_text(json.dumps(written | {"schedulerVersion": minor}))
     return path
 
 

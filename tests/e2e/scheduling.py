@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 import yaml
 
+from tests.conformance.asking import Release
 from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.controlplane.process import Probe, Process, free_port
@@ -26,6 +27,9 @@ STOCK = "stock"
 MODES = (in_e2e_all(STOCK), in_e2e_all(ASSIST), REPLACE)
 """Of a test that holds in each. In the first two the scheduler keeps the rules by itself, and that
 changes with its release, not with ours; in `assist`, a mixed workload is run each time."""
+
+ALL_CANDIDATES = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
+"""What docs/refused-pods.md says for a scheduler that preempts for our rules."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CONFIGURATIONS = _ROOT / "scheduler-config"
@@ -104,6 +108,8 @@ async def scheduling(
         control_plane, extender_mode or mode, folder, quotas=quotas
     ) as extender:
         config = shipped(mode, extender.url, quotas=quotas)
+        if mode == REPLACE and Release.parse(control_plane.binaries.scheduler).minor >= 38:
+            config["profiles"][0]["pluginConfig"] = [ALL_CANDIDATES]
         async with configured(control_plane, config, folder, qps=qps) as scheduler:
             yield Scheduling(scheduler, extender)
 

@@ -424,6 +424,28 @@ def test_what_the_extender_does_the_scheduler_leaves(
     assert cli.main(["lint", str(tmp_path / "scheduler.yaml"), config]) == 0
 
 
+@pytest.mark.parametrize(
+    ("mode", "version", "percentages"),
+    [("replace", "1.38", [100]), ("replace", "1.37", []), ("assist", "1.38", [])],
+)
+def test_a_scheduler_that_preempts_for_the_extender_looks_at_all_nodes(
+    helm: Helm, mode: str, version: str, percentages: list[int], tmp_path: Path
+) -> None:
+    tag = {"scheduler": {"image": {"tag": f"v{version}.0"}}}
+    found = compared(
+        templated(helm, {"mode": mode, "config": {"schedulerVersion": version}, **tag})
+    )
+    paths = []
+    for part in ("scheduler", "extender"):
+        data = found["ConfigMap", "kube-system", f"affinity-{part}-config"]["data"]
+        paths.append(tmp_path / f"{part}.yaml")
+        paths[-1].write_text(yaml.dump(data))
+    (profile,) = yaml.safe_load(paths[0].read_text())["profiles"]
+    given = [each["args"] for each in profile.get("pluginConfig", ())]
+    assert [each["minCandidateNodesPercentage"] for each in given] == percentages
+    assert cli.main(["lint", str(paths[0]), f"--config={paths[1]}"]) == 0
+
+
 EVERYTHING: JSON = {
     "mode": "replace",
     "annotations": {"namespaceSelector": {}},

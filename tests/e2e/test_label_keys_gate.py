@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, key_of
-from tests.e2e.controlplane.binaries import ensure_apiserver
+from tests.e2e.controlplane.binaries import ensure_one
 from tests.e2e.controlplane.cluster import ControlPlane, storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
@@ -48,7 +48,7 @@ as those of client-go, they start small again only after two calm minutes."""
 @pytest.fixture(scope="module")
 def old_release(built: Callable[[Callable[..., Binaries]], Binaries]) -> Binaries:
     """Return an API server that has the gate, built on the first run."""
-    return built(partial(ensure_apiserver, RELEASE))
+    return built(partial(ensure_one, "kube-apiserver", RELEASE))
 
 
 @pytest.fixture

@@ -33,6 +33,8 @@ pytestmark = pytest.mark.long
 PREEMPTORS = 300
 MANY_NODES = 2000
 PATIENCE_S = 120.0
+NOISE_S = 0.2
+"""What a busy machine may add to a placement that takes hundredths of a second."""
 CAUGHT_UP_S = 1.0
 """Until whoever has just started has read what is there."""
 
@@ -87,4 +89,4 @@ async def test_the_one_node_that_obeys_the_rule_is_found_among_many_that_lack_ro
         assert left(sandbox) == {"important", "rock", *(f"on-{n}" for n in names)} - {f"on-{free}"}
         await sandbox.clear()
     say(f"{MANY_NODES:,} nodes: stock {seconds[STOCK]:.2f} s, ours {seconds[REPLACE]:.2f} s")
-    assert seconds[REPLACE] <= 2 * seconds[STOCK]
+    assert seconds[REPLACE] <= 2 * seconds[STOCK] + NOISE_S

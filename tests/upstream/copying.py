@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.e2e.controlplane.binaries import Binaries, kept_from
 from tests.e2e.controlplane.gobuild import build, kubernetes_module, staging_replacements
+from tests.e2e.controlplane.toolchain import go_for
 
 Report = Callable[[str], None]
 
@@ -57,7 +58,8 @@ def compiled(suite: Suite, version: str, report: Report) -> Binaries:
         )
 
     sources = [Path(__file__), Path(suite.edited_by), *sorted(suite.own.glob("*.go"))]
-    return kept_from(f"upstream-{suite.name}-{version}", sources, compile_it, report)
+    name = f"upstream-{suite.name}-{version}"
+    return kept_from(name, sources, compile_it, report, go_for(version))
 
 
 def _copy(suite: Suite, upstream: Path, package: str, folder: Path) -> None:

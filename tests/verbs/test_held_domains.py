@@ -181,6 +181,42 @@ def test_it_is_held_by_whom_we_nominate_before_anything_is_shown() -> None:
     assert refusals(state, web()) == IN_ZONE_A
 
 
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        pytest.param([], {}, id="which no watch shows: for as long as it is expected"),
+        pytest.param([PREEMPTOR.nominated("a1")], IN_ZONE_A, id="which the watch shows"),
+        pytest.param([PREEMPTOR.nominated("a1"), PREEMPTOR], {}, id="which is wiped out"),
+        pytest.param(
+            [PREEMPTOR.nominated("a1"), PREEMPTOR, PREEMPTOR.nominated("a1")],
+            IN_ZONE_A,
+            id="which is wiped out for a moment",
+        ),
+        pytest.param([PREEMPTOR.nominated("b1")], {"b1": OWN}, id="which gives way to another"),
+        pytest.param([PREEMPTOR.on("b1")], {"b1": OWN}, id="of a pod that is bound elsewhere"),
+    ],
+)
+def test_it_is_held_by_a_nomination_of_the_schedulers(
+    then: list[Pod], expected: dict[str, AnyReason]
+) -> None:
+    state = state_of(NODES, [], [PREEMPTOR])
+    state.expect_nomination(model_pod(PREEMPTOR), "a1", 2.0, holds_domains=True)
+    assert refusals(state, web()) == IN_ZONE_A
+    for each in then:
+        state.upsert_pod(model_pod(each))
+    state.expire(2.0)
+    assert refusals(state, web()) == expected
+
+
+def test_its_time_is_limited_too() -> None:
+    state = state_of(NODES, [], [PREEMPTOR])
+    state.expect_nomination(model_pod(PREEMPTOR), "a1", 2.0, holds_domains=True)
+    state.upsert_pod(model_pod(PREEMPTOR.nominated("a1")))
+    for now in (2.0, 2.0 + MOST_HELD_SECONDS):
+        state.expire(now)
+    assert refusals(state, web()) == {"a1": OWN}
+
+
 # What ends it
 
 

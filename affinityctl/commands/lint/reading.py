@@ -12,6 +12,7 @@ from affinityctl.commands.lint.template import (
     NEW,
     PREFERRED,
     REQUIRED,
+    GateAt,
     NodesFor,
     SpreadAt,
     Surroundings,
@@ -51,6 +52,8 @@ IGNORE: Final = "affinity-extender.io/lint-ignore"
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 
+_SCHEDULER: Final = re.compile(r"(?:^|/)kube-scheduler(?::v1\.(\d+))?(?![\w-])")
+_GATES: Final = re.compile(r"--feature-gates[= ](\S+)")
 _MODE: Final = re.compile(rf"--mode[= ]({'|'.join(Mode)})\b")
 
 
@@ -80,6 +83,8 @@ class _Container(msgspec.Struct, rename="camel"):
     env: list[_Variable] | None = None
     ports: list[_Port] | None = None
     restart_policy: str | None = None
+    image: str | None = None
+    command: list[object] | None = None
     args: list[object] | None = None
 
     @property
@@ -88,6 +93,17 @@ class _Container(msgspec.Struct, rename="camel"):
         command, *flags = [str(each) for each in self.args or ()] or [""]
         found = _MODE.search(" ".join(flags)) if command == "serve" else None
         return None if found is None else Mode(found[1])
+
+    def gates(self, path: str) -> Iterator[GateAt]:
+        """Yield the feature gates that it sets, if it is a kube-scheduler."""
+        words = [str(each) for each in (*(self.command or ()), *(self.args or ()))]
+        image = _SCHEDULER.search(self.image or "")
+        if image is None and not (words and _SCHEDULER.search(words[0])):
+            return
+        minor = int(image[1]) if image is not None and image[1] else None
+        for found in _GATES.findall(" ".join(words)):
+            for each in found.split(","):
+                yield GateAt(path, each.partition("=")[0], minor)
 
 
 class _SpreadConstraint(msgspec.Struct, rename="camel"):
@@ -123,16 +139,26 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
         found = (each.mode for each in (*(self.containers or ()), *(self.init_containers or ())))
         return next(filter(None, found), None)
 
-    def variables_not_read(self) -> Iterator[tuple[str, Option]]:
-        """Yield the settings of the extender that are in variables, with the path of each."""
+    def _containers(self) -> Iterator[tuple[str, _Container]]:
+        """Yield all containers, with the path of each."""
         for name, containers in (
             ("containers", self.containers),
             ("initContainers", self.init_containers),
         ):
             for index, container in enumerate(containers or ()):
-                for number, variable in enumerate(container.env or ()):
-                    if (option := variable.setting) is not None:
-                        yield f"{name}[{index}].env[{number}]", option
+                yield f"{name}[{index}]", container
+
+    def variables_not_read(self) -> Iterator[tuple[str, Option]]:
+        """Yield the settings of the extender that are in variables, with the path of each."""
+        for path, container in self._containers():
+            for number, variable in enumerate(container.env or ()):
+                if (option := variable.setting) is not None:
+                    yield f"{path}.env[{number}]", option
+
+    def gates(self) -> Iterator[GateAt]:
+        """Yield the feature gates of every kube-scheduler."""
+        for path, container in self._containers():
+            yield from container.gates(path)
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""
@@ -252,6 +278,7 @@ class TemplateReader:
             tuple(spec.variables_not_read()),
             spec.scheduler_name,
             spec.group,
+            tuple(spec.gates()),
         )
 
     def _read_beside(self, namespace: str, metadata: _ManifestMetadata) -> RulesBeside:

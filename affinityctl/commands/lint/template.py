@@ -236,6 +236,15 @@ class SpreadAt(NamedTuple):
         return "no node will do" if self.hard else "the constraint has no effect"
 
 
+class GateAt(NamedTuple):
+    """A feature gate that a container of kube-scheduler sets."""
+
+    path: str
+    name: str
+    minor: int | None
+    """Of the scheduler: 38 of 1.38; None where its image does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateOwner:
     kind: str
@@ -296,6 +305,7 @@ class Template:
     scheduler: str | None = None
     group: str | None = None
     """The pod group that its pods are in."""
+    gates: tuple[GateAt, ...] = ()
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -68,6 +68,10 @@
 {{- $profiles := list $profile }}
 {{- if eq .Values.mode "replace" }}
 {{- $profiles = append $profiles (dict "schedulerName" (include "affinity-extender.groups" .)) }}
+{{- if semverCompare ">=1.38.0" (print (.Values.config.schedulerVersion | default "1.37") ".0") }}
+{{- $args := dict "minCandidateNodesPercentage" 100 }}
+{{- $_ := set $profile "pluginConfig" (list (dict "name" "DefaultPreemption" "args" $args)) }}
+{{- end }}
 {{- end }}
 {{- $extender := dict
     "urlPrefix" "http://127.0.0.1:10280"

@@ -232,7 +232,11 @@ class Preemptions:
             # Where nobody goes in the end, the scheduler nominates nobody.
             return settled.chosen
         found = {**settled.chosen, taken: self._needed(args, taken, chosen[taken])}
-        self._state.expect_nomination(args.pod, taken, self._clock() + LAG_SECONDS)
+        # By empty lists, the scheduler evicts for rules of ours that another node of the domain
+        # would break as well: a victim's successor must not take it first.
+        self._state.expect_nomination(
+            args.pod, taken, self._clock() + LAG_SECONDS, holds_domains=self._may_be_empty
+        )
         return found
 
     def _needed(self, args: PreemptionArgs, node: str, victims: Victims) -> Victims:

@@ -268,17 +268,30 @@ class ClusterState(ClusterView):
 
     # Nominations
 
-    def expect_nomination(self, pod: Pod, node: str, until: float, *, held: bool = False) -> None:
+    def expect_nomination(
+        self,
+        pod: Pod,
+        node: str,
+        until: float,
+        *,
+        held: bool = False,
+        holds_domains: bool = False,
+    ) -> None:
         """Count a pod as nominated to a node before any watch shows it; an older one gives way.
 
-        One that is `held` counts all the time, though the scheduler wipes it out meanwhile. No pod
-        that the watch has not shown holds anything.
+        One that is `held` counts all the time, though the scheduler wipes it out meanwhile, and
+        holds the topology domains of the node; with `holds_domains` one does while it counts. No
+        pod that the watch has not shown holds anything.
         """
         known = self.pod(pod.key, pod.uid)
-        held = held and known is not None
+        if known is None:
+            held = holds_domains = False
         if known is None or known.node is None:
             pod = structs.replace(pod, pod_class=self.class_of(pod), node=None)
-            self._nominations_change(self._nominated.expect(pod, node, until, held=held))
+            changed = self._nominated.expect(
+                pod, node, until, held=held, holds_domains=holds_domains
+            )
+            self._nominations_change(changed)
 
     def _note_victim(self, pod: Pod) -> None:
         preemptor = pod.status.victim_of

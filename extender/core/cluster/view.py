@@ -74,12 +74,18 @@ class ClusterView:
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
         scope: MakeScope = Scope,
+        empty_selects_all: bool = False,
     ) -> None:
-        """Rules beside those of specs count where `scope` says."""
+        """Rules beside those of specs count where `scope` says.
+
+        With `empty_selects_all`, an empty selector of a topology spread constraint or a disruption
+        budget means every pod of its namespace, as from kube-scheduler 1.38; else none.
+        """
+        self.empty_selects_all: Final = empty_selects_all
         self.nodes = self._nodes = NodeRegistry()
         self._node_rules: NodeRuleRegistry | None = None
         self.node_resources = self._node_resources = NodeResourcesLedger()
-        self.budgets = self._budgets = BudgetLedger()
+        self.budgets = self._budgets = BudgetLedger(empty_selects_all=empty_selects_all)
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0

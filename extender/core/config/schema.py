@@ -26,8 +26,9 @@ OF_SCHEDULER: Final = frozenset((INTER_POD_AFFINITY, NODE_AFFINITY))
 """Plugins that the scheduler has as well, but for what pods carry beside their specs."""
 
 SCHEDULER_VERSIONS: Final = tuple(f"1.{minor}" for minor in range(33, 39))
-FIRST_WITH_EMPTY_VICTIMS = 38
-"""The minor version from which an answer may keep candidates for preemption without victims."""
+_SINCE = 38
+"""The minor version from which preempt may answer a node without victims, and from which the
+scheduler takes an empty selector for one of every pod."""
 
 
 class Mode(enum.StrEnum):
@@ -136,7 +137,9 @@ class Config(Block, frozen=True, kw_only=True):
     """Minor version of the kube-scheduler that calls, in quotes: 1.33 to 1.38. From 1.38 on, the
     scheduler preempts for refusals of the extender, so unless set, filter.resolvable is true and
     the extender does not preempt itself; nodes without victims stay in the answer of preempt, which
-    up to 1.37 would fail the whole preemption."""
+    up to 1.37 would fail the whole preemption; and an empty labelSelector of a topology spread
+    constraint, or selector of a disruption budget in preemption, means every pod of the namespace,
+    up to 1.37 none."""
 
     inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
     filter: Filter = Filter()
@@ -175,4 +178,9 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def scheduler_takes_empty_victims(self) -> bool:
         """Whether preempt may answer a node from which no pod has to be evicted."""
-        return int(self.scheduler_version.removeprefix("1.")) >= FIRST_WITH_EMPTY_VICTIMS
+        return int(self.scheduler_version.removeprefix("1.")) >= _SINCE
+
+    @property
+    def empty_selects_all(self) -> bool:
+        """Whether empty selectors of spread constraints and budgets mean every pod, not none."""
+        return self.scheduler_takes_empty_victims

@@ -75,15 +75,12 @@ class PodDisruptionBudget:
     def namespace(self) -> str:
         return namespace_of(self.key)
 
-    def is_charged_for(self, pod: Pod) -> bool:
+    def is_charged_for(self, pod: Pod, *, empty_selects_all: bool = False) -> bool:
         """Return whether taking away a pod of the namespace that is selected counts against it.
 
-        As in the scheduler's preemption, whose numbers ours are compared with: there a selector
-        without conditions means no pod, though for evictions it means every pod, and a pod without
-        labels is in no budget, whatever labels the selector wants to be absent.
+        As in the scheduler's preemption, whose numbers ours are compared with. Up to 1.37, a
+        selector without conditions means no pod there, though for evictions it means every pod, and
+        a pod without labels is in no budget, whatever labels the selector wants to be absent.
         """
-        return (
-            bool(pod.pod_class.labels)
-            and bool(self.selector.requirements)
-            and name_of(pod.key) not in self.disrupted
-        )
+        is_meant = bool(pod.pod_class.labels) and bool(self.selector.requirements)
+        return (empty_selects_all or is_meant) and name_of(pod.key) not in self.disrupted

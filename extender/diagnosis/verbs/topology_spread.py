@@ -253,7 +253,7 @@ def counting(
         yield
         selector = each.selector_for(labels)
         pods = Counter(dict.fromkeys(found.values(), 0))
-        if selector.requirements:
+        if selector.requirements or state.empty_selects_all:
             yield from _count(state, pod, selector, found, pods)
         own = int(selector.matches(labels))
         ascending = sorted(pods, key=pods.__getitem__)
@@ -296,7 +296,7 @@ def _count(
 ) -> Iterator[None]:
     """Count the placed pods of a namespace that a selector matches, in steps.
 
-    In-tree counts none for an empty selector, and none that is on its way out.
+    In-tree counts none that is on its way out, and up to 1.37 none for an empty selector.
     """
     namespace, names = pod.pod_class.namespace, state.nodes.names
     looks, a_class = 0, 1 + len(selector.requirements) // A_LOOK

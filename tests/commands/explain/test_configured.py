@@ -57,6 +57,29 @@ def test_arguments_of_plugins_come_from_an_extenders_file(
     assert (found[0], said in found[1]) == (code, True), found[1]
 
 
+SPREAD_OVER_ALL: dict[str, Any] = {
+    "maxSkew": 1,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {},
+}
+
+
+@pytest.mark.parametrize(("version", "fits"), [("1.37", "3 of 3"), ("1.38", "1 of 3")])
+def test_by_the_schedulers_version_an_empty_selector_counts_nobody_or_all(
+    version: str, fits: str, explain: Explain, tmp_path: Path
+) -> None:
+    head = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    path = tmp_path / "extender.yaml"
+    path.write_text(yaml.safe_dump({**head, "schedulerVersion": version}))
+    placed = [pod(name).labels(app="x").on("a1") for name in ("p1", "p2")]
+    waits = pod("waits").labels(app="x")
+    waits["spec"]["topologySpreadConstraints"] = [SPREAD_OVER_ALL]
+    code, said = explain(f"waits --config {path}", waits, *placed)
+    assert (code, f"fits on {fits} nodes" in said) == (0, True), said
+    assert ("a has 2 of these pods" in said) == (version == "1.38")
+
+
 def test_a_file_with_a_fault_is_named(explain: Explain, tmp_path: Path) -> None:
     path = tmp_path / "extender.yaml"
     path.write_text("kind: Other")

@@ -168,6 +168,13 @@ _FILES: list[Any] = [
     ),
     ("idle-pre-filter", "replace", plugins(filter=[POD], preScore=[POD], score=[POD]), {}),
     ("resolvable-refusals", "replace", entry(), {"filter": {"resolvable": True}}),
+    ("candidates-sampled", "replace", entry(), {"schedulerVersion": "1.38"}),
+    (
+        "candidates-sampled",
+        "replace",
+        arguments("DefaultPreemption", minCandidateNodesAbsolute=500),
+        {"schedulerVersion": "1.38"},
+    ),
     (
         "callers-not-authenticated",
         "assist",
@@ -208,6 +215,12 @@ def test_rules_are_not_ignorable_in_replace_without_bind_either() -> None:
 @pytest.mark.parametrize("mode", ["assist", "replace", "shadow"])
 def test_without_our_file_the_mode_is_that_of_the_verbs(mode: str) -> None:
     assert found(linted(shipped(mode))) == []
+
+
+def test_few_candidates_are_no_fault_where_all_nodes_are() -> None:
+    file = copy.deepcopy(shipped("replace"))
+    arguments("DefaultPreemption", minCandidateNodesPercentage=100)(file)
+    assert found(linted(file, ours("replace", schedulerVersion="1.38"))) == []
 
 
 def test_a_file_of_another_mode_is_found() -> None:

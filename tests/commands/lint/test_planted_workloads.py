@@ -92,6 +92,16 @@ def with_variable(variable: Json, containers: str = "containers") -> Pod:
     return made
 
 
+def scheduler(gates: str, tag: str = ":v1.38.0") -> Pod:
+    """Build a pod with kube-scheduler in it."""
+    made = web()
+    command = ["kube-scheduler", f"--feature-gates={gates}"]
+    made["spec"]["containers"] = [
+        {"name": "a", "image": f"registry.k8s.io/kube-scheduler{tag}", "command": command}
+    ]
+    return made
+
+
 def limited(most: int, label_selector: Json) -> Pod:
     at_most = {REQUIRED: [term(ZONE, label_selector, maxMatchingPods=most)]}
     return web().annotated(AFFINITY_ANNOTATION, json.dumps({"podAntiAffinity": at_most}))
@@ -282,6 +292,8 @@ FAULTS: list[Any] = [
             "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
         },
     ),
+    ("gate-removed", scheduler("MatchLabelKeysInPodAffinity=true")),
+    ("gate-removed", of("Deployment", scheduler("A=true,DynamicResourceAllocation=false"))),
     ("variable-not-read", with_variable(MODE)),
     ("variable-not-read", of("Deployment", with_variable(MODE, "initContainers"))),
     ("variable-not-read", with_variable({"name": MODE["name"], "valueFrom": FIELD})),
@@ -424,6 +436,26 @@ def test_a_negative_selector_depends_on_the_scheduler(
     minor: int | None, expected: list[str]
 ) -> None:
     assert found(linted(*CLUSTER, NEGATIVE, minor=minor)) == expected
+
+
+GONE = "MatchLabelKeysInPodAffinity"
+
+
+@pytest.mark.parametrize(
+    ("made", "minor", "is_found"),
+    [
+        pytest.param(scheduler(f"{GONE}=false"), 37, True, id="its image says 1.38"),
+        pytest.param(scheduler(f"{GONE}=true", ":v1.37.2"), 38, False, id="its image says 1.37"),
+        pytest.param(scheduler(f"{GONE}=true", "@sha256:0"), 38, True, id="the flag says 1.38"),
+        pytest.param(scheduler(f"{GONE}=true", ""), None, False, id="nothing says which"),
+        pytest.param(scheduler("GenericWorkload=true"), 38, False, id="a gate that is there"),
+        pytest.param(scheduler(f"{GONE}=true", "-tools:v1.38.0"), 37, False, id="another image"),
+    ],
+)
+def test_a_gate_is_gone_from_the_release_of_the_scheduler(
+    made: Pod, minor: int | None, *, is_found: bool
+) -> None:
+    assert ("gate-removed" in found(linted(*CLUSTER, made, minor=minor))) == is_found
 
 
 def test_every_rule_about_workloads_has_a_fault() -> None:

@@ -34,11 +34,6 @@ func NewNominator(pods []*v1.Pod) (*Nominator, error) {
 	return &Nominator{onNode: onNode}, nil
 }
 
-// NominatedPodsForNode returns the pods nominated to a node.
-func (n *Nominator) NominatedPodsForNode(node string) []PodInfo {
-	return n.onNode[node]
-}
-
 // filtering returns a scheduler's framework that filters with one plugin alone.
 func (c *Cluster) filtering(ctx context.Context, plugin Plugin) (framework.Framework, error) {
 	made := func(context.Context, Object, Handle) (NamedPlugin, error) { return plugin, nil }

@@ -12,12 +12,12 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.controlplane.gobuild import build, build_kubernetes
-from tests.e2e.controlplane.toolchain import find_go
+from tests.e2e.controlplane.toolchain import GO_BIN, find_go, go_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 KUBERNETES = "1.37.2"
 """The release that everything is tested with and measured on."""
+NEXT = "1.38.0-beta.0"
+"""A release of which the scheduler alone is built; it runs beside the rest of `KUBERNETES`."""
 ETCD = "3.6.7"
 
 _COMMANDS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -38,13 +40,21 @@ class Binaries:
     """The commands of one finished build."""
 
     folder: Path
+    scheduler: str = KUBERNETES
+    """The release of the scheduler."""
+    rest: Path | None = None
+    """Where the commands are that are not in the folder."""
 
     def __getitem__(self, command: str) -> str:
-        return str(self.folder / command)
+        file = self.folder / command
+        return str(file if self.rest is None or file.exists() else self.rest / command)
 
 
 def ensure(report: Report, version: str = KUBERNETES) -> Binaries:
     """Return the whole control plane of a release, building it when this machine has none yet."""
+    if version == NEXT:
+        scheduler = ensure_one("kube-scheduler", version, report)
+        return replace(scheduler, scheduler=version, rest=ensure(report).folder)
 
     def compile_all(go: Path, scratch: Path, product: Path) -> None:
         folder = scratch / "kubernetes"
@@ -53,18 +63,18 @@ def ensure(report: Report, version: str = KUBERNETES) -> Binaries:
         options = ["-o", str(product / "etcd"), module]
         build(go, scratch / "etcd", options, report, what="etcd", requires=[f"{module} v{ETCD}"])
 
-    return kept(f"kubernetes-{version}-etcd-{ETCD}", compile_all, report)
+    name = f"kubernetes-{version}-etcd-{ETCD}"
+    return replace(kept(name, compile_all, report, go_for(version)), scheduler=version)
 
 
-def ensure_apiserver(version: str, report: Report) -> Binaries:
-    """Return the API server of another release alone: about three minutes the first time."""
+def ensure_one(command: str, version: str, report: Report) -> Binaries:
+    """Return one command of another release alone: about three minutes the first time."""
 
     def compile_one(go: Path, scratch: Path, product: Path) -> None:
         folder = scratch / "kubernetes"
-        one = ("kube-apiserver",)
-        build_kubernetes(go, folder, product, report, version=version, commands=one)
+        build_kubernetes(go, folder, product, report, version=version, commands=(command,))
 
-    return kept(f"kube-apiserver-{version}", compile_one, report)
+    return kept(f"{command}-{version}", compile_one, report, go_for(version))
 
 
 def cache_folder() -> Path:
@@ -73,7 +83,7 @@ def cache_folder() -> Path:
     return Path(base) / "affinity-extender"
 
 
-def kept(name: str, compile_into: Build, report: Report) -> Binaries:
+def kept(name: str, compile_into: Build, report: Report, go: str = GO_BIN) -> Binaries:
     """Return the folder of this name in the cache, compiling what belongs there if need be."""
     cache = cache_folder()
     finished = cache / name
@@ -82,12 +92,16 @@ def kept(name: str, compile_into: Build, report: Report) -> Binaries:
         with _only_one_builder(cache / "build.lock", report):
             if not finished.exists():
                 _remove_leftovers(cache)
-                _compile(cache, finished, compile_into, report)
+                _compile(cache, finished, compile_into, report, go)
     return Binaries(finished)
 
 
 def kept_from(
-    family: str, sources: Iterable[Path], compile_into: Build, report: Report
+    family: str,
+    sources: Iterable[Path],
+    compile_into: Build,
+    report: Report,
+    go: str = GO_BIN,
 ) -> Binaries:
     """Return what these sources make; after a change of them it is built anew."""
     digest = hashlib.sha256()
@@ -99,7 +113,7 @@ def kept_from(
             shutil.rmtree(older, ignore_errors=True)
         compile_into(go, scratch, product)
 
-    return kept(f"{family}-{digest.hexdigest()[:12]}", compile_it, report)
+    return kept(f"{family}-{digest.hexdigest()[:12]}", compile_it, report, go)
 
 
 @contextmanager
@@ -119,8 +133,10 @@ def _remove_leftovers(cache: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _compile(cache: Path, finished: Path, compile_into: Build, report: Report) -> None:
-    go = find_go(cache, report)
+def _compile(
+    cache: Path, finished: Path, compile_into: Build, report: Report, version: str
+) -> None:
+    go = find_go(cache, report, version)
     report(f"building {finished.name} into {cache}: minutes on two cores, this once")
     with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as scratch:
         product = Path(scratch) / "bin"

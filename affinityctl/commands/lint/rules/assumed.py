@@ -52,6 +52,23 @@ def _unknown_to_us(setup: Setup) -> Iterator[Spot]:
                 yield Spot(where, "DoNotSchedule")
 
 
+_PERCENTAGE: Final = "minCandidateNodesPercentage"
+_TENTH, _ALL = 10, 100
+
+
+def _sampled(setup: Setup) -> Iterator[Spot]:
+    config = setup.config
+    by_scheduler = config.scheduler_takes_empty_victims and config.resolves_refusals
+    if setup.mode is not Mode.REPLACE or not by_scheduler or gives(config, Help.ROOM):
+        return
+    for path, profile in setup.scheduler.every_profile():
+        index, args = profile.arguments("DefaultPreemption")
+        found = args.get(_PERCENTAGE, _TENTH)
+        if found != _ALL:
+            where = f"{path}.pluginConfig[{index}].args" if args else path
+            yield Spot(where, f"{_PERCENTAGE}: {found}")
+
+
 def _broken(setup: Setup) -> Iterator[Spot]:
     for path, profile in setup.scheduler.every_profile():
         try:
@@ -98,5 +115,15 @@ RULES: Final = (
             f"Leave it at its default, or set {_SWITCHES} to false.",
             _unknown_to_us,
         ),
+    ),
+    Rule(
+        "candidates-sampled",
+        Level.WARNING,
+        "The scheduler preempts for rules of the extender, and looks for victims on a part of the "
+        "nodes.",
+        "It asks the extender about these alone: with more than 100 nodes an important pod may "
+        "wait, though evicting pods of another node would help.",
+        f"Set {_PERCENTAGE}: 100 in the arguments of DefaultPreemption.",
+        _sampled,
     ),
 )

@@ -1,4 +1,4 @@
-"""The extender's own file, where it is valid and still hurts; its container; its rights."""
+"""The extender's own file, where it is valid and still hurts; containers; its rights."""
 
 from __future__ import annotations
 
@@ -86,7 +86,35 @@ def _not_read(template: Template) -> Iterator[Spot]:
         yield Spot(f"{template.owner.path}.{path}", option.instead_of_variable)
 
 
+_GONE_SINCE: Final = 38
+_GONE: Final = """
+    AggregatedDiscoveryRemoveBetaType AllowOverwriteTerminationGracePeriodSeconds
+    DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+    InPlacePodVerticalScaling JobManagedBy KubeletTracing MatchLabelKeysInPodAffinity
+    MultiCIDRServiceAllocator NFTablesProxyMode NodeSwap PodGroupPreemptionPolicy
+    PodSchedulingReadiness PreferSameTrafficDistribution RecoverVolumeExpansionFailure
+    SeparateTaintEvictionController ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
+    ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo
+    SupplementalGroupsPolicy WinDSR WinOverlay WindowsHostNetwork
+"""
+"""The gates that kube-scheduler 1.37 knows and 1.38 does not."""
+
+
+def _gone(template: Template) -> Iterator[Spot]:
+    for path, name, minor in template.gates:
+        if name in _GONE.split() and (minor or template.around.scheduler_minor or 0) >= _GONE_SINCE:
+            yield Spot(f"{template.owner.path}.{path}", name)
+
+
 OF_CONTAINER: Final = (
+    Rule(
+        "gate-removed",
+        Level.ERROR,
+        "A container of kube-scheduler sets a feature gate that its release no longer has.",
+        "kube-scheduler does not start.",
+        "Leave the gate out before the update to 1.38: what it switched is always on, or gone.",
+        _gone,
+    ),
     Rule(
         "variable-not-read",
         Level.ERROR,

@@ -25,7 +25,9 @@ class Budgets:
     victims asks about each less important pod.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, empty_selects_all: bool = False) -> None:
+        """For `empty_selects_all` see `ClusterView`."""
+        self._empty_selects_all = empty_selects_all
         self._in: dict[str, dict[str, PodDisruptionBudget]] = {}
         self._index: SelectorIndex[PodDisruptionBudget] = SelectorIndex()
 
@@ -70,12 +72,12 @@ class Budgets:
         disruption has the same effect.
         """
         namespace, labels = pod.pod_class.namespace, pod.pod_class.labels
-        if not labels:
+        if not (labels or self._empty_selects_all):
             return False
         if self._index.conditions(namespace, labels, MOST_OF_BUDGETS) > MOST_OF_BUDGETS:
             return True
         for budget in sorted(self.protecting(pod), key=attrgetter("key")):
-            if budget.is_charged_for(pod):
+            if budget.is_charged_for(pod, empty_selects_all=self._empty_selects_all):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
                 if left[budget.key] < 0:
                     return True

@@ -40,7 +40,7 @@ class Expected:
 
 @dataclass(slots=True)
 class _Hold:
-    """What is remembered of a pod that an extender evicts others for, for as long as it waits.
+    """What is remembered of a pod that others are evicted for by our rules, as long as it waits.
 
     All its sets of victims, on whatever nodes and with whatever end, share the time.
     """
@@ -79,8 +79,8 @@ class NominatedPods:
         self._on: dict[str, dict[str, Pod]] = {}
         self._preempting: dict[str, Pod] = {}
         self.preempting: Final[Collection[Pod]] = self._preempting.values()
-        """Those that an extender evicts pods for: each holds every topology domain of its node
-        against less important pods. A victim's successor would else take another node of the
+        """Those that pods are evicted for by our rules: each holds every topology domain of its
+        node against less important pods. A victim's successor would else take another node of the
         domain, and the preemptor, which the scheduler does not try first, would find it taken."""
 
     def __len__(self) -> int:
@@ -147,15 +147,24 @@ class NominationLedger(NominatedPods):
             hold.node, hold.over = node, False
         return self._settle_hold(preemptor)
 
-    def expect(self, pod: Pod, node: str, deadline: float, *, held: bool = False) -> bool:
+    def expect(
+        self,
+        pod: Pod,
+        node: str,
+        deadline: float,
+        *,
+        held: bool = False,
+        holds_domains: bool = False,
+    ) -> bool:
         """Count a nomination before the watch shows it; one that is `held`, until it is given up.
 
-        So long, the domains of its node are held as well. Another node that the watch shows ends
-        all of that. The watch has to have shown a pod whose nomination is held.
+        So long, the domains of its node are held as well. With `holds_domains` alone, they are for
+        as long as it counts. Another node that the watch shows ends all of that. The watch has to
+        have shown a pod whose nomination is held.
         """
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.status.nominated
-        if held:
+        if held or holds_domains:
             hold = self._holds.setdefault(pod.uid, _Hold(node))
             hold.node, hold.over = node, False
         self._remember(Expected(pod.with_status(nominated=node), before, deadline, held))

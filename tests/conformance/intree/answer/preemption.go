@@ -1,4 +1,4 @@
-//go:build kubernetes_1_37
+//go:build kubernetes_1_37 || kubernetes_1_38
 
 package main
 
@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"intree"
 )
@@ -116,7 +115,7 @@ func (s *scheduler) search(
 	return found, nil
 }
 
-func victimsOf(candidate preemption.Candidate) victims {
+func victimsOf(candidate Candidate) victims {
 	found := victims{Violations: candidate.Victims().NumPDBViolations}
 	for _, pod := range candidate.Victims().Pods {
 		found.UIDs = append(found.UIDs, string(pod.UID))

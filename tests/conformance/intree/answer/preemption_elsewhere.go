@@ -1,4 +1,4 @@
-//go:build !kubernetes_1_37
+//go:build !kubernetes_1_37 && !kubernetes_1_38
 
 package main
 
@@ -18,7 +18,7 @@ type (
 	spreading struct{}
 )
 
-var errElsewhere = errors.New("whole schedulers are those of Kubernetes 1.37 alone")
+var errElsewhere = errors.New("whole schedulers are those of Kubernetes 1.37 and 1.38 alone")
 
 func preempt(context.Context, intree.Objects, stored, preemptions) ([]attempt, error) {
 	return nil, errElsewhere

@@ -1,4 +1,4 @@
-//go:build kubernetes_1_37
+//go:build kubernetes_1_37 || kubernetes_1_38
 
 package main
 
@@ -64,7 +64,8 @@ func newScheduler(
 	if err != nil {
 		return nil, err
 	}
-	found.framework, err = frameworkruntime.NewFramework(ctx, found.registry(), profile,
+	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	options := append(preempting(gates),
 		frameworkruntime.WithSnapshotSharedLister(found.snapshot),
 		frameworkruntime.WithMutableSnapshotLister(found.snapshot),
 		frameworkruntime.WithInformerFactory(factory),
@@ -73,6 +74,7 @@ func newScheduler(
 		frameworkruntime.WithPodNominator(nominator),
 		frameworkruntime.WithParallelism(parallelize.DefaultParallelism),
 	)
+	found.framework, err = frameworkruntime.NewFramework(ctx, found.registry(gates), profile, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +85,7 @@ func newScheduler(
 	return found, err
 }
 
-func (s *scheduler) registry() frameworkruntime.Registry {
-	gates := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+func (s *scheduler) registry(gates feature.Features) frameworkruntime.Registry {
 	registry := plugins.NewInTreeRegistry()
 	registry[defaultpreemption.Name] = func(
 		ctx context.Context, args runtime.Object, handle fwk.Handle,
