@@ -119,7 +119,9 @@ async def test_the_order_in_which_binds_come_does_not_matter() -> None:
 
 async def test_members_that_have_their_places_count_for_the_gang() -> None:
     world = World(*FOUR[:2], member("c").on("a"), member("d").on("a"), needed=3)
-    assert await world.come("a") is None
+    bind = world.come("a")
+    await turns()
+    assert bind.done()
     assert world.placed == ["a"]
 
 
@@ -185,11 +187,13 @@ async def test_nothing_is_kept_of_a_caller_that_gives_up(which: int) -> None:
     world = World(*FOUR, needed=3)
     binds = [world.come("a"), world.come("b")]
     await turns()
+    given_up = world.attempts[which]
     binds[which].cancel()
     with suppress(asyncio.CancelledError):
         await binds[which]
     binds += [world.come("c"), world.come("d")]
     assert await ends(*(each for each in binds if not each.cancelled())) == [None] * 3
+    assert world.placed == [each.name for each in world.attempts if each is not given_up]
     assert world.gangs._gatherings == {}
 
 
