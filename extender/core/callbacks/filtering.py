@@ -97,6 +97,7 @@ class Filters:
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
+        self._refusing = [each for each in plugins if each.refuses]
         self._resolvable = resolvable
         self._listeners = listeners or Listeners()
         self._defer = defer
@@ -109,7 +110,7 @@ class Filters:
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
         self._is_attempt = bool(plugins) or hook is not None
         self._leading = leading(judging)
-        for name in {self._leading, *(plugin.name for plugin in judging)}:
+        for name in {self._leading, *(each.name for each in judging if each.refuses)}:
             self._metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
         for reason in (each for plugin in plugins for each in plugin.reasons):
             self._metrics.nodes_filtered.begin((reason.value,))
@@ -173,7 +174,7 @@ class Filters:
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
         if self._may_refuse(args.pod):
-            verdicts = self._verdicts(args, self._plugins)
+            verdicts = self._verdicts(args, self._refusing)
             self._state.note_asked(args.pod, admitted=bool(verdicts.fits.names))
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts

@@ -92,6 +92,8 @@ class FilterPlugin(Plugin, ABC):
     What is here is true of rules that are between a pod and a node, whatever other pods there are.
     """
 
+    refuses: ClassVar[bool] = True
+    """Has rules at all; else it only says which pods cannot be judged."""
     reasons: ClassVar[Sequence[AnyReason]] = ()
     """Those of its own that are not the core's."""
 

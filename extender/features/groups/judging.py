@@ -36,6 +36,7 @@ class PodGroups(FilterPlugin):
     why: Callable[[ClusterState, Pod], str | None]
 
     name: ClassVar[str] = "PodGroups"
+    refuses: ClassVar[bool] = False
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterable[Rule]:
         del state, pod
