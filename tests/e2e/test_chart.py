@@ -440,7 +440,7 @@ def test_a_scheduler_that_preempts_for_the_extender_looks_at_all_nodes(
         data = found["ConfigMap", "kube-system", f"affinity-{part}-config"]["data"]
         paths.append(tmp_path / f"{part}.yaml")
         paths[-1].write_text(yaml.dump(data))
-    (profile,) = yaml.safe_load(paths[0].read_text())["profiles"]
+    profile, *_ = yaml.safe_load(paths[0].read_text())["profiles"]
     given = [each["args"] for each in profile.get("pluginConfig", ())]
     assert [each["minCandidateNodesPercentage"] for each in given] == percentages
     assert cli.main(["lint", str(paths[0]), f"--config={paths[1]}"]) == 0

@@ -39,14 +39,18 @@ class Setup:
 
     def takes_over(self, plugin: str, profile: SchedulerProfile | None = None) -> bool:
         """Return whether a plugin of the scheduler is enabled here: at all, or for a profile."""
-        left = profile is not None and profile.scheduler_name in self.left
+        left = profile is not None and self.leaves(profile)
         return plugin in self.config.plugins and not left
+
+    def leaves(self, profile: SchedulerProfile) -> bool:
+        """Return whether the scheduler's own plugins judge the pods of a profile."""
+        return profile.scheduler_name in self.left
 
     def unnamed(self, profile: SchedulerProfile) -> bool:
         """Return whether a profile is probably to be left to the scheduler, and is not."""
         return (
             self.mode is Mode.REPLACE
-            and profile.scheduler_name not in self.left
+            and not self.leaves(profile)
             and profile in _left_in(self.scheduler)
         )
 

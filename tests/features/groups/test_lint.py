@@ -72,6 +72,17 @@ def test_a_profile(profiles: list[Json], fields: Json, expected: list[str]) -> N
     assert found(linted(file_of(*profiles), ours("replace", **fields))) == expected
 
 
+def test_what_only_the_scheduler_goes_by_is_its_own_in_a_profile_that_is_left_to_it() -> None:
+    weighted = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}
+    sampled = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
+    default = DEFAULT | {"pluginConfig": [sampled]}
+    file = file_of(default, GROUPS | {"pluginConfig": [weighted]})
+    config = ours("replace", schedulerVersion="1.38")
+    assert found(linted(file, config)) == []
+    file = file_of(default | {"pluginConfig": [weighted]}, GROUPS)
+    assert found(linted(file, config)) == ["arguments-differ", "candidates-sampled"]
+
+
 def messages(report: Report) -> list[str]:
     return [f"{each.path}: {each.message}" for each in report.findings]
 

@@ -64,7 +64,7 @@ def _sampled(setup: Setup) -> Iterator[Spot]:
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments("DefaultPreemption")
         found = args.get(_PERCENTAGE, _TENTH)
-        if found != _ALL:
+        if found != _ALL and not setup.leaves(profile):
             where = f"{path}.pluginConfig[{index}].args" if args else path
             yield Spot(where, f"{_PERCENTAGE}: {found}")
 

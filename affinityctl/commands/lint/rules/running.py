@@ -90,7 +90,7 @@ def _listed_twice(setup: Setup) -> Iterator[Spot]:
 
 
 def _other_arguments(setup: Setup) -> Iterator[Spot]:
-    if not setup.configured or not setup.takes_over(INTER_POD):
+    if not setup.configured:
         return
     rules = setup.config.inter_pod_affinity
     expected = {
@@ -99,7 +99,7 @@ def _other_arguments(setup: Setup) -> Iterator[Spot]:
     }
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments(INTER_POD)
-        for name, ours in expected.items():
+        for name, ours in expected.items() if setup.takes_over(INTER_POD, profile) else ():
             # Only what somebody wrote there: the plugin's own scoring may be off, arguments unused.
             if name in args and args[name] != ours:
                 where = f"{path}.pluginConfig[{index}].args.{name}"
