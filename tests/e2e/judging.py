@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.extending import REPLACE, Extender
 from tests.e2e.scheduling import configured, shipped
+from tests.features.every import shipped_with
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,7 +41,7 @@ async def judging(sandbox: Sandbox, mode: str = REPLACE) -> AsyncIterator[Extend
 async def extending(sandbox: Sandbox, mode: str, folder: Path) -> AsyncIterator[Extender]:
     """Run the extender alone, where annotations count everywhere."""
     config = folder / "annotations.yaml"
-    config.write_text(EVERYWHERE)
+    config.write_text(json.dumps(json.loads(EVERYWHERE) | shipped_with(mode)))
     options = ("--config", str(config))
     async with Extender.running(sandbox.control_plane, mode, folder, *options) as extender:
         sandbox.extender = extender

@@ -8,14 +8,17 @@ The scheduler's own plugins see where it means to put the pods asked about befor
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.beside import AFFINITY_ANNOTATION
 from tests.e2e.api import key_of
 from tests.e2e.extending import ASSIST, REPLACE, SHADOW
 from tests.e2e.gangs import GROUPS, IMPORTANT, PROFILE, QUIET_S, group, member, told
 from tests.e2e.gangs import gang as named_gang
+from tests.e2e.judging import judging
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.scheduling import STOCK
@@ -162,6 +165,58 @@ async def test_a_group_in_a_profile_of_mode_replace_waits_and_says_which_to_use(
         # Nothing is to happen from now on, so there is nothing to wait for.
         await asyncio.sleep(QUIET_S)
         assert await sandbox.extender.calls("filter") - before <= FEW
+    assert len(sandbox.waiting()) == len(members)
+
+
+@pytest.mark.parametrize("members", [SOLOS, CREWS], ids=["apart", "together"])
+async def test_the_pods_of_a_group_that_is_no_gang_keep_their_rules(
+    sandbox: Sandbox, members: list[JSON]
+) -> None:
+    await sandbox.add(*TWO_BY_TWO)
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, _group(BASIC), members)
+        await placed(sandbox, members)
+    await sandbox.assert_lawful()
+
+
+async def test_a_topology_constraint_goes_with_rules_among_the_members(sandbox: Sandbox) -> None:
+    constraint = {"topology": [{"key": ZONE}]}
+    pair = SOLOS[:2]
+    await sandbox.add(*TWO_BY_TWO, pod("solo", labels=SOLO, on="a0"))
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(pair, schedulingConstraints=constraint), pair)
+        assert set((await placed(sandbox, pair)).values()) == {"b0", "b1"}
+    await sandbox.assert_lawful()
+
+
+def annotated(each: JSON, term: JSON) -> JSON:
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    annotations = {AFFINITY_ANNOTATION: json.dumps(rules)}
+    return each | {"metadata": each["metadata"] | {"annotations": annotations}}
+
+
+async def test_a_member_keeps_the_rules_that_its_annotation_has_about_others(
+    sandbox: Sandbox,
+) -> None:
+    members = [annotated(pod(f"shy-{n}"), term(HOSTNAME, DB)) for n in range(3)]
+    await sandbox.add(*TWO_BY_TWO, *(pod(f"db-{n}", labels=DB, on=n) for n in ("a0", "a1", "b0")))
+    async with judging(sandbox):
+        await create(sandbox, gang(members), members)
+        assert set((await placed(sandbox, members)).values()) == {"b1"}
+
+
+async def test_members_with_rules_about_one_another_in_annotations_wait(sandbox: Sandbox) -> None:
+    members = [annotated(pod(f"solo-{n}", labels=SOLO), term(HOSTNAME, SOLO)) for n in range(3)]
+    await sandbox.add(*TWO_BY_TWO)
+    async with judging(sandbox):
+        await create(sandbox, gang(members), members)
+        await sandbox.pods.until(
+            lambda: any("into their specs" in told(sandbox, each)[1] for each in members),
+            SETTLE_S,
+            "the reason",
+        )
+        # Nothing is to happen from now on, so there is nothing to wait for.
+        await asyncio.sleep(QUIET_S)
     assert len(sandbox.waiting()) == len(members)
 
 
