@@ -12,6 +12,7 @@ from tests.e2e.controlplane.cluster import control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import EXTENDER
 from tests.e2e.gangs import GROUPS, IMPORTANT, WITH_GROUPS
+from tests.e2e.groups.report import Found, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,15 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("control-plane-with-groups")
     with control_plane(binaries, folder, [SCHEDULER, EXTENDER], WITH_GROUPS) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def found(request: pytest.FixtureRequest) -> Iterator[Found]:
+    """Return where to note outcomes; with --record they are kept."""
+    noted: Found = {}
+    yield noted
+    if request.config.getoption("--record"):
+        merge(noted)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.e2e.scheduling import STOCK, configured, shipped
 from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
+    from tests.e2e.groups.report import Found
     from tests.e2e.sandbox import Sandbox
 
 pytestmark = pytest.mark.usefixtures("_no_groups_left", "_important")
@@ -25,12 +26,19 @@ MIXED = next(each for each in SCENARIOS if "single pods" in each.name)
 
 @pytest.mark.parametrize("mode", [in_e2e_all(STOCK), REPLACE])
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-async def test_what_becomes_of_gangs(sandbox: Sandbox, scenario: Scenario, mode: str) -> None:
+async def test_what_becomes_of_gangs(
+    sandbox: Sandbox, found: Found, scenario: Scenario, mode: str
+) -> None:
     await sandbox.add(*scenario.nodes, *scenario.before)
     async with sandbox.scheduled_by(mode):
-        found = await outcome(sandbox, scenario, mode)
-    assert faults(scenario, found) == []
+        end = await outcome(sandbox, scenario, mode)
+    assert faults(scenario, end) == []
     await sandbox.assert_lawful()
+    release = sandbox.control_plane.binaries.scheduler
+    by = f"{release}, {'in-tree' if mode == STOCK else mode}"
+    seconds = end.seconds if scenario.is_bound else None
+    runs = found.setdefault(scenario.name, {}).setdefault(by, [])
+    runs.append((seconds, max(end.in_part.values(), default=0.0)))
 
 
 async def calm(sandbox: Sandbox) -> None:
