@@ -146,7 +146,7 @@ FEATURE = Feature(
     places="places",
     words=(
         r"features\.moving|(?<!scheduling)(required|preferred)_?during_?execution|moves_pods"
-        r"|(Eviction|Repair)(Controller|Limits)|rule_?watch|successions?\b|pods/eviction"
+        r"|(?<!Taint)(Eviction|Repair)(Controller|Limits)|rule_?watch|successions?\b|pods/eviction"
         r"|evictions_(paused|stopped|leader)|(repairs|repairable|execution_violating)_"
     ),
 )

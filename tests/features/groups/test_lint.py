@@ -75,11 +75,11 @@ def test_a_profile(profiles: list[Json], fields: Json, expected: list[str]) -> N
 def test_what_only_the_scheduler_goes_by_is_its_own_in_a_profile_that_is_left_to_it() -> None:
     weighted = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}
     sampled = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
-    default = DEFAULT | {"pluginConfig": [sampled]}
-    file = file_of(default, GROUPS | {"pluginConfig": [weighted]})
+    default = {**DEFAULT, "pluginConfig": [sampled]}
+    file = file_of(default, {**GROUPS, "pluginConfig": [weighted]})
     config = ours("replace", schedulerVersion="1.38")
     assert found(linted(file, config)) == []
-    file = file_of(default | {"pluginConfig": [weighted]}, GROUPS)
+    file = file_of({**default, "pluginConfig": [weighted]}, GROUPS)
     assert found(linted(file, config)) == ["arguments-differ", "candidates-sampled"]
 
 
