@@ -246,7 +246,7 @@ BUGS = (
     Bug(
         "who goes already is charged once more",
         "core.model.disruption",
-        "            and name_of(pod.key) not in self.disrupted\n",
+        " and name_of(pod.key) not in self.disrupted",
         "",
         "model/test_disruption.py::test_which_pods_are_charged",
     ),

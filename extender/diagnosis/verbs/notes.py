@@ -70,9 +70,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
 def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     pod = explanation.pod
     if explanation.indeterminate is not None:
-        yield Note(
-            "unclear", f"the extender's filter answers with an error: {explanation.indeterminate}"
-        )
+        yield Note("unclear", f"the extender cannot judge it: {explanation.indeterminate}")
     if named_node(state, pod) is not None:
         yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
     elif pod.node is not None:

@@ -54,8 +54,9 @@ def plugin(config: Config) -> PodGroups:
     """Build it for the mode; in `shadow`, groups are not compared."""
     if config.mode is Mode.ASSIST:
         return PodGroups(entangled)
-    listed = profiles(config) if config.mode is Mode.REPLACE else ()
-    names = [each.scheduler_name for each in listed]
+    if config.mode is Mode.SHADOW:
+        return PodGroups(lambda _, pod: f"the pods of pod group {pod.spec.group} are not compared")
+    names = [each.scheduler_name for each in profiles(config)]
     cure = (
         f"give all pods of the group schedulerName {names[0]}"
         if names

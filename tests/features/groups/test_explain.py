@@ -99,7 +99,7 @@ def test_a_placed_pod_waits_for_nothing() -> None:
         (
             "default-scheduler",
             [
-                "the extender's filter answers with an error: it is in pod group default/g",
+                "the extender cannot judge it: it is in pod group default/g",
                 "created again with the schedulerName groups",
             ],
         ),
