@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.core.model.lru_cache import CountedCache
 from extender.core.model.objects import Pod
 from extender.core.ports import Attempt
 from extender.features.groups.ledger import Members
@@ -20,6 +21,8 @@ HOLD_SECONDS: Final = 1.5
 """How long the first of them waits for the others, at most; a bind and its answer come after that.
 The scheduler starts their binds within milliseconds, save for members whose volumes have to be
 prepared first."""
+MOST_REMEMBERED: Final = 1_024
+"""Groups of which is known that too few members came."""
 
 NeededMembers = Callable[[str], Awaitable[int]]
 """Returns how many members of a group have to be placed together, 0 where each may be alone."""
@@ -31,10 +34,6 @@ class _Member:
     attempt: Attempt
     refused: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def end(self, refused: str | None = None) -> None:
-        self.refused = refused
-        self.ended.set()
 
 
 @dataclass(eq=False, slots=True)
@@ -48,12 +47,18 @@ class _Gathering:
 
 
 class Gangs:
-    """Decides about the binds of members; nothing is kept of a group without an undecided bind."""
+    """Decides about the binds of members.
+
+    Of a group without an undecided bind it is only kept, for some, that its last gathering was too
+    small. Then all of it were refused, and the gang is tried again as a whole. Where that happens
+    twice, members may take long to prepare each time, and those that are there are bound.
+    """
 
     def __init__(self, members: Members, needed: NeededMembers) -> None:
         self._members = members
         self._needed = needed
         self._gatherings: dict[str, _Gathering] = {}
+        self._too_few: CountedCache[str, bool] = CountedCache(MOST_REMEMBERED)
 
     def has(self, pod: Pod) -> bool:
         return pod.spec.group is not None
@@ -77,7 +82,8 @@ class Gangs:
                 self._look(group, gathering)
                 await member.ended.wait()
         except TimeoutError:
-            self._look(group, gathering, over=True)
+            if not member.ended.is_set():
+                self._look(group, gathering, over=True)
         finally:
             if member in gathering.members:
                 gathering.members.remove(member)
@@ -86,28 +92,46 @@ class Gangs:
         return member.refused
 
     def _look(self, group: str, gathering: _Gathering, *, over: bool = False) -> None:
-        """Decide about those that are here, if they are enough or no more may come."""
+        """Decide about those that are here, if they are enough or no more are waited for."""
         here = gathering.members
         uids = {each.uid for each in here}
         others = [each for each in self._members.of(group).values() if each.uid not in uids]
         placed = sum(map(self._members.has_place, others))
-        needed = gathering.needed or 0
-        if not over and (gathering.needed is None or placed + len(uids) < needed):
-            return
-        over = over or placed == len(others)
-        standing, refused = _tried(here)
-        if refused and placed + len(standing) < needed:
-            for each in standing:
-                each.attempt.undo()
-            ended: Collection[_Member] = here if over else ()
-            why: str | None = (
-                f"{placed + len(standing)} of the {needed} members that its gang needs have a place"
-            )
-        else:
-            ended, why = here if over else standing, None
-        for each in [*ended]:
-            each.end(None if each in refused else why)
-            here.remove(each)
+        lacking = (gathering.needed or 0) - placed
+        if gathering.needed is not None and len(uids) >= lacking:
+            self._too_few.pop(group)
+            _settle(here, lacking, is_last=over or placed == len(others))
+        elif over and lacking > len(uids) and self._too_few.get(group) is None:
+            self._too_few.put(group, value=True)
+            _end(here, f"its gang needs {lacking} more, and {len(uids)} are to be bound")
+            here.clear()
+        elif over:
+            _settle(here, lacking, is_last=True)
+
+
+def _settle(here: list[_Member], lacking: int, *, is_last: bool) -> None:
+    """Give all their places that can have them, if the gang lacks no more; else nobody's.
+
+    Those that are refused wait for others that may help them, unless these are the last.
+    """
+    standing, refused = _tried(here)
+    if refused and len(standing) < lacking:
+        for each in standing:
+            each.attempt.undo()
+        if is_last:
+            _end(standing, f"its gang lacks {lacking}, and only {len(standing)} can be bound")
+            _end(refused)
+    else:
+        _end(standing)
+        if is_last:
+            _end(refused)
+    here[:] = [each for each in here if not each.ended.is_set()]
+
+
+def _end(members: Collection[_Member], why: str | None = None) -> None:
+    for each in members:
+        each.refused = why
+        each.ended.set()
 
 
 def _tried(members: Collection[_Member]) -> tuple[list[_Member], list[_Member]]:

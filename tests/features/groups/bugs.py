@@ -17,15 +17,15 @@ BUGS: Final = (
     Bug(
         "of a gang that falls short, those that stand keep their places",
         "features.groups.gangs",
-        "                each.attempt.undo()",
-        "                pass",
+        "            each.attempt.undo()",
+        "            pass",
         "features/groups/test_gangs.py::test_all_are_refused_where_one_that_the_gang_needs_is",
     ),
     Bug(
         "a gang is decided before as many are there as it needs",
         "features.groups.gangs",
-        "placed + len(uids) < needed)",
-        "placed + len(uids) < needed - 1)",
+        "len(uids) >= lacking:",
+        "len(uids) >= lacking - 1:",
         "features/groups/test_gangs.py::test_the_first_waits_for_as_many_as_the_gang_needs",
     ),
     Bug(
@@ -45,9 +45,9 @@ BUGS: Final = (
     Bug(
         "members that do not come hold the others until their calls end",
         "features.groups.gangs",
-        "            self._look(group, gathering, over=True)",
-        "            pass",
-        "features/groups/test_gangs.py::test_and_are_all_refused_where_one_of_them_is",
+        "                self._look(group, gathering, over=True)",
+        "                pass",
+        "features/groups/test_gangs.py::test_and_are_refused_again_where_one_of_them_is",
     ),
     Bug(
         "a caller that gives up still counts as one of the gang",
@@ -55,6 +55,13 @@ BUGS: Final = (
         "                gathering.members.remove(member)",
         "                pass",
         "features/groups/test_gangs.py::test_nothing_is_kept_of_a_caller_that_gives_up",
+    ),
+    Bug(
+        "a gang of which too few came once is never refused as a whole again",
+        "features.groups.gangs",
+        "            self._too_few.pop(group)\n",
+        "",
+        "features/groups/test_gangs.py::test_a_gang_that_was_there_as_a_whole_is_refused_once_more",
     ),
     Bug(
         "a pod that has ended is a member for ever",

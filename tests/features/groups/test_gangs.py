@@ -99,7 +99,7 @@ async def test_the_first_waits_for_as_many_as_the_gang_needs() -> None:
 async def test_all_are_refused_where_one_that_the_gang_needs_is() -> None:
     world = World(*FOUR[:3], needed=3)
     found = await ends(world.come("a"), world.come("b", fits=False), world.come("c"))
-    assert found == ["2 of the 3 members that its gang needs have a place", None, found[0]]
+    assert found == ["its gang lacks 3, and only 2 can be bound", None, found[0]]
     assert world.placed == []
 
 
@@ -147,7 +147,7 @@ async def test_members_that_the_watch_does_not_show_yet_are_waited_for() -> None
     assert not any(each.done() for each in binds)
     world.state.upsert_pod(model_pod(FOUR[2]))
     assert await ends(*binds, world.come("c", fits=False)) == [
-        *["2 of the 3 members that its gang needs have a place"] * 2,
+        *["its gang lacks 3, and only 2 can be bound"] * 2,
         None,
     ]
 
@@ -158,21 +158,33 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_short")
-async def test_members_whose_others_do_not_come_in_time_are_bound_where_nothing_refuses_them() -> (
-    None
-):
+async def test_members_whose_others_do_not_come_in_time_are_refused_once_and_then_bound() -> None:
     world = World(*FOUR, needed=4)
-    assert await ends(world.come("a"), world.come("b")) == [None, None]
+    assert (
+        await ends(world.come("a"), world.come("b"), world.come("c"))
+        == ["its gang needs 4 more, and 3 are to be bound"] * 3
+    )
+    assert world.placed == []
+    assert await ends(world.come("a"), world.come("b")) == [None] * 2
     assert world.placed == ["a", "b"]
+    assert world.gangs._gatherings == {}
 
 
 @pytest.mark.usefixtures("_short")
-async def test_and_are_all_refused_where_one_of_them_is() -> None:
+async def test_and_are_refused_again_where_one_of_them_is() -> None:
     world = World(*FOUR, needed=4)
+    await ends(world.come("a"))
     found = await ends(world.come("a"), world.come("b", fits=False))
-    assert found == ["1 of the 4 members that its gang needs have a place", None]
+    assert found == ["its gang lacks 4, and only 1 can be bound", None]
     assert world.placed == []
-    assert world.gangs._gatherings == {}
+
+
+@pytest.mark.usefixtures("_short")
+async def test_a_gang_that_was_there_as_a_whole_is_refused_once_more() -> None:
+    world = World(*FOUR, needed=2)
+    await ends(world.come("a"))
+    assert await ends(world.come("a"), world.come("b", fits=False)) != [None, None]
+    assert await ends(world.come("a")) == ["its gang needs 2 more, and 1 are to be bound"]
 
 
 @pytest.mark.usefixtures("_short")
