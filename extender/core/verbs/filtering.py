@@ -5,9 +5,9 @@ are nominated to a node, it has to fit with them there, and without them too, fo
 elsewhere. So a place for which others were evicted is not taken by a less important pod, and of two
 equally important pods that exclude each other, the second does not evict on the same node.
 
-A pod that an extender evicts others for counts beyond its node, in every topology domain of it, for
-pods that are less important (`NominatedPods.preempting`). In-tree has nothing like it: there the
-scheduler tries the preemptor before its victims' successors.
+A pod that others are evicted for by our rules counts beyond its node, in every topology domain of
+it, for pods that are less important (`NominatedPods.preempting`). In-tree has nothing like it: the
+scheduler tries the preemptor there before its victims' successors.
 """
 
 from __future__ import annotations
