@@ -44,6 +44,8 @@ class _Gathering:
     """On the event loop's clock."""
     needed: int | None = None
     members: list[_Member] = field(default_factory=list)
+    tried_again_from: int = 0
+    """How many have to be here before those that were refused are tried again."""
 
 
 class Gangs:
@@ -100,7 +102,11 @@ class Gangs:
         lacking = (gathering.needed or 0) - placed
         if gathering.needed is not None and len(uids) >= lacking:
             self._too_few.pop(group)
-            _settle(here, lacking, is_last=over or placed == len(others))
+            is_last = over or placed == len(others)
+            if is_last or len(here) >= gathering.tried_again_from:
+                _settle(here, lacking, is_last=is_last)
+                # So a large group whose members are refused is tried a few dozen times in all.
+                gathering.tried_again_from = len(here) + max(1, len(here) // 8)
         elif over and lacking > len(uids) and self._too_few.get(group) is None:
             self._too_few.put(group, value=True)
             _end(here, f"its gang needs {lacking} more, and {len(uids)} are to be bound")

@@ -31,8 +31,10 @@ class Attempt:
         self.world, self.lacks, self.fits = world, lacks, fits
         self.name = ""
         self.has_place = False
+        self.tries = 0
 
     def stands(self) -> bool:
+        self.tries += 1
         placed = {each.name for each in self.world if each.has_place}
         self.has_place = self.fits and (not self.lacks or self.lacks in placed)
         return self.has_place
@@ -207,6 +209,15 @@ async def test_nothing_is_kept_of_a_caller_that_gives_up(which: int) -> None:
     assert await ends(*(each for each in binds if not each.cancelled())) == [None] * 3
     assert world.placed == [each.name for each in world.attempts if each is not given_up]
     assert world.gangs._gatherings == {}
+
+
+async def test_the_work_for_a_large_group_with_refused_members_is_bounded() -> None:
+    names = [str(number) for number in range(400)]
+    world = World(*map(member, names), needed=300)
+    binds = [world.come(name, fits=int(name) % 3 > 0) for name in names]
+    await ends(*binds)
+    assert world.placed == []
+    assert sum(each.tries for each in world.attempts) < 20 * len(names)
 
 
 async def test_groups_do_not_wait_for_each_other() -> None:
