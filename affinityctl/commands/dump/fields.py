@@ -95,7 +95,8 @@ LISTED_AS: Final[ReadAs] = {
 _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),
     "conditions": (_KeptConditions,),
-    "env": (),  # it may hold secrets, and lint looks at its names in manifests alone
+    # They may hold secrets, and lint looks at them in manifests alone.
+    **dict.fromkeys(("env", "command", "image"), ()),
     "jobTemplate": (Manifest,),
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),

@@ -97,7 +97,6 @@ class Filters:
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
-        self._refusing = [each for each in plugins if each.refuses]
         self._resolvable = resolvable
         self._listeners = listeners or Listeners()
         self._defer = defer
@@ -105,12 +104,13 @@ class Filters:
         self._warned = False
         hook = self._listeners.judging
         judging = plugins if hook is None else hook.judges
+        self._judging = [each for each in judging if each.refuses]
         self._compares_pods = compare_pods(judging)
         self._enforces = hook is not None or not all(each.of_annotations for each in plugins)
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
         self._is_attempt = bool(plugins) or hook is not None
         self._leading = leading(judging)
-        for name in {self._leading, *(each.name for each in judging if each.refuses)}:
+        for name in {self._leading, *(each.name for each in self._judging)}:
             self._metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
         for reason in (each for plugin in plugins for each in plugin.reasons):
             self._metrics.nodes_filtered.begin((reason.value,))
@@ -174,7 +174,7 @@ class Filters:
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
         if self._may_refuse(args.pod):
-            verdicts = self._verdicts(args, self._refusing)
+            verdicts = self._verdicts(args)
             self._state.note_asked(args.pod, admitted=bool(verdicts.fits.names))
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts
@@ -186,9 +186,9 @@ class Filters:
 
     def _compare(self, hook: Hook, args: ExtenderArgs) -> None:
         if indeterminate(self._state, args.pod, hook.judges) is None:
-            hook.judged(args.pod, self._verdicts(args, hook.judges))
+            hook.judged(args.pod, self._verdicts(args))
 
-    def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> FilterResult:
+    def _verdicts(self, args: ExtenderArgs) -> FilterResult:
         asked = self._requests.asked(args)
         laps = Laps()
 
@@ -197,7 +197,7 @@ class Filters:
 
         # What the scheduler's own plugins let through has passed beside nominated pods already.
         mine = self._listeners.judging is None
-        return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
+        return judge(self._state, args.pod, asked, self._judging, observe, nominated=mine)
 
     def _tell(self, pod: Pod, verdicts: FilterResult | None) -> None:
         listeners = self._listeners

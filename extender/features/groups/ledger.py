@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -10,6 +11,8 @@ from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.view import ClusterView
 from extender.core.model.objects import Pod
 
+AUDITED_PODS: Final = 5_000
+"""Pods that are compared in one step of the audit."""
 _NO_MEMBERS: Final[Mapping[str, Pod]] = MappingProxyType({})
 
 
@@ -39,14 +42,22 @@ class Members(Ledger):
             self._of.setdefault(pod.spec.group, {})[pod.key] = pod
 
     def audit(self) -> Iterator[str | None]:
-        """Compare with the pods of the state, in one step: O(pods), with little for each."""
-        expected: dict[str, dict[str, Pod]] = {}
-        for pod in self._state.pods.values():
-            if pod.spec.group is not None:
-                expected.setdefault(pod.spec.group, {})[pod.key] = pod
-        groups = {**expected, **self._of}
-        wrong = (each for each in groups if expected.get(each) != self._of.get(each))
-        yield next((f"the members of pod group {each}" for each in wrong), None)
+        """Look for each pod with a group among its members, and the other way round."""
+        pods = iter([*self._state.pods.values()])
+        while some := list(islice(pods, AUDITED_PODS)):
+            yield next((_said(each) for each in some if not self._is_known(each)), None)
+        members = [each for group in self._of.values() for each in group.values()]
+        wrong = (each for each in members if self._state.pods.get(each.key) is not each)
+        yield next(map(_said, wrong), None)
+
+    def _is_known(self, pod: Pod) -> bool:
+        if pod.spec.group is None or self._state.pods.get(pod.key) is not pod:
+            return True  # It may have changed since the step before.
+        return self.of(pod.spec.group).get(pod.key) is pod
+
+
+def _said(pod: Pod) -> str:
+    return f"{pod.key} among the members of its pod group"
 
 
 def members_of(state: ClusterView) -> Members:

@@ -38,7 +38,7 @@ def a_state() -> ClusterState:
 
 
 def test_a_sound_state_is_found_sound() -> None:
-    assert list(audit(a_state())) == [None] * 6
+    assert {*audit(a_state())} == {None}
 
 
 def test_a_round_goes_on_while_the_state_changes() -> None:
@@ -46,7 +46,7 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
     steps = audit(state)
     assert list(islice(steps, 1)) == [None]
     state.remove_pod("default/a", "default-a")
-    assert list(steps) == [None] * 4, "the term is gone, everything else is still right"
+    assert {*steps} == {None}, "the term is gone, everything else is still right"
 
 
 def test_a_wrong_counter_is_named() -> None:
@@ -124,13 +124,13 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
     state._node_resources.use("n", (("cpu", 100),), 1)
-    assert list(audit(state))[1:4] == [None, None, "room on n"]
+    assert {*audit(state)} == {None, "room on n"}
 
 
 def test_a_host_port_that_nobody_has_is_noticed() -> None:
     state = a_state()
     state._node_resources.use_ports("n", (HostPort("", "TCP", 80),), 1)
-    assert list(audit(state))[1:4] == [None, None, "room on n"]
+    assert {*audit(state)} == {None, "room on n"}
 
 
 def test_a_nomination_that_slipped_through_is_noticed() -> None:

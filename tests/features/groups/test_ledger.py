@@ -62,6 +62,11 @@ def test_a_reserved_place_is_one() -> None:
 def test_the_audit_finds_a_member_that_is_not_as_the_watch_showed_it() -> None:
     state = state_of([node("a")], [], [ONE, TWO])
     members = members_of(state)
-    assert [*members.audit()] == [None]
-    del members._of["default/gang"]["default/one"]
-    assert [*members.audit()] == ["the members of pod group default/gang"]
+    assert {*members.audit()} == {None}
+    one = members._of["default/gang"].pop("default/one")
+    wrong = "default/one among the members of its pod group"
+    assert [*members.audit()] == [wrong, None]
+    members._of["default/gang"][one.key] = one
+    state.remove_pod(one.key, one.uid)
+    members._of["default/gang"][one.key] = one
+    assert [*members.audit()] == [None, wrong]

@@ -16,8 +16,9 @@ PREFERS = ON_GPUS | {PREFERRED: [{"weight": 1, "preference": GPU}]}
 def adding(mode: str, added: Any, *off: str) -> dict[str, Any]:
     """Return a scheduler's file that adds this, with plugins off that are the extender's."""
     file = copy.deepcopy(shipped(mode))
+    for each in file["profiles"]:
+        each["pluginConfig"] = [{"name": "NodeAffinity", "args": {"addedAffinity": added}}]
     profile = file["profiles"][0]
-    profile["pluginConfig"] = [{"name": "NodeAffinity", "args": {"addedAffinity": added}}]
     for point in off:
         profile["plugins"].setdefault(point, {}).setdefault("disabled", []).append(
             {"name": "NodeAffinity"}

@@ -218,14 +218,3 @@ async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
     assert "pods not synced yet" in answer["Error"]
     assert await shadow.prioritize(APART, ["a"]) == []
     assert shadow.counted() == {}
-
-
-async def test_a_group_whose_pods_depend_on_each_other_is_not_compared(shadow: Shadow) -> None:
-    # The scheduler has counted the leader where it is about to go; nobody told us.
-    leader = pod("leader").labels(app="db").in_group("gang")
-    follower = NEAR_DB.in_group("gang")
-    for each in (leader, follower):
-        shadow.state.upsert_pod(model_pod(each))
-    assert (await shadow.filter(follower, NAMES))["NodeNames"] == NAMES
-    assert shadow.counted() == {}
-    assert shadow.seen("schedule_attempts_total", result="feasible") == 1
