@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
         ),
         pytest.param("docs/compatibility.md", "tested with Kubernetes {}.", id="compatibility"),
         # make matrix RELEASE=...
-        pytest.param("tests/e2e/matrix.md", " | {} |\n", id="matrix"),
+        pytest.param("tests/e2e/matrix.md", " | {} |", id="matrix"),
     ],
 )
 def test_a_file_names_the_release_of_the_tests(file: str, named: str) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from tests.conformance.programs import RELEASES
+from tests.e2e.controlplane.binaries import KUBERNETES, NEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,6 +137,7 @@ def as_markdown(outcomes: Mapping[str, Outcome]) -> str:
         "# The core of the end-to-end tests, by Kubernetes release",
         "",
         "Written by `make matrix`: each release's control plane and scheduler, and the extender.",
+        *([f"Of {NEXT} the scheduler alone, beside {KUBERNETES}."] if NEXT in outcomes else ()),
         "",
         _row(["tests", *outcomes]),
         _row(["---"] * (len(outcomes) + 1)),
