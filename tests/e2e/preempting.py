@@ -26,6 +26,8 @@ DB = {"app": "db"}
 
 QUIET_S = 1.5
 """Long enough for anybody to be evicted who is not to be."""
+SPINNING = 100
+"""Filter calls in that time, of a scheduler that tries a refused pod again and again."""
 NEVER = ("e2e-never", 30)
 """As important as the important ones, and evicts nobody."""
 WEB = {"app": "web"}
@@ -231,6 +233,8 @@ async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
         if most < len(names):
             # Nothing is to happen from now on, so there is nothing to wait for.
             await asyncio.sleep(QUIET_S)
+            if sandbox.extender:
+                assert await sandbox.extender.calls("filter") < SPINNING
         there = {each["metadata"]["name"] for each in case.there if each["kind"] == "Pod"}
         outcome = Outcome(placed(sandbox, names), there - left(sandbox), seconds)
     await sandbox.assert_lawful()

@@ -16,6 +16,7 @@ from tests.e2e.preempting import (
     HIGH,
     LOW,
     MIDDLE,
+    SPINNING,
     WEB,
     add_owned,
     budget,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 QUIET_S = 3.0
 """A scheduler that spins makes hundreds of calls in this time; emptying nodes takes less."""
 FEW = 8
-SPINNING = 100
 SERVICES = "/api/v1/namespaces/default/services"
 
 

@@ -16,6 +16,7 @@ from tests.e2e.preempting import (
     LOW,
     MIDDLE,
     QUIET_S,
+    SPINNING,
     WEB,
     add_owned,
     ensure_classes,
@@ -122,7 +123,7 @@ async def test_nobody_more_goes_while_a_victim_takes_its_time(sandbox: Sandbox, 
         await asyncio.sleep(QUIET_S)
         assert leaving(sandbox) == [victim]
         if sandbox.extender:
-            assert await sandbox.extender.calls("filter") < 100
+            assert await sandbox.extender.calls("filter") < SPINNING
         await sandbox.api.delete(f"{pods_path(important)}/{victim}")
         assert await sandbox.bound("default/important") == victim.removeprefix("on-")
     await sandbox.assert_lawful()
