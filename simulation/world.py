@@ -33,8 +33,9 @@ from simulation.outcome import Outcome
 from simulation.plan import CALM_SECONDS, UNCLEAR_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.quiet import sleep_until
+from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Assistant, Extender
-from simulation.scheduler.process import Scheduler, Settings
+from simulation.scheduler.process import Scheduler
 from simulation.trace import Trace
 from simulation.transport import Session
 from simulation.users import Users
