@@ -64,6 +64,13 @@ class Cache:
         known = self.groups.get(group)
         return known is not None and len(self.members.get(group, ())) >= known.least
 
+    def may_be_next(self, pod: PodInfo) -> bool:
+        """Tell whether a pod needs no other to be placed with it."""
+        group = self.groups.get(pod.group)
+        if group is None or group.topology is not None:
+            return not pod.group
+        return len(self.scheduled(pod.group)) + 1 >= group.least
+
     def node_of(self, uid: str) -> NodeInfo | None:
         return self.nodes.get(self._places[uid])
 
