@@ -9,6 +9,7 @@ from simulation.apiserver.store import Change, Json, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.endings import check_endings
 from simulation.invariants.execution import may_be_on
+from simulation.invariants.gangs import Gangs
 from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
@@ -38,6 +39,7 @@ class Calm:
         self._changed: dict[str, float] = {}
         world.store.observers.append(self._note)
         self._waking = waking.Waking(world)
+        self.gangs = Gangs(world.store, lambda: world.now)
         self._next_look = 0.0
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
@@ -53,6 +55,7 @@ class Calm:
         """
         world = self._world
         self._waking.look()
+        self.gangs.look(self._waking.undisturbed)
         left = world.plan.busy + CALM_SECONDS - world.now
         if left < HINTS_LOOK_SECONDS:
             self._check_hints()
@@ -107,8 +110,9 @@ class Calm:
     def _place_of(self, raw: Json) -> str | None:
         """Return a node that would take a pod: room, and all rules as things are."""
         pod = pod_info(raw)
-        scheduler = self._world.schedulers.get(pod.scheduler)
-        if scheduler is None:
+        schedulers = self._world.schedulers.values()
+        scheduler = next((each for each in schedulers if each.settings.responsible(pod)), None)
+        if scheduler is None or not scheduler.cache.may_be_next(pod):
             return None
         for name, node in scheduler.cache.nodes.items():
             fits = may_be_on(raw, name, node.labels) and scheduler.cache.fits(pod, node)

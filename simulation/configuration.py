@@ -10,17 +10,21 @@ from extender.core.config.schema import API_VERSION, KIND
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
 from simulation.repairing_plan import Repairing
+from simulation.templates import GROUPS
 
 KINDS = {"apiVersion": API_VERSION, "kind": KIND}
 
 
-def replacing(evicting: Evicting | None = None) -> Config:
-    """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
+def replacing(evicting: Evicting | None = None, *, grouping: bool = False) -> Config:
+    """Return the configuration of mode `replace`, with quotas, and else as it is by default.
+
+    With `grouping`, members of pod groups have a profile of their own.
+    """
     plugins = ["InterPodAffinity", "CrossNamespacePodAffinity"]
-    moves: dict[str, Any] = {}
+    more: dict[str, Any] = {}
     if evicting is not None:
         plugins.append("NodeAffinity")
-        moves["requiredDuringExecution"] = {
+        more["requiredDuringExecution"] = {
             "enabled": True,
             "dryRun": evicting.dry_run,
             "evictionsPerMinute": evicting.per_minute,
@@ -28,9 +32,11 @@ def replacing(evicting: Evicting | None = None) -> Config:
             "maxAffected": f"{evicting.percent}%",
             "plainRules": PLAIN,
         }
+    if grouping:
+        more["profiles"] = [{"schedulerName": GROUPS, "mode": "bind"}]
     everywhere: dict[str, Any] = {"namespaceSelector": {}}
     return decode(
-        {**KINDS, "mode": "replace", "plugins": plugins, "annotations": everywhere, **moves}
+        {**KINDS, "mode": "replace", "plugins": plugins, "annotations": everywhere, **more}
     )
 
 

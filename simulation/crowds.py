@@ -41,6 +41,10 @@ class Crowds:
     async def delete(self, key: str) -> None:
         await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
 
+    async def end_group(self, key: str) -> None:
+        """Delete a pod group."""
+        await self._caller.try_to(partial(self._store.remove, "podgroups", key, "users"))
+
     def free_name(self, group: str) -> str:
         """Return the first free name of a group."""
         there = self._store.all("pods")

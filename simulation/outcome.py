@@ -19,4 +19,5 @@ class Outcome:
     preemptions: Counter[str]
     kinds: Counter[str]
     evictions: Counter[str] = field(default_factory=Counter)
+    gangs: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ from simulation.evicting_plan import (
     draw,
 )
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
-from simulation.themes import FAULTS, PREEMPTION, THEMES, any_theme
+from simulation.themes import FAULTS, GROUPED, GROUPS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
@@ -56,6 +56,11 @@ class Setup:
     def preempting(self) -> bool:
         """Return whether users have hardly anything but important pods, and others in their way."""
         return self.theme == PREEMPTION
+
+    @property
+    def grouping(self) -> bool:
+        """Return whether there are pod groups, and a profile of the scheduler for them."""
+        return self.theme == GROUPS
 
     def any_scheduler(self, chance: Random) -> str:
         return f"scheduler-{1 + chance.randrange(self.schedulers)}"
@@ -101,6 +106,8 @@ def make_plan(seed: int) -> Plan:
     if shape.episodes == 0 and Random(f"repairing runs {seed}").random() < REPAIRING:
         return make_repairing_plan(seed)
     named = "" if shape.episodes else any_theme(seed)
+    if shape.episodes == 0 and Random(f"grouped runs {seed}").random() < GROUPED:
+        named = GROUPS
     theme = THEMES[named]
     setup = Setup(
         theme=named,

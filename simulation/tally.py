@@ -27,6 +27,7 @@ class Tally:
     binds: Counter[str] = field(default_factory=Counter)
     preemptions: Counter[str] = field(default_factory=Counter)
     evictions: Counter[str] = field(default_factory=Counter)
+    gangs: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     broken: list[Outcome] = field(default_factory=list)
 
@@ -40,6 +41,7 @@ class Tally:
         self.binds += outcome.binds
         self.preemptions += outcome.preemptions
         self.evictions += outcome.evictions
+        self.gangs += outcome.gangs
         self.kinds += outcome.kinds
         if outcome.broken is not None:
             self.broken.append(outcome)
@@ -68,6 +70,7 @@ class Tally:
             f"{self.preemptions['woken']:,} woken; "
             f"{self.evictions['evicted']:,} evictions, {self.evictions['moved']:,} moves, "
             f"{self.evictions['handovers']:,} handovers; "
+            f"{self.gangs['whole']:,} gangs, {self.gangs['in part']:,} in part; "
             f"{len(self.broken)} broken"
         )
 

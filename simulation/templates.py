@@ -21,6 +21,8 @@ REVISION: Final = "revision"
 TENANT: Final = "tenant"
 VOLUME: Final = "simulated/zone-of-its-volume"
 """Stands for a volume that can be reached from one zone alone: the extender knows nothing of it."""
+GROUPS: Final = "groups"
+"""The profile of pods that are members of pod groups."""
 LIMITED: Final = "limited"
 """A namespace with a quota, once one was set."""
 NAMESPACES: Final = {"default": "blue", "other": "green", LIMITED: "green"}
@@ -64,13 +66,27 @@ def quota(pods: int) -> Json:
     }
 
 
+def pod_group(name: str, least: int | None, topology: str = "") -> Json:
+    """Build a gang that needs some members at least, or a group that is none."""
+    policy: Json = {"basic": {}} if least is None else {"gang": {"minCount": least}}
+    constraints = {"topology": [{"key": topology}]}
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedulingPolicy": policy,
+            **({"schedulingConstraints": constraints} if topology else {}),
+        },
+        "status": {},
+    }
+
+
 def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
     """Build what the pods of a workload are made of; `other` is an app that its rules may name.
 
     `apart` is the topology key by which they exclude each other.
     """
     labels = {"app": app}
-    if sort.startswith(("rivals", "avoided")):
+    if sort.startswith(("rivals", "avoided", "crew")):
         labels["group"] = other
     if sort.startswith("of a tenant"):
         labels[TENANT] = f"tenant{sum(app.encode()) % 3}"
@@ -95,6 +111,8 @@ def _affinity(sort: str, app: str, other: str, apart: str) -> Json:
             any_group = {"matchExpressions": [_expression("group", "Exists")]}
             group = {"labelSelector": any_group, "matchLabelKeys": ["group"]}
         return _anti({"topologyKey": apart, **group}, *also)
+    if sort.startswith("crew"):
+        return _towards(_term(ZONE, own)) | _anti(_term(apart, {"matchLabels": {"group": other}}))
     if sort == "hostile":
         return _hostile(app)
     wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
@@ -183,6 +201,7 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
                 },
             ],
             **({"affinity": made_of["affinity"]} if made_of["affinity"] else {}),
+            **({"schedulingGroup": _in_group(made_of)} if made_of.get("pod_group") else {}),
             **(
                 {"volumes": [{"name": "data", "persistentVolumeClaim": claim}]}
                 if made_of.get("claim")
@@ -211,6 +230,10 @@ def _hostile(app: str) -> Json:
     ]
     wishes = [_weighted(each) for each in terms]
     return {"podAntiAffinity": {_PREFERRED: wishes, _REQUIRED: required}}
+
+
+def _in_group(made_of: Json) -> Json:
+    return {"podGroupName": made_of["pod_group"]}
 
 
 def _on_host(port: int) -> Json:

@@ -65,6 +65,9 @@ FAULTS: Final = {
 
 PREEMPTION: Final = "preemption"
 CONTENTION: Final = "contention"
+GROUPS: Final = "groups"
+GROUPED: Final = 0.05
+"""How many of the runs of minutes are about pod groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,19 @@ THEMES: Final[Mapping[str, Theme]] = {
         least=6,
         most=(12, 10),
         workloads=(0, 0, 1, 2),
+        quotas=0.0,
+    ),
+    GROUPS: Theme(
+        0,  # drawn by GROUPED, so that all other seeds are about what they were about before
+        {"wave": 4, "new workload": 2, "burst of pods": 2, "delete pods": 3, "recreate by name": 1}
+        | {"place by hand": 1, "cordon": 1, "add node": 1, "drain": 1, "roll out": 1, "couple": 1},
+        nodes=(6, 9, 12, 20, 30),
+        least=1,
+        most=(4, 4),
+        workloads=(0, 0, 1),
+        busy=(60.0, 120.0),
+        every={"gang wave": 20.0},
+        most_faults=(2, 3),
         quotas=0.0,
     ),
 }

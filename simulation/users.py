@@ -14,6 +14,7 @@ from simulation.actions import Action
 from simulation.apiserver.store import Json, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
+from simulation.gangs import GangUsers
 from simulation.important import ImportantTenants
 from simulation.loop import spawn
 from simulation.plan import Setup
@@ -57,6 +58,7 @@ class Users(Acting):
             "drain": self._drain,
             **Tenants(caller, controllers, setup).acts,
             **ImportantTenants(caller, controllers, setup).acts,
+            **GangUsers(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:

@@ -44,7 +44,7 @@ class Waking:
         self._since: dict[tuple[str, str], float] = {}
         """By the name of the scheduler and the pod's uid."""
         self._alive: list[str] = []
-        self._undisturbed: float = 0.0
+        self.undisturbed: float = 0.0
         """Since when nothing has been wrong."""
 
     def look(self) -> None:
@@ -52,7 +52,7 @@ class Waking:
         world = self._world
         now, before = world.now, self._since
         if self._is_disturbed():
-            self._since, self._undisturbed = {}, now
+            self._since, self.undisturbed = {}, now
             return
         self._since = {each: before.get(each, now) for each in self._sleeping()}
         for (_, uid), since in self._since.items():
@@ -76,7 +76,7 @@ class Waking:
     def _sleeping(self) -> Iterator[tuple[str, str]]:
         for name, scheduler in self._world.schedulers.items():
             for uid, queued in scheduler.queue.unschedulable.items():
-                if queued.failed_at < self._undisturbed:
+                if queued.failed_at < self.undisturbed:
                     # Whoever has started since knows nothing of it.
                     continue
                 node = scheduler.cache.nodes.get(queued.pod.nominated)

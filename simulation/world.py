@@ -33,8 +33,10 @@ from simulation.outcome import Outcome
 from simulation.plan import CALM_SECONDS, UNCLEAR_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.quiet import sleep_until
+from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Assistant, Extender
-from simulation.scheduler.process import Scheduler, Settings
+from simulation.scheduler.process import Scheduler
+from simulation.templates import GROUPS
 from simulation.trace import Trace
 from simulation.transport import Session
 from simulation.users import Users
@@ -71,7 +73,9 @@ class World:
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
         moves = setup.repairing
-        config = replacing(setup.evicting) if moves is None else repairing(moves)
+        config = replacing(setup.evicting, grouping=setup.grouping)
+        if moves is not None:
+            config = repairing(moves)
         self._assists = moves is not None and moves.assists
         self.process = Process(config, self.trace, self._chance("process"))
         """The one that schedulers ask."""
@@ -158,10 +162,18 @@ class World:
     async def run_twin(self, seconds: float) -> None:
         self._twins += 1
         name = f"twin-{self._twins}"
-        self.start_scheduler(name, Settings(name, self.plan.setup.least_sampled))
+        self.start_scheduler(name, self._settings(name))
         await asyncio.sleep(seconds)
         if name in self.schedulers:
             self.kill_scheduler(name, None)
+
+    def _settings(self, name: str, *, own_only: bool = False) -> Settings:
+        setup = self.plan.setup
+        # A scheduler that looks after all pods has every profile.
+        grouping = setup.grouping and (name == "scheduler-1" or not own_only)
+        profile = GROUPS if grouping else ""
+        permits = self.plan.seed % 2 == 0
+        return Settings(name, setup.least_sampled, own_only, profile, permits)
 
     async def _guarded(self, scheduler: Scheduler) -> None:
         try:
@@ -201,7 +213,7 @@ class World:
             self.start_extender(self.standby)
         for number in range(1, setup.schedulers + 1):
             name = f"scheduler-{number}"
-            self.start_scheduler(name, Settings(name, setup.least_sampled, own_only=True))
+            self.start_scheduler(name, self._settings(name, own_only=True))
         chance = self._chance("first workloads")
         for _ in range(setup.workloads):
             self.users.new_workload(chance)
@@ -296,5 +308,6 @@ def _outcome(world: World, broken: BrokenError | None, *, keep_lines: bool) -> O
         world.referee.preemptions.counts,
         world.trace.kinds,
         world.moving.counts,
+        world.calm.gangs.counts,
         [*world.trace.lines] if broken is not None or keep_lines else [],
     )

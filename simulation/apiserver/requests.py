@@ -56,6 +56,8 @@ def pod_key(path: str) -> str:
 def one_of(path: str) -> tuple[str, str]:
     """Return the resource and the key of the one object that a path is about."""
     parts = path.split("/")
+    if parts[1] == "apis" and parts[4] == "namespaces":
+        return parts[6], "/".join(parts[5:8:2])
     if parts[3] == "namespaces" and len(parts) > len(("", "api", "v1", "namespaces", "name")):
         return parts[5], pod_key(path)
     return parts[3], parts[4]

@@ -19,6 +19,7 @@ PATHS: Final = {
     "pods": "/api/v1/pods",
     "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
     "resourcequotas": "/api/v1/resourcequotas",
+    "podgroups": "/apis/scheduling.k8s.io/v1beta1/podgroups",
     "leases": "/apis/coordination.k8s.io/v1/leases",
 }
 FIRST_VERSION: Final = 1_000

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from simulation.apiserver.store import Json
-from simulation.scheduler.objects import NodeInfo, PodInfo
+from simulation.invariants.kinds import Spaces
+from simulation.invariants.rules import Labels
+from simulation.scheduler.objects import GroupInfo, NodeInfo, PodInfo
 
 
 class Cache:
@@ -15,6 +17,10 @@ class Cache:
         self.nominated: dict[str, PodInfo] = {}
         """Waiting pods that are nominated to a node, by uid."""
         self.assumed: dict[str, tuple[PodInfo, str]] = {}
+        self.groups: dict[str, GroupInfo] = {}
+        self.members: dict[str, set[str]] = {}
+        """The uids of a group's live pods, by its key; the group itself may be unknown."""
+        self.spaces: Spaces = 0, {}
         self._places: dict[str, str] = {}
         """The node of each pod that counts, by uid; its node may be unknown."""
         self._homeless: dict[str, PodInfo] = {}
@@ -26,6 +32,47 @@ class Cache:
         if self._names is None:
             self._names = sorted(self.nodes)
         return self._names
+
+    def snapshot(self) -> Cache:
+        """Return a copy in which pods can be placed."""
+        copy = Cache()
+        copy.nodes = {name: each.copy() for name, each in self.nodes.items()}
+        copy.nominated, copy.groups = {**self.nominated}, {**self.groups}
+        copy.members = {key: {*uids} for key, uids in self.members.items()}
+        copy.spaces = self.spaces
+        copy._places = {**self._places}
+        return copy
+
+    def set_space(self, name: str, labels: Labels | None) -> None:
+        number, spaces = self.spaces
+        others = {key: each for key, each in spaces.items() if key != name}
+        self.spaces = number + 1, others if labels is None else {**others, name: labels}
+
+    def add_member(self, pod: PodInfo) -> None:
+        self.members.setdefault(pod.group, set()).add(pod.uid)
+
+    def drop_member(self, uid: str) -> None:
+        for uids in self.members.values():
+            uids.discard(uid)
+
+    def scheduled(self, group: str) -> list[str]:
+        """Return the uids of the members that have a node or are assumed to have one."""
+        return [uid for uid in self.members.get(group, ()) if uid in self._places]
+
+    def has_quorum(self, group: str) -> bool:
+        """Tell whether a group is known, and as many members as it needs."""
+        known = self.groups.get(group)
+        return known is not None and len(self.members.get(group, ())) >= known.least
+
+    def may_be_next(self, pod: PodInfo) -> bool:
+        """Tell whether a pod needs no other to be placed with it."""
+        group = self.groups.get(pod.group)
+        if group is None or group.topology is not None:
+            return not pod.group
+        return len(self.scheduled(pod.group)) + 1 >= group.least
+
+    def node_of(self, uid: str) -> NodeInfo | None:
+        return self.nodes.get(self._places[uid])
 
     def set_node(self, raw: Json) -> None:
         name = raw["metadata"]["name"]

@@ -21,7 +21,7 @@ class Informer:
         self.stopped = False
 
     def start(self) -> None:
-        for resource in ("nodes", "poddisruptionbudgets", "pods"):
+        for resource in ("namespaces", "nodes", "poddisruptionbudgets", "podgroups", "pods"):
             for key, obj in sorted(self._store.all(resource).items()):
                 self._take(Change(self._store.version, resource, key, None, obj, ""))
         self._store.observers.append(self._follow)

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.apiserver.store import Json, encode
+from simulation.apiserver.store import Json, encode, key_of
+from simulation.invariants.kinds import Kind
 from simulation.invariants.node_terms import allows, wanted_nodes
 from simulation.templates import VOLUME, ZONE
 
@@ -32,6 +33,9 @@ class PodInfo:
     """The required node affinity of its spec."""
     ports: frozenset[int] = frozenset()
     """Of the host, which no two pods of a node may have."""
+    group: str = ""
+    """The key of its pod group; "" without one."""
+    kind: Kind | None = None
 
     encoded: bytes = b""
 
@@ -49,6 +53,7 @@ class PodInfo:
 
 def pod_info(raw: Json) -> PodInfo:
     metadata, spec, status = raw["metadata"], raw["spec"], raw["status"]
+    group = spec.get("schedulingGroup", {}).get("podGroupName")
     return PodInfo(
         key=f"{metadata['namespace']}/{metadata['name']}",
         uid=metadata["uid"],
@@ -64,7 +69,26 @@ def pod_info(raw: Json) -> PodInfo:
         ports=frozenset(
             port["hostPort"] for each in spec["containers"] for port in each.get("ports", ())
         ),
+        group=f"{metadata['namespace']}/{group}" if group else "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    key: str
+    least: int
+    """Members that must have a node before one is bound: minCount of a gang, 1 of others."""
+    topology: str | None
+    """The key of the domain that has to hold all of them."""
+
+
+def group_info(raw: Json) -> GroupInfo:
+    spec = raw["spec"]
+    gang = spec["schedulingPolicy"].get("gang")
+    keys = spec.get("schedulingConstraints", {}).get("topology", ())
+    # The API knows one constraint at most.
+    topology = keys[0]["key"] if keys else None
+    return GroupInfo(key_of(raw), 1 if gang is None else gang["minCount"], topology)
 
 
 def _milli(container: Json) -> int:
@@ -97,6 +121,9 @@ class NodeInfo:
     def labels(self) -> Mapping[str, str]:
         found: Mapping[str, str] = self.raw["metadata"].get("labels", {})
         return found
+
+    def copy(self) -> NodeInfo:
+        return NodeInfo(self.name, self.raw, {**self.pods}, self.used)
 
     def add(self, pod: PodInfo) -> None:
         self.pods[pod.uid] = pod

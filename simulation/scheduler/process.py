@@ -4,45 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from simulation.apiserver.store import Change, Json, is_live, patched_status
 from simulation.apiserver.verbs import DISRUPTION_TARGET, Meant, delete, mark
 from simulation.caller import Caller
-from simulation.loop import spawn
+from simulation.loop import resolve, spawn, the_loop
 from simulation.scheduler.cache import Cache
+from simulation.scheduler.choosing import Chooser, NoNode, Settings
 from simulation.scheduler.extender import CallError, Extender
+from simulation.scheduler.group_cycle import Attempt, GroupCycle
+from simulation.scheduler.group_queue import Ended, QueuedGroup
 from simulation.scheduler.informer import Informer
-from simulation.scheduler.objects import NodeInfo, PodInfo, pod_info
+from simulation.scheduler.objects import GroupInfo, PodInfo, group_info, pod_info
+from simulation.scheduler.permits import Permits
 from simulation.scheduler.preemption import answered, candidates, choose, may_preempt
-from simulation.scheduler.queue import Queue, Queued
+from simulation.scheduler.queue import Queue
+from simulation.scheduler.queued import Queued
 from simulation.trace import Trace
 
-HIGHEST_SCORE: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    name: str
-    least_sampled: int = 100
-    """Nodes to find before it stops to look (minFeasibleNodesToFind)."""
-    own_only: bool = False
-    """Whether it leaves alone the pods of other schedulers, as it should."""
-
-    def responsible(self, pod: PodInfo) -> bool:
-        return not self.own_only or pod.scheduler == self.name
-
-
-class NoNode(Exception):  # noqa: N818 - what happens every day
-    """No node fits; `resolvable` are those where preemption may help."""
-
-    def __init__(self, resolvable: list[str], *, by_extender: bool) -> None:
-        super().__init__()
-        self.resolvable = resolvable
-        self.by_extender = by_extender
+PERMIT_SECONDS: Final = 300.0
+"""For so long, a member of a gang waits for others before it is bound."""
 
 
 class Scheduler:
@@ -50,13 +33,15 @@ class Scheduler:
         self, settings: Settings, caller: Caller, extender: Extender, chance: Random, trace: Trace
     ) -> None:
         self.settings = settings
-        self.queue = Queue()
         self.cache = Cache()
+        self.queue = Queue(self.cache.has_quorum)
         self._caller = caller
         self._extender = extender
         self._chance = chance
         self._trace = trace
-        self._next_node = 0
+        self._chooser = Chooser(settings, extender, chance)
+        self._groups = GroupCycle(self._chooser, chance)
+        self._permits = Permits()
         self.on_preemption: Callable[[Json, str, tuple[str, ...]], None] = lambda *_: None
         """Hears of a pod, a node and the uids of the victims before they are evicted."""
         self._informer = Informer(caller.server.store, caller.link, self._take)
@@ -66,20 +51,30 @@ class Scheduler:
         while True:
             queued = await self.queue.pop()
             await asyncio.sleep(self._chance.uniform(0.0003, 0.003))
-            await self._schedule(queued)
+            if isinstance(queued, QueuedGroup):
+                await self._schedule_group(queued)
+            else:
+                await self._schedule(queued)
 
     def stop(self) -> None:
         self._informer.stop()
 
     # Scheduling
 
+    def _is_over(self, queued: Queued) -> bool:
+        """Tell whether a pod needs no node any more, and then be done with it."""
+        pod = queued.pod
+        over = bool(pod.node) or pod.deleting or self.cache.has(pod.uid)
+        if over:
+            self.queue.done(queued)
+        return over
+
     async def _schedule(self, queued: Queued) -> None:
         pod = queued.pod
-        if pod.node or pod.deleting or self.cache.has(pod.uid):
-            self.queue.done(queued)
+        if self._is_over(queued):
             return
         try:
-            node = await self._choose(pod)
+            node = await self._chooser.choose(pod, self.cache)
         except CallError as failure:
             self._say("cycle failed", f"{pod.key} {failure}")
             self.queue.failed(queued, error=True)
@@ -92,58 +87,62 @@ class Scheduler:
         else:
             self.cache.assume(pod, node)
             self.cache.nominated.pop(pod.uid, None)
-            spawn(self._bind(queued, node), self.settings.name)
+            spawn(self._bind(queued, queued.pod, node), self.settings.name)
 
-    async def _choose(self, pod: PodInfo) -> str:
-        nominated = self.cache.nodes.get(pod.nominated)
-        if nominated is not None and self.cache.fits(pod, nominated):
-            # What goes wrong here is logged, and all nodes are tried in the same cycle.
-            with suppress(CallError):
-                fits, _ = await self._extender.filter(pod, [nominated.name])
-                if fits:
-                    return nominated.name
-        found, resolvable = self._sample(pod)
-        if not found:
-            raise NoNode(resolvable, by_extender=False)
-        fits, failed = await self._extender.filter(pod, found)
-        if not fits:
-            raise NoNode(resolvable + failed, by_extender=True)
-        if len(fits) == 1:
-            return fits[0]
-        scores = await self._extender.prioritize(pod, fits)
-        own = {name: self._score(self.cache.nodes.get(name)) for name in fits}
-        best = max(own[name] + 10 * scores.get(name, 0) for name in fits)
-        return self._chance.choice(
-            [name for name in fits if own[name] + 10 * scores.get(name, 0) == best]
-        )
+    async def _schedule_group(self, queued: QueuedGroup) -> None:
+        """Place as many members of a group as have a node, if it needs no more than these."""
+        members = [(each, each.pod) for each in queued.in_order if not self._is_over(each)]
+        group = self.cache.groups.get(queued.name)
+        attempt = Attempt(error="" if group else "the group is gone")
+        if members and group is not None:
+            pods = [pod for _, pod in members]
+            attempt = await self._groups.run(group, pods, self.cache)
+        if attempt.error:
+            self._say("group cycle failed", f"{queued.name} {attempt.error}")
+        for each, pod in members:
+            node = attempt.places.get(pod.uid) if attempt.fits else None
+            if node is None:
+                self.queue.failed(each, error=bool(attempt.error))
+                reason = "SchedulerError" if attempt.error else "Unschedulable"
+                spawn(self._tell(pod, reason, ""), self.settings.name)
+            else:
+                self.cache.assume(pod, node)
+                self.cache.nominated.pop(pod.uid, None)
+                waits = not self._is_permitted(group)
+                permit = self._permits.ask(queued.name, permitted=not waits)
+                spawn(self._bind_member(each, pod, node, permit, waits=waits), self.settings.name)
+        ended = Ended.WELL if attempt.fits or not members else Ended.REFUSED
+        self.queue.groups.end(queued, Ended.BROKEN if attempt.error else ended)
 
-    def _sample(self, pod: PodInfo) -> tuple[list[str], list[str]]:
-        """Return some nodes that in-tree's filters accept, and those they refuse for lack of room.
+    def _is_permitted(self, group: GroupInfo | None) -> bool:
+        """Tell whether as many members of a group have a node as must have one (Permit)."""
+        if group is None or not self.settings.permits:
+            return True
+        return len(self.cache.scheduled(group.key)) >= group.least
 
-        The next search begins where this one stopped.
-        """
-        names = self.cache.names
-        wanted = min(max(self.settings.least_sampled, len(names) // 2), len(names))
-        found: list[str] = []
-        resolvable: list[str] = []
-        looked = 0
-        for looked in range(1, len(names) + 1):
-            node = self.cache.nodes[names[(self._next_node + looked - 1) % len(names)]]
-            if self.cache.fits(pod, node):
-                found.append(node.name)
-            elif node.takes(pod):
-                resolvable.append(node.name)
-            if len(found) == wanted:
-                break
-        self._next_node = (self._next_node + looked) % max(len(names), 1)
-        return found, resolvable
+    async def _bind_member(
+        self,
+        queued: Queued,
+        pod: PodInfo,
+        node: str,
+        permit: asyncio.Future[bool],
+        *,
+        waits: bool,
+    ) -> None:
+        """Bind a member of a gang once enough of the others have a node as well."""
+        if waits:
+            # As since 1.35 it is nominated first, however short the wait is.
+            await self._tell(pod, "", node)
+        alarm = the_loop().call_later(PERMIT_SECONDS, resolve, permit, False)  # noqa: FBT003
+        permitted = await permit
+        alarm.cancel()
+        if permitted:
+            await self._bind(queued, pod, node)
+        else:
+            self.cache.forget(pod.uid)
+            self.queue.failed(queued, error=False)
 
-    @staticmethod
-    def _score(node: NodeInfo | None) -> int:
-        return 0 if node is None else HIGHEST_SCORE * (node.cpu - node.used) // max(node.cpu, 1)
-
-    async def _bind(self, queued: Queued, node: str) -> None:
-        pod = queued.pod
+    async def _bind(self, queued: Queued, pod: PodInfo, node: str) -> None:
         try:
             await self._extender.bind(pod, node)
         except CallError as failure:
@@ -151,7 +150,7 @@ class Scheduler:
             self.cache.forget(pod.uid)
             self.queue.something_happened(more_room=True)
             self.queue.failed(queued, error=True)
-            await self._tell(pod, "SchedulerError", "")
+            await self._tell(queued.pod, "SchedulerError", "")
         else:
             self._say("bound", f"{pod.key} {node}")
             self.queue.done(queued)
@@ -239,13 +238,28 @@ class Scheduler:
             case "pods":
                 self._take_pod(change)
                 return
+            case "podgroups":
+                self._take_group(change)
+                return
+            case "namespaces":
+                labels = None if change.new is None else change.new["metadata"].get("labels", {})
+                self.cache.set_space(change.key, labels)
+                return
             case _:
                 return
         self.queue.something_happened(more_room=True)
 
+    def _take_group(self, change: Change) -> None:
+        if change.new is None:
+            self.cache.groups.pop(change.key, None)
+        else:
+            self.cache.groups[change.key] = group_info(change.new)
+            self.queue.something_happened(more_room=False)
+
     def _take_pod(self, change: Change) -> None:
         if change.new is None or not is_live(change.new):
             uid = (change.new or change.old or {})["metadata"]["uid"]
+            self.cache.drop_member(uid)
             self.queue.remove(uid)
             self.cache.nominated.pop(uid, None)
             self.cache.assumed.pop(uid, None)
@@ -254,6 +268,8 @@ class Scheduler:
                 self.queue.something_happened(more_room=True)
             return
         pod = pod_info(change.new)
+        if pod.group:
+            self.cache.add_member(pod)
         if pod.node:
             arrived = pod.uid in self.cache.assumed or not self.cache.has(pod.uid)
             self.cache.assumed.pop(pod.uid, None)

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from simulation.apiserver.store import Json
 from simulation.loop import now
+from simulation.scheduler.group_queue import GroupQueue, QueuedGroup
 from simulation.scheduler.objects import PodInfo
+from simulation.scheduler.queued import Queued
 
-FIRST_BACKOFF: Final = 1.0
-LONGEST_BACKOFF: Final = 10.0
+T = TypeVar("T", bound=Queued | QueuedGroup)
+
 FLUSH_SECONDS: Final = 300.0
 """An unschedulable pod is tried again after this long though nothing has happened."""
-
-
-@dataclass(slots=True, eq=False)
-class Queued:
-    """A pod that waits, and how it has fared."""
-
-    pod: PodInfo
-    since: float
-    attempts: int = 0
-    failed_at: float = 0.0
-    after_error: bool = False
-    by_extender: bool = True
-    """Whether the extender refused it: then anything that happens may be of use."""
-    ready_at: float = 0.0
-    """When its back-off is over."""
-
-    def fail(self, *, error: bool, by_extender: bool) -> None:
-        self.attempts += 1
-        self.failed_at, self.after_error, self.by_extender = now(), error, by_extender
-        doubled: float = FIRST_BACKOFF * 2.0 ** min(self.attempts - 1, 10)
-        self.ready_at = self.failed_at + min(doubled, LONGEST_BACKOFF)
 
 
 class Queue:
@@ -45,7 +25,9 @@ class Queue:
     that only lacks room is woken when there is more of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_quorum: Callable[[str], bool] = lambda _: False) -> None:
+        """`has_quorum` says of a pod group whether it can be tried at all."""
+        self.groups = GroupQueue(has_quorum)
         self.active: dict[str, Queued] = {}
         self.backing_off: dict[str, Queued] = {}
         self.unschedulable: dict[str, Queued] = {}
@@ -64,12 +46,14 @@ class Queue:
         for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
             if uid in part:
                 return part[uid]
-        return None
+        return self.groups.find(uid)
 
     def put(self, pod: PodInfo) -> None:
         """Add a pod, or take over what changed; a change brings an unschedulable one back."""
         queued = self.find(pod.uid)
-        if queued is None:
+        if queued is None and pod.group:
+            self.groups.add(Queued(pod, now()))
+        elif queued is None:
             self.active[pod.uid] = Queued(pod, now())
         else:
             queued.pod = pod
@@ -82,6 +66,7 @@ class Queue:
     def remove(self, uid: str) -> None:
         for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
             part.pop(uid, None)
+        self.groups.remove(uid)
         self._seen.pop(uid, None)
         self.on_end(uid)
 
@@ -94,27 +79,37 @@ class Queue:
                 self._bring_back(uid)
         self._changed.set()
 
-    async def pop(self) -> Queued:
-        """Wait for the next pod to try: the most important, then the one that waits longest."""
+    async def pop(self) -> Queued | QueuedGroup:
+        """Wait for the next to try: the most important, then the one that waits longest."""
         while True:
             self._flush()
-            queued = self._best(self.active.values()) or self._early()
+            ready: list[Queued | QueuedGroup] = [*self.active.values(), *self.groups.ready()]
+            queued = _best(ready) or self._early()
+            if isinstance(queued, QueuedGroup):
+                self.groups.begin(queued)
+                for each in queued.members.values():
+                    self._begin(each)
+                return queued
             if queued is not None:
-                uid = queued.pod.uid
                 for part in (self.active, self.backing_off):
-                    part.pop(uid, None)
-                self.in_flight[uid] = queued
-                self._seen[uid] = self._events, self._more_room
-                self.on_cycle(queued.pod.raw)
+                    part.pop(queued.pod.uid, None)
+                self._begin(queued)
                 return queued
             self._changed.clear()
-            pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
+            later = [each.ready_at for each in self.backing_off.values()]
+            pause = min((*later, *self.groups.later()), default=now() + 30.0)
             loop = asyncio.get_running_loop()
             alarm = loop.call_later(max(pause - now(), 0.0) + 0.001, self._changed.set)
             try:
                 await self._changed.wait()
             finally:
                 alarm.cancel()
+
+    def _begin(self, queued: Queued) -> None:
+        uid = queued.pod.uid
+        self.in_flight[uid] = queued
+        self._seen[uid] = self._events, self._more_room
+        self.on_cycle(queued.pod.raw)
 
     def done(self, queued: Queued) -> None:
         self.in_flight.pop(queued.pod.uid, None)
@@ -129,6 +124,10 @@ class Queue:
         self.on_end(uid)
         queued.fail(error=error, by_extender=by_extender)
         events, more_room = self._seen.pop(uid, (-1, -1))
+        if queued.pod.group:
+            self.groups.add(queued)
+            self._changed.set()
+            return
         missed = (events != self._events) if by_extender else (more_room != self._more_room)
         (self.backing_off if error or missed else self.unschedulable)[uid] = queued
         self._changed.set()
@@ -153,10 +152,8 @@ class Queue:
 
     def _early(self) -> Queued | None:
         # As since 1.33 (SchedulerPopFromBackoffQ): who has nothing to do does not wait.
-        return self._best(each for each in self.backing_off.values() if not each.after_error)
+        return _best(each for each in self.backing_off.values() if not each.after_error)
 
-    @staticmethod
-    def _best(some: Iterable[Queued]) -> Queued | None:
-        return min(
-            some, key=lambda each: (-each.pod.priority, each.since, each.pod.uid), default=None
-        )
+
+def _best(some: Iterable[T]) -> T | None:
+    return min(some, key=lambda each: (-each.priority, each.since, each.name), default=None)

@@ -21,6 +21,7 @@ from simulation.tally import Tally
 PREEMPTING_SEEDS = (6, 11)
 EVICTING_SEEDS = (38, 49, 29, 86, 97)
 REPAIRING_SEEDS = (20, 55, 58, 75)
+GROUP_SEEDS = (156, 221)
 SEEDS = (26, 240, 371, 59, 424, 754, 2, 703)
 """Those that bring many binds for their time, and all kinds of faults."""
 MORE_SEEDS = (81, 43, 320, 87, 301, 309, 4, 13, 7, 47, 93, 48, 120, 24, 29, 278, 49, 137)
@@ -30,6 +31,7 @@ ENOUGH_PREEMPTIONS = 150
 ENOUGH_EVICTIONS = 20
 ENOUGH_HANDOVERS = 5
 ENOUGH_MOVES = 20
+ENOUGH_GANGS = 100
 SHORT_SEED = 2
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +39,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.thorough
 def test_everything_holds_in_many_binds_preemptions_evictions_and_moves() -> None:
     tally = Tally()
-    seeds = (*EVICTING_SEEDS, *REPAIRING_SEEDS, *PREEMPTING_SEEDS, *SEEDS, *MORE_SEEDS)
+    seeds = (
+        *GROUP_SEEDS,
+        *EVICTING_SEEDS,
+        *REPAIRING_SEEDS,
+        *PREEMPTING_SEEDS,
+        *SEEDS,
+        *MORE_SEEDS,
+    )
     for outcome in run_seeds(seeds, os.cpu_count() or 1):
         assert outcome.broken is None, f"make simulate SEED={outcome.plan.seed}"
         tally.add(outcome)
@@ -54,6 +63,7 @@ def lacking(tally: Tally) -> list[str]:
         "preemptions": tally.preemptions["sets"] >= ENOUGH_PREEMPTIONS,
         "evictions": tally.evictions["evicted"] >= ENOUGH_EVICTIONS,
         "moves": tally.evictions["moved"] >= ENOUGH_MOVES,
+        "gangs": tally.gangs["whole"] >= ENOUGH_GANGS,
         "handovers": tally.evictions["handovers"] >= ENOUGH_HANDOVERS,
         **{name: count > 0 for name, count in tally.faults.items()},
     }

@@ -89,7 +89,16 @@ def _takes_any_error_for_success(patch: Patch) -> None:
     patch.setattr(Binder, "_look", bound)
 
 
+def _keeps_places_of_those_refused_together(patch: Patch) -> None:
+    patch.setattr(extender.features.binding.binds._Attempt, "undo", lambda _: None)
+
+
 PLANTED: Mapping[str, Planted] = {
+    "keeps the places of a gang that is refused": Planted(
+        _keeps_places_of_those_refused_together,
+        {"gang bound in part", WAIT, *ENDLESS},
+        lambda plan: plan.setup.grouping,
+    ),
     # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
     "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),
     "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),

@@ -6,3 +6,4 @@ VALUES = {"profiles": [{"schedulerName": "groups", "mode": "bind"}]}
 ON = {"mode": "replace", **VALUES}
 OFF = {"mode": "assist"}
 SHIPPED = {"replace": VALUES}
+PLANTED = "tests.features.groups.planted"

@@ -107,8 +107,16 @@ class Log:
         return found
 
     def conditions(self, pod: str) -> list[str]:
-        """Return the reasons of a pod's condition PodScheduled, in order."""
-        return [e.words for e in self.entries if e.kind == "condition" and e.pod == pod]
+        """Return the reasons of a pod's condition PodScheduled, in order.
+
+        Of a member of a pod group also that it was nominated; how often is left to chance.
+        """
+        words = [e.words for e in self.entries if e.kind == "condition" and e.pod == pod]
+        return [
+            each
+            for number, each in enumerate(words)
+            if each != "nominated" or each not in words[:number]
+        ]
 
     def pods(self) -> list[str]:
         """Return the names of all pods that anything has happened to."""
@@ -128,7 +136,11 @@ def changes(old: JSON | None, new: JSON | None) -> list[tuple[Kind, str]]:
     if _node(new) != _node(old):
         found.append(("event", "bound"))
     elif _nominated(new) != _nominated(old):
-        found.append(("event", "nominated" if _nominated(new) else "nomination withdrawn"))
+        if not new["spec"].get("schedulingGroup"):
+            found.append(("event", "nominated" if _nominated(new) else "nomination withdrawn"))
+        elif _nominated(new):
+            # While members wait for each other; written beside the next calls.
+            found.append(("condition", "nominated"))
     if "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
         found.append(("event", "deleting"))
     if _reason(new) != _reason(old) and _reason(new):

@@ -14,15 +14,21 @@ from simulation.caller import Caller
 from simulation.loop import SimulatedLoop, spawn
 from simulation.network import Link
 from simulation.program import Process
+from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Extender
-from simulation.scheduler.process import Scheduler, Settings
+from simulation.scheduler.process import Scheduler
 from simulation.trace import Trace
 from simulation.transport import Session
 from tests.simulation.recordings.between import Between, LostError
 from tests.simulation.recordings.log import JSON, Log
 
 SCHEDULER: Final = "default-scheduler"
-COLLECTIONS: Final = {"Node": "nodes", "Namespace": "namespaces", "Pod": "pods"}
+COLLECTIONS: Final = {
+    "Node": "nodes",
+    "Namespace": "namespaces",
+    "Pod": "pods",
+    "PodGroup": "podgroups",
+}
 
 
 class SimulatedStage:

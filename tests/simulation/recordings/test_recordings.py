@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.loop import simulate
+from tests.simulation.recordings.group_scenarios import GROUP_SCENARIOS
 from tests.simulation.recordings.scenarios import SCENARIOS
 from tests.simulation.recordings.scripts import Scenario, play
 from tests.simulation.recordings.stage import SimulatedStage
@@ -18,15 +19,18 @@ async def played(scenario: Scenario, seed: int) -> Recording:
     return Recording.of(scenario.name, Recording.load(scenario.name).kubernetes, stage.log)
 
 
+ALL = (*SCENARIOS, *GROUP_SCENARIOS)
+
+
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+@pytest.mark.parametrize("scenario", ALL, ids=lambda each: each.name)
 def test_the_simulation_does_what_the_control_plane_did(scenario: Scenario, seed: int) -> None:
     found = simulate(played(scenario, seed))
     assert differences(Recording.load(scenario.name), found, idle=True) == []
 
 
 def test_each_recording_belongs_to_a_scenario() -> None:
-    assert {file.stem for file in FOLDER.glob("*.json")} == {each.name for each in SCENARIOS}
+    assert {file.stem for file in FOLDER.glob("*.json")} == {each.name for each in ALL}
 
 
 OTHERS = {

@@ -8,6 +8,7 @@ from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, pod, term
 from tests.e2e.objects import node as roomy_node
 
 DB, WEB, CREW = {"app": "db"}, {"app": "web"}, {"app": "crew"}
+GROUPS_API: Final = "scheduling.k8s.io/v1beta1"
 LOW, MIDDLE, HIGH = 10, 20, 1000
 RED: Final = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
 
@@ -43,6 +44,22 @@ def crew(name: str) -> JSON:
 def db(name: str, on: str) -> JSON:
     """Return a database that has a place."""
     return pod(name, labels=DB, on=on)
+
+
+def group(name: str = "group", least: int | None = None, **spec: Any) -> JSON:
+    """Return a pod group: a gang if it needs at least so many members."""
+    policy: JSON = {"basic": {}} if least is None else {"gang": {"minCount": least}}
+    return {
+        "apiVersion": GROUPS_API,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": policy, **spec},
+    }
+
+
+def member(built: JSON, of: str = "group") -> JSON:
+    """Return a pod as a member of a group."""
+    return built | {"spec": {**built["spec"], "schedulingGroup": {"podGroupName": of}}}
 
 
 PREEMPTION: Final = (
