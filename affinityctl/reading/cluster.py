@@ -55,7 +55,7 @@ def fill(
     if not flags.cluster:
         return asyncio.run(_list(flags, files, resources, dispensable or {}))
     for path in flags.cluster:
-        objects: Iterable[tuple[str, Raw]] = objects_in(path)
+        objects: Iterable[tuple[str, Raw]] = objects_in(path, of_cluster=True)
         if also is not None:
             objects = list(objects)
         content = files.take(path, objects)

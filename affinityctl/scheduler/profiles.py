@@ -56,9 +56,16 @@ class Profile:
     unscored: frozenset[str] = frozenset()
     """Plugins that score none."""
     by_scheduler: Mapping[str, Profile] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
+    """Profiles whose pods the scheduler's own plugins judge, and the extender when it binds."""
 
     def of(self, pod: Pod) -> Profile:
         return self.by_scheduler.get(pod.spec.requirements.scheduler, self)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Return the schedulers that configurations name."""
+        return self.left | self.by_scheduler.keys()
 
     @cached_property
     def filters(self) -> Plugins:

@@ -121,7 +121,7 @@ class _Writer:
 
 def _rewrite(path: Path, writer: _Writer) -> None:
     ignored: Counter[str] = Counter()
-    for index, (kind, raw) in enumerate(objects_in(path)):
+    for index, (kind, raw) in enumerate(objects_in(path, of_cluster=True)):
         if kind not in READ_AS:
             ignored[kind] += 1
             continue

@@ -29,7 +29,7 @@ from affinityctl.terminal.printing import INDENT, columns, printed, section, wra
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
-from extender.core.config.features import about_places, left_to_scheduler
+from extender.core.config.features import about_places
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
@@ -58,6 +58,7 @@ from extender.diagnosis.verbs.telling import (
     term_rows,
     term_title,
 )
+from extender.diagnosis.verbs.waiting import waits
 from extender.diagnosis.wire.explanation import KINDS, read_manifest, write_explanation
 
 
@@ -83,12 +84,20 @@ def run(flags: argparse.Namespace) -> int:
 
     places = about_places()
     sits = None if places is None else places.sitting
-    left = left_to_scheduler(by.config)
 
     def explained(pod: Pod, *, scored: bool) -> Explanation:
-        profile, most = by.profile.of(pod), by.max_score
+        profile = by.profile.of(pod)
         scoring = profile.scoring if scored else ()
-        question = Question(pod, names, profile.filters, scoring, most, sits=sits, left=left)
+        question = Question(
+            pod,
+            names,
+            profile.filters,
+            scoring,
+            by.max_score,
+            sits=sits,
+            left=by.profile.left,
+            known=by.profile.known,
+        )
         return explanation_of(state, question)
 
     if not (given or named):
@@ -110,7 +119,7 @@ def _survey(
     explained: Explained,
 ) -> int:
     """Explain all pods that wait, one of each kind."""
-    waiting = [each for each in in_namespace(state, flags) if each.node is None]
+    waiting = [each for each in in_namespace(state, flags) if waits(state, each)]
     progress = Progress(things="kinds of pods")
     progress.begin()
     found = []
@@ -121,7 +130,7 @@ def _survey(
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
-        elsewhere = sum(each.node is None for each in state.pods.values())
+        elsewhere = sum(waits(state, each) for each in state.pods.values())
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
@@ -181,7 +190,7 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
     yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
-    elif found.fits:
+    elif found.fits and not found.held:
         ordered = sorted(found.fits, key=highest_first(found))
         rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
         more = len(ordered) - MOST_BEST

@@ -28,7 +28,7 @@ from extender.diagnosis.verbs.explanation import (
     Question,
 )
 from extender.diagnosis.verbs.facts import TermSurvey
-from extender.diagnosis.verbs.filters import unknown
+from extender.diagnosis.verbs.filters import holding, unknown
 from extender.diagnosis.verbs.refusals import Refusals
 
 COMPARISONS: Final = 150
@@ -87,6 +87,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     found.groups = _grouped(found.refusals)
     found.indeterminate = indeterminate(state, pod, plugins)
     found.unknown = unknown(state, pod, question.plugins)
+    found.held = holding(state, asked, {*question.left, *question.known})
     return found
 
 

@@ -51,6 +51,8 @@ class Question:
     """None where nothing says whether placed pods sit as well as they can."""
     left: Collection[str] = ()
     """The scheduler's profiles whose pods its own plugins judge, and the extender when it binds."""
+    known: Collection[str] = ()
+    """Schedulers that there are, beside those that are known in any case."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]
@@ -174,6 +176,8 @@ class Explanation:
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
+    held: Sequence[Unknown] = ()
+    """For what no scheduler looks at the pod, wherever it fits."""
 
     @property
     def is_left(self) -> bool:
@@ -189,7 +193,7 @@ class Explanation:
 
     @property
     def of_fitting(self) -> Verdict:
-        known = not self.unknown and self.indeterminate is None
+        known = not (self.unknown or self.held) and self.indeterminate is None
         return Verdict.FITS if known else Verdict.UNKNOWN
 
 

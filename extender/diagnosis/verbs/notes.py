@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
+from extender.core.model.node_resources import KNOWN_SCHEDULERS
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import WrittenTerm
 from extender.core.model.verdict import Reason
@@ -17,7 +19,7 @@ from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, s
 from extender.core.model.workload import MARKS
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
-from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER, holding
+from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
@@ -29,10 +31,13 @@ _ADVICE: Final = (
     "that they have. Where the extender places these pods, the annotation "
     "affinity-extender.io/revisions: Own on those that are there helps at once"
 )
+_LONGEST_NAME: Final = 253
+"""Letters of a scheduler's name that are compared with others."""
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+    NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
 
@@ -73,7 +78,7 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("unclear", f"the extender cannot judge it: {explanation.indeterminate}")
     if named_node(state, pod) is not None:
         yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
-    elif pod.node is not None:
+    elif pod.node is not None and pod.node in state.nodes:
         yield Note(
             "placed",
             f"the pod is on {pod.node} already; this is what would be said if it were placed now",
@@ -313,7 +318,14 @@ def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
 
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
-    pod = explanation.pod
-    for each in () if pod.node is not None else holding(pod, explanation.left):
+    for each in explanation.held:
         kind, more = _HELD[each.field]
-        yield Note(kind, f"{each.text}: {more}")
+        yield Note(kind, f"{each.text}: {more}{_misspelt(explanation.pod, each.field)}")
+
+
+def _misspelt(pod: Pod, field: str) -> str:
+    asked = pod.spec.requirements.scheduler[:_LONGEST_NAME]
+    close = get_close_matches(asked, KNOWN_SCHEDULERS) if field == OTHER_SCHEDULER else ()
+    if not close:
+        return ""
+    return f". If {close[0]} is meant, make the pod anew: the name cannot be changed"

@@ -10,6 +10,7 @@ from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, TermFacts, event_of
+from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5
@@ -19,17 +20,33 @@ MOST_BEST: Final = 5
 
 NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
 
+_LEADS: Final = {
+    GATES: "waits for its {}: no scheduler looks at it",
+    OTHER_SCHEDULER: "{}, which is not known here: only a scheduler of that name would look at it",
+    NO_NODE: "{}: no scheduler looks at it",
+}
+"""What leads the headline of a pod that is held, before where it would fit."""
+
 Row: TypeAlias = Sequence[str]
 
 
 def headline(found: Explanation) -> str:
     if found.indeterminate is not None:
         return "gets an error from filter instead of a verdict"
-    fit, nodes = len(found.fits), len(found.names)
+    if found.held:
+        leads = (_LEADS[each.field].format(each.text) for each in found.held)
+        return f"{'; '.join(leads)}; by its rules it would fit on {_places(found)}"
     fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
-    if nodes == 1:
-        return f"{fits if fit else 'does not fit'} on {found.names[0]}"
-    return f"{fits} on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
+    if len(found.names) == 1:
+        return f"{fits if found.fits else 'does not fit'} on {found.names[0]}"
+    return f"{fits} on {_places(found)}"
+
+
+def _places(found: Explanation) -> str:
+    fit, nodes = len(found.fits), len(found.names)
+    if not fit:
+        return "no node"
+    return found.names[0] if nodes == 1 else f"{fit:,} of {plural(nodes, 'node')}"
 
 
 def summary(explanation: Explanation) -> str:
@@ -39,6 +56,8 @@ def summary(explanation: Explanation) -> str:
     """
     fit, nodes = len(explanation.fits), len(explanation.names)
     may = "may fit" if explanation.verdict is Verdict.UNKNOWN else "fit"
+    if explanation.held:
+        may = "would fit by its rules"
     parts = [(fit, f" {may}")] if fit else []
     parts += [(each.nodes, f": {each.cause}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
@@ -14,7 +15,7 @@ from extender.core.model.wording import short
 from extender.core.verbs.node_fit import shape_of
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation
-from extender.diagnosis.verbs.filters import holding
+from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
 """Kinds of rules by their numbers, and how many nodes these refuse together."""
@@ -38,11 +39,17 @@ def kind_of(pod: Pod) -> Hashable:
     return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
 
 
+def waits(state: ClusterState, pod: Pod) -> bool:
+    """Return whether a pod waits for a node, or was put on one that there is not."""
+    if pod.status.deleting:
+        return False
+    return pod.node is None or (pod.started is None and pod.node not in state.nodes)
+
+
 def cause_of(explanation: Explanation) -> str:
     """Say what keeps a pod waiting."""
-    pod = explanation.pod
-    if explanation.fits or pod.spec.requirements.gates:
-        held = holding(pod, explanation.left)
+    held = explanation.held
+    if explanation.fits or any(each.field != OTHER_SCHEDULER for each in held):
         told = "; ".join(each.text for each in held or explanation.unknown)
         return told or "nothing here: the scheduler has not come to them"
     limit = bottleneck(explanation)

@@ -65,6 +65,7 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
         "verdict": explanation.verdict,
         "summary": summary(explanation),
         "unknown": explanation.unknown,
+        "held": explanation.held,
     }
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}

@@ -175,16 +175,33 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
         pytest.param(
             with_spec(pod("new"), schedulingGates=[{"name": "wait"}]),
             [],
-            0,
-            "scheduling gates (wait): the scheduler leaves the pod alone until they are removed",
+            4,
+            "default/new waits for its scheduling gates (wait): no scheduler looks at it; by its "
+            "rules it would fit on 3 of 3 nodes",
             id="scheduling gates",
         ),
         pytest.param(
             with_spec(pod("new"), schedulerName="mine"),
             [],
-            0,
-            "asks for scheduler 'mine': another one, which may have other rules",
+            4,
+            "asks for scheduler 'mine', which is not known here: only a scheduler of that name "
+            "would look at it; by its rules it would fit on 3 of 3 nodes",
             id="another scheduler",
+        ),
+        pytest.param(
+            with_spec(pod("new"), schedulerName="defualt-scheduler"),
+            [],
+            4,
+            "If default-scheduler is meant, make the pod anew",
+            id="a misspelt scheduler",
+        ),
+        pytest.param(
+            pod("new").on("gone"),
+            [],
+            4,
+            "default/new names node gone in spec.nodeName, and there is none: no scheduler looks "
+            "at it; by its rules it would fit on 3 of 3 nodes",
+            id="a node that there is not",
         ),
     ],
 )

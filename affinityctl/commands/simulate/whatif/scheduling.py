@@ -283,7 +283,11 @@ class Scheduler:
         self._touch(pod.key)
         del self._waiting[pod.key]
         self._in_turn.discard(pod.key)
-        unsure = (*unknown(self.state, pod, self.profile.of(pod).filters), *holding(pod))
+        profile = self.profile
+        unsure = (
+            *unknown(self.state, pod, profile.of(pod).filters),
+            *holding(self.state, pod, profile.known),
+        )
         doubts = [each.field for each in unsure]
         if doubts:
             self.uncertain.add(pod.key)
