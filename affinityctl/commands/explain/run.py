@@ -58,7 +58,7 @@ from extender.diagnosis.verbs.telling import (
     term_rows,
     term_title,
 )
-from extender.diagnosis.verbs.waiting import waits
+from extender.diagnosis.verbs.waiting import is_not_made, waits
 from extender.diagnosis.wire.explanation import KINDS, read_manifest, write_explanation
 
 
@@ -82,7 +82,7 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
-    places = about_places()
+    now, places = time(), about_places()
     sits = None if places is None else places.sitting
 
     def explained(pod: Pod, *, scored: bool) -> Explanation:
@@ -97,13 +97,14 @@ def run(flags: argparse.Namespace) -> int:
             sits=sits,
             left=by.profile.left,
             known=by.profile.known,
+            now=now,
         )
         return explanation_of(state, question)
 
     if not (given or named):
         if asked:
             require_namespace(state, asked)
-        return _survey(state, flags, explained)
+        return _survey(state, flags, explained, now)
     found = [explained(each, scored=True) for each in given or chosen(state, flags)]
     for each in found if flags.node is None else ():
         if not each.fits:
@@ -117,6 +118,7 @@ def _survey(
     state: ClusterState,
     flags: argparse.Namespace,
     explained: Explained,
+    now: float,
 ) -> int:
     """Explain all pods that wait, one of each kind."""
     waiting = [each for each in in_namespace(state, flags) if waits(state, each)]
@@ -130,11 +132,12 @@ def _survey(
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
-        elsewhere = sum(waits(state, each) for each in state.pods.values())
+        pods = state.pods.values()
+        elsewhere = sum(waits(state, each) and not is_not_made(each) for each in pods)
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
-    say(write_waiting(found, time(), flags.output))
+    say(write_waiting(found, now, flags.output))
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 

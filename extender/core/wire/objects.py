@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -43,9 +42,11 @@ from extender.core.wire.placement import (
     RequirementsReader,
     VolumesReader,
     is_ready,
+    moment,
     preemption_message,
     read_host_ports,
     recorded_rules,
+    scheduler_said,
 )
 from extender.core.wire.pod_resources import RequestsReader
 from extender.core.wire.quantities import read_amounts
@@ -253,7 +254,12 @@ class PodReader:
             facets=self._read_facets(pod, pod_class) if self.facets else NO_FACETS,
             ready=self.owners and not waits and is_ready(conditions),
             record=recorded_rules(conditions) if stored else None,
-            created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
+            created=moment(metadata.creationTimestamp) if waits and self.waiting else None,
+            said=(
+                scheduler_said(conditions)
+                if waits and (self.waiting or self.requirements)
+                else None
+            ),
         )
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
@@ -366,14 +372,6 @@ def _parts(spec: SharedSpec) -> tuple[object, ...]:
     if spec.unannotated is not None:
         parts = parts[:-1] + structs.astuple(spec.unannotated)
     return (spec.priority, spec.ports, *map(id, parts[4:]), spec.may_preempt, id(spec.requests))
-
-
-def _moment(written: str | None) -> int | None:
-    """Return a time in seconds since 1970; None for what no API server has written."""
-    try:
-        return None if written is None else int(datetime.fromisoformat(written).timestamp())
-    except (ValueError, OverflowError):
-        return None
 
 
 def read_namespace(raw: Json) -> Namespace:

@@ -65,7 +65,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     pod = state.in_force(asked)
     plugins = [at_once(each.counting(state, pod)) for each in question.plugins]
     question = replace(question, pod=pod, plugins=plugins)
-    found = Explanation(asked, question.names, left=question.left)
+    found = Explanation(asked, question.names, left=question.left, now=question.now)
     refusals = Refusals(state, question, found)
     refusals.judge()
     find_blockers(state, pod, found.refusals)

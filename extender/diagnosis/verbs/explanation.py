@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from extender.core.model.objects import Pod
+from extender.core.model.objects import Pod, Said
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import (
     NODE_RESOURCES_FIT,
@@ -53,6 +53,8 @@ class Question:
     """The scheduler's profiles whose pods its own plugins judge, and the extender when it binds."""
     known: Collection[str] = ()
     """Schedulers that there are, beside those that are known in any case."""
+    now: float | None = None
+    """The time in seconds since 1970, to say how old a scheduler's word is."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]
@@ -178,6 +180,13 @@ class Explanation:
     """What may decide as well, and is not looked at."""
     held: Sequence[Unknown] = ()
     """For what no scheduler looks at the pod, wherever it fits."""
+    now: float | None = None
+    """As in the question."""
+
+    @property
+    def said(self) -> Said | None:
+        """Return what a scheduler has said of a pod that waits; a verdict never contradicts it."""
+        return None if self.pod.node is not None else self.pod.status.said
 
     @property
     def is_left(self) -> bool:
@@ -193,7 +202,8 @@ class Explanation:
 
     @property
     def of_fitting(self) -> Verdict:
-        known = not (self.unknown or self.held) and self.indeterminate is None
+        doubts = self.unknown or self.held or self.said
+        known = not doubts and self.indeterminate is None
         return Verdict.FITS if known else Verdict.UNKNOWN
 
 

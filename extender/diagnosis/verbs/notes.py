@@ -21,6 +21,8 @@ from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
 from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
+from extender.diagnosis.verbs.telling import quoted
+from extender.diagnosis.verbs.waiting import is_not_made
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
@@ -64,6 +66,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_going(explanation),
         *_preempted(explanation),
         *_beyond(explanation),
+        *_said(explanation),
     ]
     written = own.written
     every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
@@ -78,6 +81,8 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("unclear", f"the extender cannot judge it: {explanation.indeterminate}")
     if named_node(state, pod) is not None:
         yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
+    elif is_not_made(pod):
+        yield Note("notMade", "its controller has not made it yet; it would be judged like this")
     elif pod.node is not None and pod.node in state.nodes:
         yield Note(
             "placed",
@@ -321,6 +326,19 @@ def _beyond(explanation: Explanation) -> Iterator[Note]:
     for each in explanation.held:
         kind, more = _HELD[each.field]
         yield Note(kind, f"{each.text}: {more}{_misspelt(explanation.pod, each.field)}")
+
+
+def _said(explanation: Explanation) -> Iterator[Note]:
+    """Quote what a scheduler has said, where a verdict is not led by that."""
+    said, quote = explanation.said, quoted(explanation)
+    if explanation.fits and quote is not None:
+        yield Note(
+            "schedulerDiffers",
+            "what the scheduler did not place it for is not looked at here, as an extender or a "
+            "plugin of its own, or is over, and it has not tried again",
+        )
+    elif quote is not None and said is not None and said.message:
+        yield Note("schedulerSaid", quote.rstrip("."))
 
 
 def _misspelt(pod: Pod, field: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from extender.core.model.objects import Said
 from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
-from extender.core.model.wording import labels_of, plural, short, some
+from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, TermFacts, event_of
 from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
@@ -22,10 +23,11 @@ NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCK
 
 _LEADS: Final = {
     GATES: "waits for its {}: no scheduler looks at it",
-    OTHER_SCHEDULER: "{}, which is not known here: only a scheduler of that name would look at it",
+    OTHER_SCHEDULER: "{}, which is not known here: no other scheduler looks at it",
     NO_NODE: "{}: no scheduler looks at it",
 }
 """What leads the headline of a pod that is held, before where it would fit."""
+_REFUSED: Final = {"Unschedulable": "refused it"}
 
 Row: TypeAlias = Sequence[str]
 
@@ -36,10 +38,28 @@ def headline(found: Explanation) -> str:
     if found.held:
         leads = (_LEADS[each.field].format(each.text) for each in found.held)
         return f"{'; '.join(leads)}; by its rules it would fit on {_places(found)}"
+    if found.said is not None and found.fits:
+        what = _REFUSED.get(found.said.reason, "failed on it")
+        since = age_ago(found, found.said)
+        return f"fits by what is looked at, on {_places(found)}; the scheduler {what}{since}"
     fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
     if len(found.names) == 1:
         return f"{fits if found.fits else 'does not fit'} on {found.names[0]}"
     return f"{fits} on {_places(found)}"
+
+
+def age_ago(found: Explanation, said: Said) -> str:
+    if found.now is None or said.since is None:
+        return ""
+    return f" {age_of(found.now - said.since)} ago"
+
+
+def quoted(found: Explanation) -> str | None:
+    """Quote what a scheduler has said of a pod; None where it has said nothing."""
+    said = found.said
+    if said is None:
+        return None
+    return f"the scheduler said{age_ago(found, said)}: {said.message or said.reason}"
 
 
 def _places(found: Explanation) -> str:
@@ -70,6 +90,8 @@ def summary(explanation: Explanation) -> str:
     if any(group.refusals[0].rule.of_node for group in explanation.groups):
         said.append(f"affinity leaves {explanation.left_by_affinity:,} of {nodes:,}")
     said += [each.text for each in explanation.unknown if fit]
+    if fit and (quote := quoted(explanation)):
+        said.append(quote)
     return "; ".join(said)
 
 

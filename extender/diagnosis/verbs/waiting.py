@@ -35,8 +35,10 @@ class Bottleneck:
 
 def kind_of(pod: Pod) -> Hashable:
     """Return what pods have in common that wait for the same."""
-    asks = pod.spec.requirements
-    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
+    asks, said = pod.spec.requirements, pod.status.said
+    reason = said and said.reason
+    shape = shape_of(pod), asks.spread, asks.volumes
+    return pod.pod_class, *shape, asks.gates, asks.scheduler, reason
 
 
 def waits(state: ClusterState, pod: Pod) -> bool:
@@ -46,11 +48,20 @@ def waits(state: ClusterState, pod: Pod) -> bool:
     return pod.node is None or (pod.started is None and pod.node not in state.nodes)
 
 
+def is_not_made(pod: Pod) -> bool:
+    """Return whether a pod is known by its template alone: no pod has such a name."""
+    return pod.key.endswith("]")
+
+
 def cause_of(explanation: Explanation) -> str:
     """Say what keeps a pod waiting."""
     held = explanation.held
     if explanation.fits or any(each.field != OTHER_SCHEDULER for each in held):
         told = "; ".join(each.text for each in held or explanation.unknown)
+        if not told and explanation.said is not None:
+            return "they fit by what is looked at, and the scheduler did not place them"
+        if is_not_made(explanation.pod):
+            return told or "they fit by what is looked at"
         return told or "nothing here: the scheduler has not come to them"
     limit = bottleneck(explanation)
     return "no node" if limit is None else limit.what

@@ -60,12 +60,14 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
     """Yield the JSON document in parts, each in well under a millisecond."""
+    said = explanation.said
     head = {
         "pod": explanation.pod.key,
         "verdict": explanation.verdict,
         "summary": summary(explanation),
         "unknown": explanation.unknown,
         "held": explanation.held,
+        "schedulerSaid": said and said._asdict(),
     }
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}

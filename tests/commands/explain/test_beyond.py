@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -184,8 +185,8 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             with_spec(pod("new"), schedulerName="mine"),
             [],
             4,
-            "asks for scheduler 'mine', which is not known here: only a scheduler of that name "
-            "would look at it; by its rules it would fit on 3 of 3 nodes",
+            "asks for scheduler 'mine', which is not known here: no other scheduler looks at "
+            "it; by its rules it would fit on 3 of 3 nodes",
             id="another scheduler",
         ),
         pytest.param(
@@ -210,6 +211,67 @@ def test_one_verdict_of_all_filters(
 ) -> None:
     found, text = explain("new", new, *others)
     assert (found, said in " ".join(text.split())) == (code, True), text
+
+
+NO_GPU = "0/3 nodes are available: 3 refused by policy."
+
+
+def told_of(word: tuple[str, str | None], since: datetime, **spec: Any) -> Any:
+    reason, message = word
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    condition["lastTransitionTime"] = since.isoformat(timespec="seconds")
+    return with_spec(pod("new"), **spec) | {"status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("word", "spec", "code", "said"),
+    [
+        pytest.param(
+            ("Unschedulable", NO_GPU),
+            {},
+            4,
+            "fits by what is looked at, on 3 of 3 nodes; the scheduler refused it 2d ago 3 of 3 "
+            f"nodes may fit; the scheduler said 2d ago: {NO_GPU} ",
+            id="what fits",
+        ),
+        pytest.param(
+            ("SchedulerError", "connection refused"),
+            {},
+            4,
+            "the scheduler failed on it 2d ago 3 of 3 nodes may fit; the scheduler said 2d ago: "
+            "connection refused",
+            id="an error",
+        ),
+        pytest.param(
+            ("Unschedulable", None),
+            {},
+            4,
+            "the scheduler said 2d ago: Unschedulable",
+            id="without a message",
+        ),
+        pytest.param(
+            ("Unschedulable", NO_GPU),
+            {"nodeSelector": {"disk": "ssd"}},
+            1,
+            f"Note: the scheduler said 2d ago: {NO_GPU}",
+            id="what does not fit",
+        ),
+        pytest.param(("SchedulingGated", "gates"), {}, 0, "fits on 3 of 3 nodes", id="by no one"),
+    ],
+)
+def test_the_scheduler_is_quoted_and_not_contradicted(
+    word: tuple[str, str | None], spec: Any, code: int, said: str, explain: Explain
+) -> None:
+    waits = told_of(word, datetime.now(UTC) - timedelta(days=2, seconds=30), **spec)
+    found, text = explain("new", waits)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+    every, text = explain("-A", waits)
+    assert (every, "has not come" in text) == (code, code == 0), text
+
+
+def test_a_pod_that_has_its_node_is_refused_no_more(explain: Explain) -> None:
+    placed = told_of(("Unschedulable", NO_GPU), datetime.now(UTC), nodeName="a1")
+    assert explain("new", placed)[0] == 0
 
 
 def test_only_nodes_that_all_filters_pass_are_the_best(explain: Explain) -> None:

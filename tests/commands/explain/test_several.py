@@ -178,6 +178,20 @@ def test_a_pod_that_is_put_on_no_node_waits_as_well(explain: Explain) -> None:
     assert told["cause"] == "names node gone in spec.nodeName, and there is none"
 
 
+def test_a_pod_that_its_controller_has_not_made_does_not_wait(explain: Explain) -> None:
+    made = workload("Deployment", "new", pod("t").selects(disk="ssd"), replicas=2)
+    code, said = explain("-A", made)
+    assert code == 1
+    assert said.splitlines()[:4] == [
+        "2 pods are not made yet by their controllers, for 1 cause.",
+        "",
+        "2 pods: node affinity",
+        "  default/deployment/new[0], default/deployment/new[1]",
+    ]
+    told = json.loads(explain("-A -o json", made, pod("easy"))[1])
+    assert [len(told[each]) for each in ("waiting", "notMade")] == [1, 1]
+
+
 def test_those_of_one_namespace(explain: Explain, shop: list[Any]) -> None:
     code, said = explain("-n shop", *shop)
     assert (code, said.partition("\n")[0]) == (1, "2 pods wait, for 1 cause.")
