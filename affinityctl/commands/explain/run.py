@@ -37,7 +37,7 @@ from extender.core.offline import ClusterFileError, listed
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
-from extender.diagnosis.verbs.notes import Note, notes
+from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
 from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -128,7 +128,8 @@ def _survey(
     kinds = alike(waiting)
     for number, each in enumerate(kinds):
         why = explained(each[0], scored=False) if number < MOST_KINDS else None
-        found.append(Waiting(each, why))
+        remarks = () if why is None else notes(state, why)
+        found.append(Waiting(each, why, [note for note in remarks if note.kind in IN_SHORT]))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:

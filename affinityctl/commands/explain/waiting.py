@@ -12,6 +12,7 @@ from affinityctl.terminal.printing import INDENT, printed, section, wrapped
 from extender.core.model.objects import Pod
 from extender.core.model.wording import age_of, plural, some
 from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.notes import Note
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import cause_of, is_not_made, kind_of
 
@@ -28,6 +29,7 @@ class Waiting:
     pods: Sequence[Pod]
     explanation: Explanation | None
     """Of the first; None beyond MOST_KINDS kinds."""
+    notes: Sequence[Note] = ()
 
     @property
     def cause(self) -> str:
@@ -94,6 +96,7 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         yield wrapped(f"{some(names, len(names))}{age}", INDENT)
         if each.explanation is not None:
             yield wrapped(summary(each.explanation), INDENT * 2)
+        yield from (wrapped(f"Note: {note.text}", INDENT * 2) for note in each.notes)
 
 
 def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
@@ -105,6 +108,7 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
                     {"pod": pod.key, "created": _moment(pod.status.created)} for pod in each.pods
                 ],
                 "summary": each.explanation and summary(each.explanation),
+                "notes": each.notes,
             }
             for each in kinds
         ],

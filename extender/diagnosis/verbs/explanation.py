@@ -15,7 +15,7 @@ from extender.core.model.verdict import (
     Reason,
     Verdict,
 )
-from extender.core.model.wording import plural
+from extender.core.model.wording import plural, plural_of
 from extender.core.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.core.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.core.verbs.victims import Candidate
@@ -110,6 +110,33 @@ class NearMiss:
         return {pod.uid: pod for each in self.refusals for pod in each.pods}
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Pods of one node that are being deleted."""
+
+    node: str
+    pods: Sequence[Pod]
+    unnamed: int = 0
+
+    @property
+    def awaited(self) -> str:
+        """Return what a pod does for which they were evicted."""
+        return f"waits for its {plural_of('victim', range(self.count))} on {self.node}"
+
+    @property
+    def who(self) -> str:
+        return named_pods(self.pods, self.count, self.unnamed)
+
+    @property
+    def count(self) -> int:
+        return len(self.pods) + self.unnamed
+
+    def of(self, namespace: str) -> Leaving:
+        """Return the same with the pods of one namespace named, and no others."""
+        named = [pod for pod in self.pods if pod.pod_class.namespace == namespace]
+        return Leaving(self.node, named, len(self.pods) - len(named))
+
+
 @dataclass(slots=True, eq=False)
 class TermFacts:
     reason: AnyReason
@@ -172,6 +199,10 @@ class Explanation:
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
+    awaited: Leaving | None = None
+    """The victims of a pod that is nominated to their node."""
+    making_room: list[Leaving] = field(default_factory=list)
+    """Nodes that have room once these pods are gone; some of them."""
     preemption: Candidate | None = None
     """Who would be evicted for a pod that fits nowhere; None if that was not looked for."""
     sitting: Sitting | None = None

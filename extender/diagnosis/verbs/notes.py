@@ -21,7 +21,7 @@ from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
 from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
-from extender.diagnosis.verbs.telling import quoted
+from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.waiting import is_not_made
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
@@ -42,6 +42,20 @@ _HELD: Final = {
     NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
+
+
+IN_SHORT: Final = frozenset(
+    (
+        "makesRoom",
+        "otherRevision",
+        "preemption",
+        "preemptsNone",
+        "terminating",
+        "victims",
+        "waitForEachOther",
+    )
+)
+"""Kinds of notes that say what holds a pod up, where many pods are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,12 +293,21 @@ def _going(explanation: Explanation) -> Iterator[Note]:
         text = f"{some(sorted(going), len(going))} {be} being deleted, and {count} gone"
         yield Note("terminating", text)
 
+    for each in explanation.making_room:
+        be = "is" if each.count == 1 else "are"
+        text = f"{each.who} on {each.node} {be} being deleted; there is room for this pod then"
+        yield Note("makesRoom", text)
+
 
 def _preempted(explanation: Explanation) -> Iterator[Note]:
+    if explanation.awaited is not None:
+        told = waits_for(explanation.awaited)
+        yield Note("victims", f"it {told}; no other pod is evicted for it until then")
+        return
     chosen = explanation.preemption
     found = [each for each in explanation.near_misses if each.preempted_on is not None]
     if chosen is not None:
-        names = [pod.key for pod in chosen.victims]
+        names = [pod.key + " (being deleted)" * pod.status.deleting for pod in chosen.victims]
         beyond = ", beyond what disruption budgets allow" if chosen.violations else ""
         yield Note(
             "preemption",

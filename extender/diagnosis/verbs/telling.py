@@ -10,7 +10,7 @@ from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
-from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, TermFacts, event_of
+from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, Leaving, TermFacts, event_of
 from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
@@ -42,10 +42,18 @@ def headline(found: Explanation) -> str:
         what = _REFUSED.get(found.said.reason, "failed on it")
         since = age_ago(found, found.said)
         return f"fits by what is looked at, on {_places(found)}; the scheduler {what}{since}"
+    if found.awaited is not None:
+        return waits_for(found.awaited)
     fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
     if len(found.names) == 1:
         return f"{fits if found.fits else 'does not fit'} on {found.names[0]}"
     return f"{fits} on {_places(found)}"
+
+
+def waits_for(victims: Leaving) -> str:
+    """Say for whom a pod waits that others were evicted for."""
+    be = "are" if victims.count > 1 else "is"
+    return f"{victims.awaited}: {victims.who} {be} being deleted"
 
 
 def age_ago(found: Explanation, said: Said) -> str:

@@ -63,6 +63,8 @@ def cause_of(explanation: Explanation) -> str:
         if is_not_made(explanation.pod):
             return told or "they fit by what is looked at"
         return told or "nothing here: the scheduler has not come to them"
+    if explanation.awaited is not None:
+        return explanation.awaited.awaited
     limit = bottleneck(explanation)
     return "no node" if limit is None else limit.what
 

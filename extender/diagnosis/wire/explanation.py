@@ -138,9 +138,17 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
         "notes": notes,
+        **_awaited(explanation),
         **_preemption(explanation),
         **_improvement(explanation),
     }
+
+
+def _awaited(explanation: Explanation) -> Mapping[str, Any]:
+    found = explanation.awaited
+    if found is None:
+        return {}
+    return {"waitsFor": {"node": found.node, "victims": [pod.key for pod in found.pods]}}
 
 
 def _preemption(explanation: Explanation) -> Mapping[str, Any]:

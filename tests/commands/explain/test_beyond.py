@@ -434,6 +434,57 @@ def test_nobody_is_evicted_for_a_pod_that_fits_or_that_is_not_to(explain: Explai
     assert "would evict default/there from small" in " ".join(text.split())
 
 
+HERE = pod("new").requests(cpu="1500m").selects(size="known")
+FOR_NEW = pod("victim").priority(-1).requests(cpu="2").on("small")
+OTHER = pod("other").priority(-2).requests(cpu="2").on("large")
+
+
+@pytest.mark.parametrize(
+    ("new", "victim", "code", "said"),
+    [
+        pytest.param(
+            HERE.nominated("small"),
+            FOR_NEW.preempted(),
+            1,
+            "default/new waits for its victim on small: default/victim is being deleted",
+            id="a victim that goes",
+        ),
+        pytest.param(
+            HERE.nominated("small"),
+            FOR_NEW.being_deleted(),
+            1,
+            "would evict default/other from large",
+            id="one that goes for something else",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="3").selects(size="known").nominated("small"),
+            FOR_NEW.preempted(),
+            1,
+            "default/new fits on no node",
+            id="one that is in vain",
+        ),
+        pytest.param(
+            HERE,
+            FOR_NEW.being_deleted(),
+            1,
+            "default/victim on small is being deleted; there is room for this pod then",
+            id="a pod that goes, and no nomination",
+        ),
+    ],
+)
+def test_a_preemption_under_way_is_told(
+    new: Any, victim: Any, code: int, said: str, explain: Explain
+) -> None:
+    nodes = [small("small"), small("large")]
+    for each in nodes:
+        each["metadata"]["labels"]["size"] = "known"
+    found, text = explain("new", new, victim, OTHER, *nodes)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+    awaited = said.startswith("default/new waits")
+    told = json.loads(explain("new -o json", new, victim, OTHER, *nodes)[1])
+    assert ("waitsFor" in told, "preemption" in told and awaited) == (awaited, False)
+
+
 def test_who_has_a_host_port_is_told_node_by_node(explain: Explain) -> None:
     there = [
         pod("h").host_port(80).on("a1"),
