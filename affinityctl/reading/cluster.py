@@ -87,7 +87,7 @@ def cluster_with_nodes(
     selecting = selecting_resources(by.selectors) if by.has_defaults else ()
     resources += selecting
     dispensable |= {each.name: "less is known of default topology spread" for each in selecting}
-    dispensable |= {each.name: each.without for each in mirrored}
+    dispensable |= {each.name: each.without for each in (*mirrored, *further) if each.without}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods, by.selectors, mirrored)
     listed = fill(flags, files, resources, dispensable=dispensable)

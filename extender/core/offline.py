@@ -31,6 +31,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    "PriorityClass": frozenset(("scheduling.k8s.io",)),
     "MutatingAdmissionPolicy": frozenset(("admissionregistration.k8s.io",)),
     **dict.fromkeys(
         ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),

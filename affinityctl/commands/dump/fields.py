@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct
 from affinityctl.commands.lint.budgets import LintedBudget
 from affinityctl.commands.lint.objects import POLICIES, NamedManifest
 from affinityctl.commands.lint.reading import IGNORE, Manifest
+from affinityctl.reading.priorities import PRIORITY_CLASSES, PriorityClass
 from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
@@ -95,6 +96,7 @@ READ_AS: Final[ReadAs] = {
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
     "Service": (SelectingManifest,),
     POLICIES.kind: (NamedManifest,),
+    PRIORITY_CLASSES.kind: (PriorityClass,),
 }
 LISTED_AS: Final[ReadAs] = {
     **READ_AS,

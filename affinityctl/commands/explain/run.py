@@ -22,6 +22,7 @@ from affinityctl.reading.chosen_pods import (
 )
 from affinityctl.reading.cluster import cluster_with_nodes
 from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
@@ -34,7 +35,6 @@ from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.offline import ClusterFileError, listed
-from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
 from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
@@ -78,7 +78,9 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags, pods, by)
-    state, _ = cluster_with_nodes(flags, pods, by=by)
+    classes = [priority_classes(pods.priorities)] if given else []
+    state, _ = cluster_with_nodes(flags, pods, *classes, by=by)
+    given = list(map(pods.priorities.admitted, given))
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
@@ -143,14 +145,19 @@ def _survey(
     return _worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(flags: argparse.Namespace, pods: PodReader, by: Judging) -> list[Pod]:
+def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> list[Pod]:
     path = flags.filename
+
+    def also(kind: str, raw: bytes) -> None:
+        by.selectors.take(kind, raw)
+        pods.priorities.take(kind, raw)
+
     found, ignored = read_manifests(
         path,
         KINDS,
         flags.namespace,
         lambda kind, raw: read_manifest(kind, raw, pods),
-        by.selectors.take,
+        also,
     )
     if not found:
         what = f"only {listed(ignored)}" if ignored else "nothing"

@@ -238,6 +238,9 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     """A pod may be evicted for one of higher priority."""
     may_preempt: bool = True
     """False when its preemptionPolicy is Never: no pod is evicted for it."""
+    priority_class: str | None = None
+    """The PriorityClass that is still to give it a priority, "" for the default one: of a pod in a
+    manifest, where that is read. None once its priority is known."""
     requests: Requests = JUST_A_POD
     ports: HostPorts = ()
     """Ports of its node that it takes."""

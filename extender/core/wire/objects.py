@@ -119,6 +119,8 @@ class PodReader:
     """Longer node affinity is an ObjectError."""
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
+    classes: bool = False
+    """Say which PriorityClass pods of manifests have that no API server has given a priority."""
     rules: ReadRules | None = None
     """Makes what reads the rules that pods carry beside those of their specs; None: none count."""
 
@@ -190,6 +192,11 @@ class PodReader:
         asked = SharedSpec(
             priority=spec.priority or 0,
             may_preempt=spec.preemptionPolicy != NEVER,
+            priority_class=(
+                self._name(spec.priorityClassName or "")
+                if self.classes and spec.priority is None
+                else None
+            ),
             requests=self._requests.read(spec),
             ports=read_host_ports(spec),
             group=self._group(spec, namespace),
@@ -371,7 +378,8 @@ def _parts(spec: SharedSpec) -> tuple[object, ...]:
     parts = structs.astuple(spec)
     if spec.unannotated is not None:
         parts = parts[:-1] + structs.astuple(spec.unannotated)
-    return (spec.priority, spec.ports, *map(id, parts[4:]), spec.may_preempt, id(spec.requests))
+    plain = spec.priority, spec.may_preempt, spec.priority_class, spec.ports, id(spec.requests)
+    return *plain, *map(id, parts[5:])
 
 
 def read_namespace(raw: Json) -> Namespace:

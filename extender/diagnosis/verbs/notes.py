@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
+from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
 from extender.core.model.node_resources import KNOWN_SCHEDULERS
@@ -79,6 +80,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_older_revision(explanation),
         *_going(explanation),
         *_preempted(explanation),
+        *_evicts_none(state, explanation),
         *_beyond(explanation),
         *_said(explanation),
     ]
@@ -321,6 +323,25 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
             "preemption",
             f"{first.in_the_way} on {first.preempted_on} would be preempted for this pod, "
             f"which has the higher priority{more}",
+        )
+
+
+def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    spec = explanation.pod.spec
+    if spec.priority_class:
+        name = bounded(spec.priority_class, _LONGEST_NAME)
+        yield Note(
+            "noPriorityClass",
+            f"no PriorityClass {name} is known, so that the priority counts as 0; an API server "
+            "that has none refuses the pod",
+        )
+    if explanation.fits or explanation.pod.node is not None or spec.may_preempt:
+        return
+    if state.has_less_important(spec.priority):
+        yield Note(
+            "preemptsNone",
+            "its preemptionPolicy is Never: no pod is evicted for it, though some are less "
+            "important",
         )
 
 
