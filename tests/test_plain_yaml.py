@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from extender.core.plain_yaml import FastDumper, documents
+from extender.core.plain_yaml import ClusterLoader, FastDumper, documents
 
 VALUES: dict[str, object] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "true", "True", "TRUE"), True),
@@ -45,6 +45,12 @@ def test_a_plain_value(written: str, value: object) -> None:
     (found,) = documents(f"a: {written}\n")
     assert found == {"a": value}
     assert type(found["a"]) is type(value)
+
+
+@pytest.mark.parametrize("written", VALUES)
+def test_a_cluster_file_has_y_and_n_as_texts(written: str) -> None:
+    (found,) = documents(f"a: {written}\n", ClusterLoader)
+    assert found == {"a": written if written in {"y", "Y", "n", "N"} else VALUES[written]}
 
 
 def test_keys_are_texts() -> None:

@@ -55,7 +55,7 @@ def fill(
     if not flags.cluster:
         return asyncio.run(_list(flags, files, resources, dispensable or {}))
     for path in flags.cluster:
-        objects: Iterable[tuple[str, Raw]] = objects_in(path)
+        objects: Iterable[tuple[str, Raw]] = objects_in(path, of_cluster=True)
         if also is not None:
             objects = list(objects)
         content = files.take(path, objects)
@@ -87,7 +87,7 @@ def cluster_with_nodes(
     selecting = selecting_resources(by.selectors) if by.has_defaults else ()
     resources += selecting
     dispensable |= {each.name: "less is known of default topology spread" for each in selecting}
-    dispensable |= {each.name: each.without for each in mirrored}
+    dispensable |= {each.name: each.without for each in (*mirrored, *further) if each.without}
     dispensable |= {BUDGETS.name: "budgets are not looked at"}
     files = WorkloadFiles(state, pods, by.selectors, mirrored)
     listed = fill(flags, files, resources, dispensable=dispensable)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from affinityctl.reading.deletion_cost import DELETION_COST
+from affinityctl.reading.priorities import PriorityClasses
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from extender.core.config.features import features, reads_rules
+from extender.core.model.objects import Pod
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
-from extender.core.wire.objects import PodReader, ReadFacet
+from extender.core.wire.decoding import Json
+from extender.core.wire.objects import GenerateName, PodReader, ReadFacet
 
 
 def _of_features() -> tuple[ReadFacet, ...]:
@@ -24,6 +27,11 @@ class WholePodReader(PodReader):
             owners=True,
             facets=(DELETION_COST, *_of_features()),
             requirements=True,
+            classes=True,
             read_volumes=read_pod_volumes,
             rules=reads_rules(features()),
         )
+        self.priorities = PriorityClasses()
+
+    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
+        return self.priorities.admitted(super().read(raw, generate))

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from affinityctl.reading.priorities import priority_classes
+from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.default_spread.selectors import Selectors, is_selector_alone
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
@@ -201,9 +203,20 @@ class WorkloadFiles(ClusterFiles):
         further: Iterable[WatchedResource[Any]] = (),
     ) -> None:
         volumes = VOLUME_RESOURCES if pods.read_volumes else ()
-        super().__init__(state, pods, (*volumes, *further))
+        self._priorities = pods.priorities if isinstance(pods, WholePodReader) else None
+        classes = () if self._priorities is None else (priority_classes(self._priorities),)
+        super().__init__(state, pods, (*volumes, *classes, *further))
         self.workloads = Workloads()
         self.selectors = selectors or Selectors()
+
+    def _admit(self) -> None:
+        """Give the pods that came before their PriorityClass a priority."""
+        if self._priorities is None:
+            return
+        for pod in list(self.state.pods.values()):
+            admitted = self._priorities.admitted(pod)
+            if admitted is not pod:
+                self.state.upsert_pod(admitted)
 
     def put(self, kind: str, raw: msgspec.Raw) -> bool:
         selects = self.selectors.take(kind, raw)
@@ -221,6 +234,7 @@ class WorkloadFiles(ClusterFiles):
         self.selectors.known |= self.found.keys()
         if self.pods.read_volumes:
             ledger_of(self.state).files_read(self.found)
+        self._admit()
         try:
             for pod in self.workloads.missing_pods(self.pods, len(self.state.nodes)):
                 self.state.upsert_pod(pod)

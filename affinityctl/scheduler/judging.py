@@ -123,7 +123,9 @@ def _of_extender(path: Path) -> Judging:
 
     loaded = layers.load(Namespace(config=str(path)), files.read_text)
     further = _of_features(loaded)
-    profile = Profile(of_nodes(further), enabled.inter_pod_affinity(loaded), further)
+    left = left_to_scheduler(loaded)
+    affinity = enabled.inter_pod_affinity(loaded)
+    profile = Profile(of_nodes(further), affinity, further, left=left)
     return Judging(
         profile,
         loaded.prioritize.max_score,
@@ -132,7 +134,7 @@ def _of_extender(path: Path) -> Judging:
         taken=Taken(
             frozenset(loaded.plugins if loaded.mode is config.Mode.REPLACE else ()),
             frozenset(() if loaded.mode is config.Mode.SHADOW else loaded.plugins),
-            left_to_scheduler(loaded),
+            left,
         ),
     )
 

@@ -28,7 +28,7 @@ from extender.core.model.verdict import (
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 from extender.core.verbs.plugins import Plugins, ScorePlugins
-from extender.core.verbs.victims import Candidate, candidates
+from extender.core.verbs.victims import Candidate, candidates, ineligible
 from extender.diagnosis.verbs.filters import OWN_SPREAD, ROOM, filters
 from extender.diagnosis.verbs.node_room import NodeResourcesFit
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
@@ -56,9 +56,16 @@ class Profile:
     unscored: frozenset[str] = frozenset()
     """Plugins that score none."""
     by_scheduler: Mapping[str, Profile] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
+    """Profiles whose pods the scheduler's own plugins judge, and the extender when it binds."""
 
     def of(self, pod: Pod) -> Profile:
         return self.by_scheduler.get(pod.spec.requirements.scheduler, self)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Return the schedulers that configurations name."""
+        return self.left | self.by_scheduler.keys()
 
     @cached_property
     def filters(self) -> Plugins:
@@ -111,9 +118,9 @@ def preemption(
     None where the pod's scheduler does not look at all of the room: it is not known whom then.
     """
     profile = profile.of(pod)
-    if not (profile.is_usual and pod.spec.may_preempt):
+    if not (profile.is_usual and state.has_less_important(pod.spec.priority)):
         return None
-    if not state.has_less_important(pod.spec.priority):
+    if ineligible(state, pod, profile.rules) is not None:
         return None
     return best_of(candidates(state, pod, profile.rules, chance=chance()))
 

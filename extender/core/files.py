@@ -138,14 +138,15 @@ def json_documents(content: Json) -> Iterator[bytes]:
         yield bytes(memoryview(content)[start:])
 
 
-def yaml_documents(content: Json) -> Iterator[bytes]:
+def yaml_documents(content: Json, *, of_cluster: bool = False) -> Iterator[bytes]:
     """Yield the documents of a YAML stream as JSON; ObjectError when it is broken or too large."""
+    loader = plain_yaml.ClusterLoader if of_cluster else plain_yaml.FastLoader
     length = len(memoryview(content))
     if length > OF_CLUSTERS.yaml:
         limit = OF_CLUSTERS.yaml >> 20
         raise ObjectError("", f"{length >> 20} MiB of YAML, {limit} MiB at most; JSON has no limit")
     try:
-        for document in plain_yaml.documents(bytes(content)):
+        for document in plain_yaml.documents(bytes(content), loader):
             if document is not None:
                 yield msgspec.json.encode(document)
     except yaml.MarkedYAMLError as error:

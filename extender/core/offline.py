@@ -31,6 +31,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+    "PriorityClass": frozenset(("scheduling.k8s.io",)),
     "MutatingAdmissionPolicy": frozenset(("admissionregistration.k8s.io",)),
     **dict.fromkeys(
         ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
@@ -119,7 +120,7 @@ class ClusterFiles:
 
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
-        return self.take(path, objects_in(path))
+        return self.take(path, objects_in(path, of_cluster=True))
 
     def take(self, path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Content:
         """Put the objects of a file into the state that somebody else reads as well."""
@@ -174,10 +175,13 @@ def _nothing(ignored: Counter[str]) -> str:
     return f"nothing in it can be used, only {listed(ignored)}{hint}"
 
 
-def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
-    """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it."""
+def objects_in(path: Path, *, of_cluster: bool = False) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it.
+
+    What is `of_cluster` an API server has taken, however a tool has written it down.
+    """
     try:
-        yield from objects_of(read_content(path))
+        yield from objects_of(read_content(path), of_cluster=of_cluster)
     except IsADirectoryError as error:
         raise UnreadableClusterFileError(f"{path}: is a directory; name the files in it") from error
     except OSError as error:
@@ -186,16 +190,16 @@ def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
         raise ClusterFileError(f"{path}: {error}") from error
 
 
-def objects_of(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+def objects_of(content: Json, *, of_cluster: bool = False) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield each object of a text likewise; ObjectError says what is broken."""
-    for header, document in _documents(content):
+    for header, document in _documents(content, of_cluster=of_cluster):
         yield from _taken_apart(header, document)
 
 
-def _documents(content: Json) -> Iterator[tuple[_Header, Json]]:
+def _documents(content: Json, *, of_cluster: bool) -> Iterator[tuple[_Header, Json]]:
     documents: Iterable[Json]
     if content[:64].lstrip()[:1] != b"{":
-        documents = yaml_documents(content)
+        documents = yaml_documents(content, of_cluster=of_cluster)
     else:
         try:
             alone = decode(_HEADER, content)

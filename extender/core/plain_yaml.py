@@ -109,7 +109,8 @@ PlainConstructor.yaml_constructors = {
 }
 _DIGITS: Final = "0123456789"
 for _tag, _written, _first in (
-    (_BOOL, r"[yYnN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF", "yYnNoO"),
+    (_BOOL, r"[yYnN]", "yYnN"),
+    (_BOOL, r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF", "yYnNoO"),
     (_BOOL, r"true|True|TRUE|false|False|FALSE", "tTfF"),
     (_INT, r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|0|[1-9][0-9_]*)", f"-+{_DIGITS}"),
     (
@@ -128,6 +129,18 @@ for _tag, _written, _first in (
 
 class FastLoader(PlainConstructor, _AnySafeLoader):
     """Reads five times as fast as one in Python."""
+
+
+class ClusterLoader(FastLoader):
+    """Takes y and n for the texts that an API server has: not all tools quote them.
+
+    In a manifest they are what kubectl takes them for.
+    """
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        first: [(tag, found) for tag, found in known if not (tag == _BOOL and found.match(first))]
+        for first, known in PlainConstructor.yaml_implicit_resolvers.items()
+    }
 
 
 class FastDumper(_AnySafeDumper):

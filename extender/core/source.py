@@ -133,6 +133,7 @@ def pod_reader(
         owners=wants(config, Want.OWNERS),
         facets=facets(config),
         requirements=asked or holds,
+        classes=asked,
         most_entries=most_entries,
         stored=live,
         rules=reads_rules(enabled(config)),

@@ -9,6 +9,7 @@ import pytest
 from extender.core.cluster.counts.count_tables import versions
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
+from extender.core.model.objects import Said
 from simulation.invariants.recount import mismatches
 from tests.builders import (
     HOST,
@@ -170,6 +171,19 @@ def test_a_pod_that_starts_moves_no_counter() -> None:
     assert state.version == version
     state.remove_pod("default/p", "default-p")
     assert not state.pods_on("a")
+
+
+def test_what_a_scheduler_has_said_is_known_and_moves_no_counter() -> None:
+    waits = model_pod(pod("p"))
+    state = ClusterState()
+    state.upsert_pod(waits)
+    version = state.version
+    for message in ("no cpu", "no memory"):
+        said = Said("Unschedulable", message)
+        state.upsert_pod(waits.with_status(said=said))
+        assert state.pods["default/p"].status.said == said
+        assert [each.status.said for each in state.waiting_pods] == [said]
+    assert state.version == version
 
 
 def test_carriers_of_a_term_are_counted_and_forgotten() -> None:

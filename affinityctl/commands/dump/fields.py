@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct
 from affinityctl.commands.lint.budgets import LintedBudget
 from affinityctl.commands.lint.objects import POLICIES, NamedManifest
 from affinityctl.commands.lint.reading import IGNORE, Manifest
+from affinityctl.reading.priorities import PRIORITY_CLASSES, PriorityClass
 from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
@@ -25,7 +26,13 @@ from extender.core.offline import READS
 from extender.core.resources import of_features
 from extender.core.wire import manifests
 from extender.core.wire.decoding import Json, decode
-from extender.core.wire.placement import ANYWHERE, CONDITIONS, ContainerPort, OwnerReference
+from extender.core.wire.placement import (
+    ANYWHERE,
+    CONDITIONS,
+    SCHEDULED,
+    ContainerPort,
+    OwnerReference,
+)
 from extender.core.wire.topology_spread import FIELD as SPREAD
 from extender.core.wire.topology_spread import Constraint
 from extender.diagnosis.wire.workloads import WORKLOADS, WorkloadManifest
@@ -44,8 +51,12 @@ class _KeptConditions:
         self.kept = [
             each if each.get("type") in CONDITIONS else {k: each[k] for k in _FIELDS if k in each}
             for each in found
-            if each.get("type") in CONDITIONS | _WITHOUT_MESSAGE
+            if each.get("type") in CONDITIONS | _WITHOUT_MESSAGE and not _is_placed(each)
         ]
+
+
+def _is_placed(condition: dict[str, Any]) -> bool:
+    return condition.get("type") == SCHEDULED and condition.get("status") == "True"
 
 
 class _KeptVolumes:
@@ -85,6 +96,7 @@ READ_AS: Final[ReadAs] = {
     **{kind: (read_as,) for kind, read_as in volumes.MANIFESTS.items()},
     "Service": (SelectingManifest,),
     POLICIES.kind: (NamedManifest,),
+    PRIORITY_CLASSES.kind: (PriorityClass,),
 }
 LISTED_AS: Final[ReadAs] = {
     **READ_AS,

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from affinityctl.commands.dump.fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.commands.lint.objects import LISTED_WORKLOADS, POLICIES, ListedResource
 from affinityctl.reading.api_server import api_server
+from affinityctl.reading.priorities import PRIORITY_CLASSES
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from affinityctl.terminal.progress import Progress
@@ -36,6 +37,7 @@ LISTED: Final[Sequence[Listed]] = (
     *VOLUME_RESOURCES,
     *LISTED_WORKLOADS,
     POLICIES,
+    PRIORITY_CLASSES,
     *(each for each in selecting_resources(Selectors()) if each.kind != STATEFUL_SET),
 )
 SMALL: Final = 100_000
@@ -121,7 +123,7 @@ class _Writer:
 
 def _rewrite(path: Path, writer: _Writer) -> None:
     ignored: Counter[str] = Counter()
-    for index, (kind, raw) in enumerate(objects_in(path)):
+    for index, (kind, raw) in enumerate(objects_in(path, of_cluster=True)):
         if kind not in READ_AS:
             ignored[kind] += 1
             continue

@@ -38,9 +38,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   resourcequotas, these are not looked at. For pods with volumes, persistentvolumeclaims,
   persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
-  volumeattachments are listed as well, and with default topology spread constraints in
-  --scheduler-config services, replicationcontrollers, replicasets and statefulsets. --cluster reads
-  a file instead.
+  volumeattachments are listed as well, with -f priorityclasses, and with default topology spread
+  constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
+  --cluster reads a file instead.
 
 examples:
   affinity-extender explain -A
@@ -61,7 +61,7 @@ examples:
 {
     exit_codes(
         "a pod fits on no node, or not on the one that --node names",
-        "a pod may fit: what is not looked at decides",
+        "a pod may fit: what is not looked at decides, or no scheduler looks at it",
     )
 }"""
 

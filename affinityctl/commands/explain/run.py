@@ -22,6 +22,7 @@ from affinityctl.reading.chosen_pods import (
 )
 from affinityctl.reading.cluster import cluster_with_nodes
 from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
@@ -29,15 +30,14 @@ from affinityctl.terminal.printing import INDENT, columns, printed, section, wra
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
-from extender.core.config.features import about_places, left_to_scheduler
+from extender.core.config.features import about_places
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.offline import ClusterFileError, listed
-from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
-from extender.diagnosis.verbs.notes import Note, notes
+from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
 from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -58,6 +58,7 @@ from extender.diagnosis.verbs.telling import (
     term_rows,
     term_title,
 )
+from extender.diagnosis.verbs.waiting import is_not_made, waits
 from extender.diagnosis.wire.explanation import KINDS, read_manifest, write_explanation
 
 
@@ -77,24 +78,35 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags, pods, by)
-    state, _ = cluster_with_nodes(flags, pods, by=by)
+    classes = [priority_classes(pods.priorities)] if given else []
+    state, _ = cluster_with_nodes(flags, pods, *classes, by=by)
+    given = list(map(pods.priorities.admitted, given))
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
-    places = about_places()
+    now, places = time(), about_places()
     sits = None if places is None else places.sitting
-    left = left_to_scheduler(by.config)
 
     def explained(pod: Pod, *, scored: bool) -> Explanation:
-        profile, most = by.profile.of(pod), by.max_score
+        profile = by.profile.of(pod)
         scoring = profile.scoring if scored else ()
-        question = Question(pod, names, profile.filters, scoring, most, sits=sits, left=left)
+        question = Question(
+            pod,
+            names,
+            profile.filters,
+            scoring,
+            by.max_score,
+            sits=sits,
+            left=by.profile.left,
+            known=by.profile.known,
+            now=now,
+        )
         return explanation_of(state, question)
 
     if not (given or named):
         if asked:
             require_namespace(state, asked)
-        return _survey(state, flags, explained)
+        return _survey(state, flags, explained, now)
     found = [explained(each, scored=True) for each in given or chosen(state, flags)]
     for each in found if flags.node is None else ():
         if not each.fits:
@@ -108,36 +120,44 @@ def _survey(
     state: ClusterState,
     flags: argparse.Namespace,
     explained: Explained,
+    now: float,
 ) -> int:
     """Explain all pods that wait, one of each kind."""
-    waiting = [each for each in in_namespace(state, flags) if each.node is None]
+    waiting = [each for each in in_namespace(state, flags) if waits(state, each)]
     progress = Progress(things="kinds of pods")
     progress.begin()
     found = []
     kinds = alike(waiting)
     for number, each in enumerate(kinds):
         why = explained(each[0], scored=False) if number < MOST_KINDS else None
-        found.append(Waiting(each, why))
+        remarks = () if why is None else notes(state, why)
+        found.append(Waiting(each, why, [note for note in remarks if note.kind in IN_SHORT]))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
-        elsewhere = sum(each.node is None for each in state.pods.values())
+        pods = state.pods.values()
+        elsewhere = sum(waits(state, each) and not is_not_made(each) for each in pods)
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
-    say(write_waiting(found, time(), flags.output))
+    say(write_waiting(found, now, flags.output))
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(flags: argparse.Namespace, pods: PodReader, by: Judging) -> list[Pod]:
+def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> list[Pod]:
     path = flags.filename
+
+    def also(kind: str, raw: bytes) -> None:
+        by.selectors.take(kind, raw)
+        pods.priorities.take(kind, raw)
+
     found, ignored = read_manifests(
         path,
         KINDS,
         flags.namespace,
         lambda kind, raw: read_manifest(kind, raw, pods),
-        by.selectors.take,
+        also,
     )
     if not found:
         what = f"only {listed(ignored)}" if ignored else "nothing"
@@ -181,7 +201,7 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
     yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
-    elif found.fits:
+    elif found.fits and not found.held:
         ordered = sorted(found.fits, key=highest_first(found))
         rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
         more = len(ordered) - MOST_BEST

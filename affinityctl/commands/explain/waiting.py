@@ -10,14 +10,16 @@ from typing import Any, Final
 
 from affinityctl.terminal.printing import INDENT, printed, section, wrapped
 from extender.core.model.objects import Pod
-from extender.core.model.wording import plural, some
+from extender.core.model.wording import age_of, plural, some
 from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.notes import Note
 from extender.diagnosis.verbs.telling import summary
-from extender.diagnosis.verbs.waiting import cause_of, kind_of
+from extender.diagnosis.verbs.waiting import cause_of, is_not_made, kind_of
 
 MOST_KINDS: Final = 200
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
-_SPANS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+_WAIT: Final = "waits", "wait"
+_MISSING: Final = "is not made yet by its controller", "are not made yet by their controllers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Waiting:
     pods: Sequence[Pod]
     explanation: Explanation | None
     """Of the first; None beyond MOST_KINDS kinds."""
+    notes: Sequence[Note] = ()
 
     @property
     def cause(self) -> str:
@@ -38,7 +41,7 @@ def alike(pods: Iterable[Pod]) -> list[list[Pod]]:
     """Return the pods by kind, those of most pods first, and in each the oldest first."""
     kinds: dict[Hashable, list[Pod]] = {}
     for pod in sorted(pods, key=_by_age):
-        kinds.setdefault(kind_of(pod), []).append(pod)
+        kinds.setdefault((is_not_made(pod), kind_of(pod)), []).append(pod)
     return sorted(kinds.values(), key=lambda each: -len(each))
 
 
@@ -49,23 +52,36 @@ def _by_age(pod: Pod) -> tuple[float, str]:
 
 def write(found: Sequence[Waiting], now: float, output: str) -> str:
     """Write which pods wait for what in a format: text, wide, json or yaml."""
-    causes: dict[str, list[Waiting]] = {}
-    for each in found:
-        causes.setdefault(each.cause, []).append(each)
+    waiting, missing = _by_cause(found, made=True), _by_cause(found, made=False)
 
     def told() -> Mapping[str, Any]:
-        return {"waiting": [_told(cause, kinds) for cause, kinds in causes.items()]}
+        return {
+            "waiting": [_told(cause, kinds) for cause, kinds in waiting.items()],
+            "notMade": [_told(cause, kinds) for cause, kinds in missing.items()],
+        }
 
     def text() -> str:
-        total = sum(len(each.pods) for each in found)
-        wait = "waits" if total == 1 else "wait"
-        parts = [f"{plural(total, 'pod')} {wait}, for {plural(len(causes), 'cause')}."]
-        for cause, kinds in causes.items():
-            count = sum(len(each.pods) for each in kinds)
-            parts.append(section(f"{plural(count, 'pod')}: {cause}", _kinds(kinds, now)))
-        return "\n\n".join(parts)
+        return "\n\n".join((*_parts(waiting, _WAIT, now), *_parts(missing, _MISSING, now)))
 
     return printed(output, told, text)
+
+
+def _by_cause(found: Sequence[Waiting], *, made: bool) -> Mapping[str, Sequence[Waiting]]:
+    causes: dict[str, list[Waiting]] = {}
+    for each in found:
+        if is_not_made(each.pods[0]) is not made:
+            causes.setdefault(each.cause, []).append(each)
+    return causes
+
+
+def _parts(
+    causes: Mapping[str, Sequence[Waiting]], do: tuple[str, str], now: float
+) -> Iterator[str]:
+    counts = [sum(len(each.pods) for each in kinds) for kinds in causes.values()]
+    if total := sum(counts):
+        yield f"{plural(total, 'pod')} {do[total > 1]}, for {plural(len(causes), 'cause')}."
+    for count, (cause, kinds) in zip(counts, causes.items(), strict=True):
+        yield section(f"{plural(count, 'pod')}: {cause}", _kinds(kinds, now))
 
 
 def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
@@ -74,12 +90,13 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         age = (
             ""
             if since is None
-            else f", {'the oldest ' * bool(each.pods[1:])}for {_age(now - since)}"
+            else f", {'the oldest ' * bool(each.pods[1:])}for {age_of(now - since)}"
         )
         names = [pod.key for pod in each.pods]
         yield wrapped(f"{some(names, len(names))}{age}", INDENT)
         if each.explanation is not None:
             yield wrapped(summary(each.explanation), INDENT * 2)
+        yield from (wrapped(f"Note: {note.text}", INDENT * 2) for note in each.notes)
 
 
 def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
@@ -91,6 +108,7 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
                     {"pod": pod.key, "created": _moment(pod.status.created)} for pod in each.pods
                 ],
                 "summary": each.explanation and summary(each.explanation),
+                "notes": each.notes,
             }
             for each in kinds
         ],
@@ -99,15 +117,3 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
 
 def _moment(seconds: int | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
-def _age(seconds: float) -> str:
-    """Say how long it is, as kubectl does, in the two largest units."""
-    left = max(0, int(seconds))
-    for number, (unit, size) in enumerate(_SPANS):
-        if left >= size:
-            said = f"{left // size}{unit}"
-            following = _SPANS[number + 1 : number + 2]
-            rest = [f"{left % size // each}{name}" for name, each in following]
-            return said + "".join(each for each in rest if not each.startswith("0"))
-    return "0s"

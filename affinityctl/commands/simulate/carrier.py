@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,7 @@ from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.priorities import PriorityClasses
 from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import SHORT_NAMES
@@ -69,22 +70,30 @@ def cost_givers() -> list[CostGiver]:
 
 
 def read_files(
-    changes: Sequence[Change], namespace: str, selectors: Selectors
+    changes: Sequence[Change],
+    namespace: str,
+    selectors: Selectors,
+    priorities: PriorityClasses,
 ) -> dict[str, list[GivenManifest]]:
     """Read the files that changes name; ClusterFileError for one that cannot be used.
 
-    What is in them besides and selects pods is noted.
+    What is in them besides and selects pods, or gives them a priority, is noted.
     """
+
+    def also(kind: str, raw: bytes) -> None:
+        selectors.take(kind, raw)
+        priorities.take(kind, raw)
+
     found: dict[str, list[GivenManifest]] = {}
     for each in changes:
         if each.kind in {ChangeKind.PLACE, ChangeKind.ROLL} and each.value not in found:
             kinds = KINDS if each.kind is ChangeKind.PLACE else ROLLING
-            found[each.value] = _read(Path(each.value), kinds, namespace, selectors)
+            found[each.value] = _read(Path(each.value), kinds, namespace, also)
     return found
 
 
 def _read(
-    path: Path, kinds: frozenset[str], namespace: str, selectors: Selectors
+    path: Path, kinds: frozenset[str], namespace: str, also: Callable[[str, bytes], None]
 ) -> list[GivenManifest]:
     check = SimulationReader()
 
@@ -94,7 +103,7 @@ def _read(
             rollout(read_workload(kind, raw), 1)
         return GivenManifest(kind, raw, pod)
 
-    found, _ = read_manifests(path, kinds, namespace, checked, selectors.take)
+    found, _ = read_manifests(path, kinds, namespace, checked, also)
     if not found:
         raise ClusterFileError(f"{path}: none of {', '.join(sorted(kinds))} is in it")
     return found

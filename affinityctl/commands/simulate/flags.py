@@ -41,8 +41,8 @@ cluster:
   persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
   csistoragecapacities and volumeattachments are listed as well, and with default topology spread
   constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
-  Where pods of StatefulSets go, statefulsets; without that right, each is taken to be OrderedReady.
-  --cluster reads a file instead.
+  Where pods of manifests and templates are made, priorityclasses; where those of StatefulSets go,
+  statefulsets, without which each is taken to be OrderedReady. --cluster reads a file instead.
 
 examples:
   affinity-extender simulate -f web.yaml --replicas 12

@@ -19,7 +19,7 @@ from affinityctl.commands.simulate.whatif.outcome import (
     UpdateStep,
 )
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
-from affinityctl.commands.simulate.whatif.scheduling import Placement
+from affinityctl.commands.simulate.whatif.scheduling import SAID, Placement
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
 from extender.core.cluster.state import ClusterState
@@ -38,6 +38,7 @@ _WARNINGS: Final = {
     GATES: "until the scheduling gates of {} are removed, no scheduler places what has them",
     OTHER_SCHEDULER: "another scheduler places {}, and may have other rules; if it has the same, "
     "name it with --scheduler-name",
+    SAID: "the scheduler has refused {}, for something that is not looked at here, or that is over",
 }
 """By field, where its name alone does not tell."""
 

@@ -19,6 +19,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
+from affinityctl.reading.priorities import priority_classes
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
@@ -26,7 +27,6 @@ from extender.core.command_line import say
 from extender.core.model.keys import Key
 from extender.core.model.workload import Identity
 from extender.core.resources import BUDGETS
-from extender.core.wire.objects import PodReader
 from extender.diagnosis.wire.workloads import Workload
 
 REMOVING: Final = frozenset(
@@ -35,12 +35,18 @@ REMOVING: Final = frozenset(
 """Changes after which controllers make pods anew."""
 
 
+OF_TEMPLATES: Final = frozenset(
+    (ChangeKind.PLACE, ChangeKind.ROLL, ChangeKind.RESTART, ChangeKind.SCALE)
+)
+"""Changes that make pods of manifests and templates."""
+
+
 def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
     flags.namespace = namespace_of(flags)
-    files = read_files(flags.changes, flags.namespace, by.selectors)
     controlled = any(each.kind in BY_CONTROLLERS for each in flags.changes)
     pods = SimulationReader(by.gates, flags.scheduler_name, lives=controlled)
+    files = read_files(flags.changes, flags.namespace, by.selectors, pods.priorities)
     state, workloads = _cluster(flags, pods, by)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     known = {each.identity: known_of(each) for each in workloads.values()}
@@ -77,12 +83,13 @@ def run(flags: argparse.Namespace) -> int:
 
 
 def _cluster(
-    flags: argparse.Namespace, pods: PodReader, by: Judging
+    flags: argparse.Namespace, pods: SimulationReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Workload]]:
-    state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
+    changed = {each.kind for each in flags.changes}
+    classes = [priority_classes(pods.priorities)] if changed & OF_TEMPLATES else []
+    state, found = cluster_with_nodes(flags, pods, BUDGETS, *classes, by=by)
     if found is not None:
         return state, found
-    changed = {each.kind for each in flags.changes}
     if changed & {ChangeKind.SCALE, ChangeKind.RESTART}:
         return state, list_workloads(flags, by.selectors)
     if changed & REMOVING and any(map(is_of_stateful_set, state.pods.values())):

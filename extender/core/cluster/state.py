@@ -108,7 +108,7 @@ class ClusterState(ClusterView):
             tell(uid)
 
     def _note_run(self, old: Pod, pod: Pod) -> None:
-        if pod.started != old.started or pod.status.ready is not old.status.ready:
+        if pod.started != old.started or pod.status != old.status:
             pod = structs.replace(old, started=pod.started, status=pod.status)
             self._pods[pod.key] = pod
             self._pods_by_node.remove(old)

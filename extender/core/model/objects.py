@@ -238,6 +238,9 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     """A pod may be evicted for one of higher priority."""
     may_preempt: bool = True
     """False when its preemptionPolicy is Never: no pod is evicted for it."""
+    priority_class: str | None = None
+    """The PriorityClass that is still to give it a priority, "" for the default one: of a pod in a
+    manifest, where that is read. None once its priority is known."""
     requests: Requests = JUST_A_POD
     ports: HostPorts = ()
     """Ports of its node that it takes."""
@@ -255,6 +258,17 @@ class SharedSpec(Struct, frozen=True, weakref=True):
     """What its annotation affinity-extender.io/exclusive says, which is no rule."""
     unannotated: Unannotated | None = None
     """What counts where rules in annotations do not; None for a pod that has none."""
+
+
+class Said(NamedTuple):
+    """What a scheduler has said of a pod that it did not place."""
+
+    reason: str
+    """Unschedulable, or SchedulerError where it could not judge."""
+    message: str
+    """Bounded, in printable characters; "" where there is none."""
+    since: int | None = None
+    """When it first said so, in seconds since 1970."""
 
 
 class SharedStatus(Struct, frozen=True, weakref=True):
@@ -286,6 +300,8 @@ class SharedStatus(Struct, frozen=True, weakref=True):
     state alone knows that."""
     created: int | None = None
     """When a pod that waits was created, in seconds since 1970, where that is read."""
+    said: Said | None = None
+    """What its scheduler has said of a pod that waits, where that is read."""
 
 
 class Pod(Struct, frozen=True, gc=False):
@@ -355,13 +371,13 @@ class Pod(Struct, frozen=True, gc=False):
         return structs.replace(self.with_status(judged=digest), pod_class=pod_class)
 
     def is_but_for_running(self, other: Pod) -> bool:
-        """Return whether it is as another, save for when it started and whether it is ready.
+        """Return whether it is as another, save for when it started, and for what runs and said.
 
-        No counter of places has to do with these.
+        No counter of places has to do with whether it is ready and what a scheduler has said.
         """
-        ready = other.status.ready
-        alike = self if self.status.ready is ready else self.with_status(ready=ready)
-        return alike == other
+        ready, said = other.status.ready, other.status.said
+        same = self.status.ready is ready and self.status.said == said
+        return (self if same else self.with_status(ready=ready, said=said)) == other
 
     @property
     def size(self) -> int:

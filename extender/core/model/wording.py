@@ -14,6 +14,7 @@ MOST_SAID: Final = 10
 """Conditions, terms or values of what a pod asks of nodes: it may name thousands of nodes."""
 MOST_NAMED: Final = 3
 """Pods or domains in a sentence; the number of all stands beside them."""
+_SPANS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def pods_of(pods: PodSelector) -> str:
@@ -98,6 +99,18 @@ def amount_of(resource: str, amount: int) -> str:
         if amount and amount % unit == 0:
             return f"{amount // unit}{suffix}"
     return str(amount)
+
+
+def age_of(seconds: float) -> str:
+    """Say how long it is, as kubectl does, in the two largest units."""
+    left = max(0, int(seconds))
+    for number, (unit, size) in enumerate(_SPANS):
+        if left >= size:
+            said = f"{left // size}{unit}"
+            following = _SPANS[number + 1 : number + 2]
+            rest = [f"{left % size // each}{name}" for name, each in following]
+            return said + "".join(each for each in rest if not each.startswith("0"))
+    return "0s"
 
 
 def short(key: str | None) -> str:

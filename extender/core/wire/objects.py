@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -43,9 +42,11 @@ from extender.core.wire.placement import (
     RequirementsReader,
     VolumesReader,
     is_ready,
+    moment,
     preemption_message,
     read_host_ports,
     recorded_rules,
+    scheduler_said,
 )
 from extender.core.wire.pod_resources import RequestsReader
 from extender.core.wire.quantities import read_amounts
@@ -118,6 +119,8 @@ class PodReader:
     """Longer node affinity is an ObjectError."""
     stored: bool = False
     """All pods come from an API server, so that none has label keys that are still to be merged."""
+    classes: bool = False
+    """Say which PriorityClass pods of manifests have that no API server has given a priority."""
     rules: ReadRules | None = None
     """Makes what reads the rules that pods carry beside those of their specs; None: none count."""
 
@@ -189,6 +192,11 @@ class PodReader:
         asked = SharedSpec(
             priority=spec.priority or 0,
             may_preempt=spec.preemptionPolicy != NEVER,
+            priority_class=(
+                self._name(spec.priorityClassName or "")
+                if self.classes and spec.priority is None
+                else None
+            ),
             requests=self._requests.read(spec),
             ports=read_host_ports(spec),
             group=self._group(spec, namespace),
@@ -253,7 +261,12 @@ class PodReader:
             facets=self._read_facets(pod, pod_class) if self.facets else NO_FACETS,
             ready=self.owners and not waits and is_ready(conditions),
             record=recorded_rules(conditions) if stored else None,
-            created=_moment(metadata.creationTimestamp) if waits and self.waiting else None,
+            created=moment(metadata.creationTimestamp) if waits and self.waiting else None,
+            said=(
+                scheduler_said(conditions)
+                if waits and (self.waiting or self.requirements)
+                else None
+            ),
         )
         return found if waits else self._statuses.setdefault(structs.astuple(found), found)
 
@@ -365,15 +378,8 @@ def _parts(spec: SharedSpec) -> tuple[object, ...]:
     parts = structs.astuple(spec)
     if spec.unannotated is not None:
         parts = parts[:-1] + structs.astuple(spec.unannotated)
-    return (spec.priority, spec.ports, *map(id, parts[4:]), spec.may_preempt, id(spec.requests))
-
-
-def _moment(written: str | None) -> int | None:
-    """Return a time in seconds since 1970; None for what no API server has written."""
-    try:
-        return None if written is None else int(datetime.fromisoformat(written).timestamp())
-    except (ValueError, OverflowError):
-        return None
+    plain = spec.priority, spec.may_preempt, spec.priority_class, spec.ports, id(spec.requests)
+    return *plain, *map(id, parts[5:])
 
 
 def read_namespace(raw: Json) -> Namespace:

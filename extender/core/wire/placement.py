@@ -6,13 +6,14 @@ And what the conditions in its status say: of its end, and of the rules that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 from sys import getsizeof
 from typing import TypeAlias
 
 import msgspec
 
-from extender.core.errors import ObjectError
+from extender.core.errors import ObjectError, bounded
 from extender.core.model import memory
 from extender.core.model.lru_cache import CountedCache, LruCache
 from extender.core.model.node_resources import (
@@ -25,6 +26,7 @@ from extender.core.model.node_resources import (
     Requirements,
     Toleration,
 )
+from extender.core.model.objects import Said
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.workload import Owner
 from extender.core.wire.class_cache import decoded_size
@@ -44,8 +46,13 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
 """The type of our own condition: its message is the digest of the rules in annotations that the pod
 was placed by. The right to edit a pod does not include its status."""
-CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT))
+SCHEDULED = "PodScheduled"
+CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT, SCHEDULED))
 """Those that are read."""
+MOST_SAID = 1000
+"""Bytes of a scheduler's message that are kept: one names a few reasons, with numbers of nodes."""
+_OF_SCHEDULER = frozenset(("Unschedulable", "SchedulerError"))
+_SCHEDULED = SCHEDULED.encode()
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 _READY = b'"Ready"'
@@ -258,6 +265,7 @@ class _Condition(msgspec.Struct, gc=False):
     status: str = ""
     reason: str | None = None
     message: str | None = None
+    lastTransitionTime: str | None = None
 
 
 _CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(
@@ -273,6 +281,28 @@ def recorded_rules(conditions: bytes) -> str:
         if each.type == RULES_AT_PLACEMENT:
             return each.message or "" if each.status == "True" else ""
     return ""
+
+
+def scheduler_said(conditions: bytes) -> Said | None:
+    """Return what a scheduler has said of a pod that it did not place.
+
+    That a pod is gated, the API server has said.
+    """
+    if _SCHEDULED not in conditions:
+        return None
+    for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
+        if each.type == SCHEDULED and each.status == "False" and each.reason in _OF_SCHEDULER:
+            message = bounded(each.message or "", MOST_SAID)
+            return Said(each.reason or "", message, moment(each.lastTransitionTime))
+    return None
+
+
+def moment(written: str | None) -> int | None:
+    """Return a time in seconds since 1970; None for what no API server has written."""
+    try:
+        return None if written is None else int(datetime.fromisoformat(written).timestamp())
+    except (ValueError, OverflowError):
+        return None
 
 
 def is_ready(conditions: bytes) -> bool:

@@ -28,7 +28,8 @@ from extender.diagnosis.verbs.explanation import (
     Question,
 )
 from extender.diagnosis.verbs.facts import TermSurvey
-from extender.diagnosis.verbs.filters import unknown
+from extender.diagnosis.verbs.filters import holding, unknown
+from extender.diagnosis.verbs.leaving import awaited, making_room
 from extender.diagnosis.verbs.refusals import Refusals
 
 COMPARISONS: Final = 150
@@ -65,7 +66,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     pod = state.in_force(asked)
     plugins = [at_once(each.counting(state, pod)) for each in question.plugins]
     question = replace(question, pod=pod, plugins=plugins)
-    found = Explanation(asked, question.names, left=question.left)
+    found = Explanation(asked, question.names, left=question.left, now=question.now)
     refusals = Refusals(state, question, found)
     refusals.judge()
     find_blockers(state, pod, found.refusals)
@@ -73,20 +74,25 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     _add_scores(state, question, found)
     if question.sits is not None:
         found.sitting = question.sits(state, pod, found.fits)
+    found.awaited = awaited(state, pod, found)
     nearest, found.near_miss_count = _nearest(refusals)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))
         _only_where_it_helps(state, question, miss)
         if miss.nodes:
             found.near_misses.append(miss)
-            miss.preempted_on = _preempted_on(state, question, miss)
+            if found.awaited is None:
+                miss.preempted_on = _preempted_on(state, question, miss)
         else:
             found.near_miss_count -= 1
+    if found.awaited is None:
+        found.making_room = making_room(state, pod, found.near_misses)
     if not question.names_all:
         _leave_unnamed(found)
     found.groups = _grouped(found.refusals)
     found.indeterminate = indeterminate(state, pod, plugins)
     found.unknown = unknown(state, pod, question.plugins)
+    found.held = holding(state, asked, {*question.left, *question.known})
     return found
 
 
@@ -123,6 +129,9 @@ def _leave_unnamed(found: Explanation) -> None:
     for miss in found.near_misses:
         miss.least = miss.count
     namespace = found.pod.pod_class.namespace
+    if found.awaited is not None:
+        found.awaited = found.awaited.of(namespace)
+    found.making_room = [each.of(namespace) for each in found.making_room]
     if found.mutual is not None and found.mutual.pod_class.namespace != namespace:
         found.mutual = None
     for each in found.refusals:

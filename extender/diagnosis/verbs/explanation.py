@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from extender.core.model.objects import Pod
+from extender.core.model.objects import Pod, Said
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import (
     NODE_RESOURCES_FIT,
@@ -15,7 +15,7 @@ from extender.core.model.verdict import (
     Reason,
     Verdict,
 )
-from extender.core.model.wording import plural
+from extender.core.model.wording import plural, plural_of
 from extender.core.verbs.plugins import Plugins, ScorePlugins, Unknown
 from extender.core.verbs.rules import Refusal, RefusalGroup, named_pods
 from extender.core.verbs.victims import Candidate
@@ -51,6 +51,10 @@ class Question:
     """None where nothing says whether placed pods sit as well as they can."""
     left: Collection[str] = ()
     """The scheduler's profiles whose pods its own plugins judge, and the extender when it binds."""
+    known: Collection[str] = ()
+    """Schedulers that there are, beside those that are known in any case."""
+    now: float | None = None
+    """The time in seconds since 1970, to say how old a scheduler's word is."""
 
 
 Alike: TypeAlias = tuple[Refusal, ...]
@@ -104,6 +108,33 @@ class NearMiss:
     def _named(self) -> Mapping[str, Pod]:
         """Return pods by uid: each may be what several rules refuse the nodes for."""
         return {pod.uid: pod for each in self.refusals for pod in each.pods}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Pods of one node that are being deleted."""
+
+    node: str
+    pods: Sequence[Pod]
+    unnamed: int = 0
+
+    @property
+    def awaited(self) -> str:
+        """Return what a pod does for which they were evicted."""
+        return f"waits for its {plural_of('victim', range(self.count))} on {self.node}"
+
+    @property
+    def who(self) -> str:
+        return named_pods(self.pods, self.count, self.unnamed)
+
+    @property
+    def count(self) -> int:
+        return len(self.pods) + self.unnamed
+
+    def of(self, namespace: str) -> Leaving:
+        """Return the same with the pods of one namespace named, and no others."""
+        named = [pod for pod in self.pods if pod.pod_class.namespace == namespace]
+        return Leaving(self.node, named, len(self.pods) - len(named))
 
 
 @dataclass(slots=True, eq=False)
@@ -168,12 +199,25 @@ class Explanation:
     """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
+    awaited: Leaving | None = None
+    """The victims of a pod that is nominated to their node."""
+    making_room: list[Leaving] = field(default_factory=list)
+    """Nodes that have room once these pods are gone; some of them."""
     preemption: Candidate | None = None
     """Who would be evicted for a pod that fits nowhere; None if that was not looked for."""
     sitting: Sitting | None = None
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()
     """What may decide as well, and is not looked at."""
+    held: Sequence[Unknown] = ()
+    """For what no scheduler looks at the pod, wherever it fits."""
+    now: float | None = None
+    """As in the question."""
+
+    @property
+    def said(self) -> Said | None:
+        """Return what a scheduler has said of a pod that waits; a verdict never contradicts it."""
+        return None if self.pod.node is not None else self.pod.status.said
 
     @property
     def is_left(self) -> bool:
@@ -189,7 +233,8 @@ class Explanation:
 
     @property
     def of_fitting(self) -> Verdict:
-        known = not self.unknown and self.indeterminate is None
+        doubts = self.unknown or self.held or self.said
+        known = not doubts and self.indeterminate is None
         return Verdict.FITS if known else Verdict.UNKNOWN
 
 

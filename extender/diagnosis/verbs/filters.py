@@ -34,6 +34,7 @@ NOT_MODELLED: Final = (SPREAD, "resourceClaims")
 cannot be read."""
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
+NO_NODE: Final = "nodeName"
 MOST_BYTES: Final = 1000
 """Bytes of names that the author of a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()
@@ -141,11 +142,17 @@ class NotModelledVolumes(NotModelled):
             yield Unknown(VOLUMES, text)
 
 
-def holding(pod: Pod, known: Collection[str] = ()) -> list[Unknown]:
+def holding(state: ClusterState, pod: Pod, known: Collection[str] = ()) -> list[Unknown]:
     """Return for what the schedulers that are known leave a pod alone, wherever it fits.
 
-    `known` are profiles beside those that are known in any case.
+    `known` are schedulers beside those that are known in any case. A pod that has its node is left
+    alone by all, which holds it only where there is no such node.
     """
+    if pod.node is not None:
+        if pod.node in state.nodes:
+            return []
+        named = bounded(pod.node, MOST_BYTES)
+        return [Unknown(NO_NODE, f"names node {named} in spec.nodeName, and there is none")]
     asks = pod.spec.requirements
     found = []
     # The API server takes any text for a scheduler's name, and a file for a gate's as well.

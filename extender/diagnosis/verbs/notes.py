@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
+from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
+from extender.core.model.node_resources import KNOWN_SCHEDULERS
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import WrittenTerm
 from extender.core.model.verdict import Reason
@@ -17,8 +20,10 @@ from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, s
 from extender.core.model.workload import MARKS
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
-from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER, holding
+from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
+from extender.diagnosis.verbs.telling import quoted, waits_for
+from extender.diagnosis.verbs.waiting import is_not_made
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
@@ -29,12 +34,29 @@ _ADVICE: Final = (
     "that they have. Where the extender places these pods, the annotation "
     "affinity-extender.io/revisions: Own on those that are there helps at once"
 )
+_LONGEST_NAME: Final = 253
+"""Letters of a scheduler's name that are compared with others."""
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+    NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
+
+
+IN_SHORT: Final = frozenset(
+    (
+        "makesRoom",
+        "otherRevision",
+        "preemption",
+        "preemptsNone",
+        "terminating",
+        "victims",
+        "waitForEachOther",
+    )
+)
+"""Kinds of notes that say what holds a pod up, where many pods are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +80,9 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_older_revision(explanation),
         *_going(explanation),
         *_preempted(explanation),
+        *_evicts_none(state, explanation),
         *_beyond(explanation),
+        *_said(explanation),
     ]
     written = own.written
     every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
@@ -73,7 +97,9 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("unclear", f"the extender cannot judge it: {explanation.indeterminate}")
     if named_node(state, pod) is not None:
         yield Note("named", f"spec.nodeName puts the pod on {pod.node}: no scheduler is asked")
-    elif pod.node is not None:
+    elif is_not_made(pod):
+        yield Note("notMade", "its controller has not made it yet; it would be judged like this")
+    elif pod.node is not None and pod.node in state.nodes:
         yield Note(
             "placed",
             f"the pod is on {pod.node} already; this is what would be said if it were placed now",
@@ -269,12 +295,21 @@ def _going(explanation: Explanation) -> Iterator[Note]:
         text = f"{some(sorted(going), len(going))} {be} being deleted, and {count} gone"
         yield Note("terminating", text)
 
+    for each in explanation.making_room:
+        be = "is" if each.count == 1 else "are"
+        text = f"{each.who} on {each.node} {be} being deleted; there is room for this pod then"
+        yield Note("makesRoom", text)
+
 
 def _preempted(explanation: Explanation) -> Iterator[Note]:
+    if explanation.awaited is not None:
+        told = waits_for(explanation.awaited)
+        yield Note("victims", f"it {told}; no other pod is evicted for it until then")
+        return
     chosen = explanation.preemption
     found = [each for each in explanation.near_misses if each.preempted_on is not None]
     if chosen is not None:
-        names = [pod.key for pod in chosen.victims]
+        names = [pod.key + " (being deleted)" * pod.status.deleting for pod in chosen.victims]
         beyond = ", beyond what disruption budgets allow" if chosen.violations else ""
         yield Note(
             "preemption",
@@ -288,6 +323,25 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
             "preemption",
             f"{first.in_the_way} on {first.preempted_on} would be preempted for this pod, "
             f"which has the higher priority{more}",
+        )
+
+
+def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    spec = explanation.pod.spec
+    if spec.priority_class:
+        name = bounded(spec.priority_class, _LONGEST_NAME)
+        yield Note(
+            "noPriorityClass",
+            f"no PriorityClass {name} is known, so that the priority counts as 0; an API server "
+            "that has none refuses the pod",
+        )
+    if explanation.fits or explanation.pod.node is not None or spec.may_preempt:
+        return
+    if state.has_less_important(spec.priority):
+        yield Note(
+            "preemptsNone",
+            "its preemptionPolicy is Never: no pod is evicted for it, though some are less "
+            "important",
         )
 
 
@@ -313,7 +367,27 @@ def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
 
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
-    pod = explanation.pod
-    for each in () if pod.node is not None else holding(pod, explanation.left):
+    for each in explanation.held:
         kind, more = _HELD[each.field]
-        yield Note(kind, f"{each.text}: {more}")
+        yield Note(kind, f"{each.text}: {more}{_misspelt(explanation.pod, each.field)}")
+
+
+def _said(explanation: Explanation) -> Iterator[Note]:
+    """Quote what a scheduler has said, where a verdict is not led by that."""
+    said, quote = explanation.said, quoted(explanation)
+    if explanation.fits and quote is not None:
+        yield Note(
+            "schedulerDiffers",
+            "what the scheduler did not place it for is not looked at here, as an extender or a "
+            "plugin of its own, or is over, and it has not tried again",
+        )
+    elif quote is not None and said is not None and said.message:
+        yield Note("schedulerSaid", quote.rstrip("."))
+
+
+def _misspelt(pod: Pod, field: str) -> str:
+    asked = pod.spec.requirements.scheduler[:_LONGEST_NAME]
+    close = get_close_matches(asked, KNOWN_SCHEDULERS) if field == OTHER_SCHEDULER else ()
+    if not close:
+        return ""
+    return f". If {close[0]} is meant, make the pod anew: the name cannot be changed"

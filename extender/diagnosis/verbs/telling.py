@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from extender.core.model.objects import Said
 from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
-from extender.core.model.wording import labels_of, plural, short, some
+from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
-from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, TermFacts, event_of
+from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, Leaving, TermFacts, event_of
+from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5
@@ -19,17 +21,60 @@ MOST_BEST: Final = 5
 
 NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
 
+_LEADS: Final = {
+    GATES: "waits for its {}: no scheduler looks at it",
+    OTHER_SCHEDULER: "{}, which is not known here: no other scheduler looks at it",
+    NO_NODE: "{}: no scheduler looks at it",
+}
+"""What leads the headline of a pod that is held, before where it would fit."""
+_REFUSED: Final = {"Unschedulable": "refused it"}
+
 Row: TypeAlias = Sequence[str]
 
 
 def headline(found: Explanation) -> str:
     if found.indeterminate is not None:
         return "gets an error from filter instead of a verdict"
-    fit, nodes = len(found.fits), len(found.names)
+    if found.held:
+        leads = (_LEADS[each.field].format(each.text) for each in found.held)
+        return f"{'; '.join(leads)}; by its rules it would fit on {_places(found)}"
+    if found.said is not None and found.fits:
+        what = _REFUSED.get(found.said.reason, "failed on it")
+        since = age_ago(found, found.said)
+        return f"fits by what is looked at, on {_places(found)}; the scheduler {what}{since}"
+    if found.awaited is not None:
+        return waits_for(found.awaited)
     fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
-    if nodes == 1:
-        return f"{fits if fit else 'does not fit'} on {found.names[0]}"
-    return f"{fits} on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
+    if len(found.names) == 1:
+        return f"{fits if found.fits else 'does not fit'} on {found.names[0]}"
+    return f"{fits} on {_places(found)}"
+
+
+def waits_for(victims: Leaving) -> str:
+    """Say for whom a pod waits that others were evicted for."""
+    be = "are" if victims.count > 1 else "is"
+    return f"{victims.awaited}: {victims.who} {be} being deleted"
+
+
+def age_ago(found: Explanation, said: Said) -> str:
+    if found.now is None or said.since is None:
+        return ""
+    return f" {age_of(found.now - said.since)} ago"
+
+
+def quoted(found: Explanation) -> str | None:
+    """Quote what a scheduler has said of a pod; None where it has said nothing."""
+    said = found.said
+    if said is None:
+        return None
+    return f"the scheduler said{age_ago(found, said)}: {said.message or said.reason}"
+
+
+def _places(found: Explanation) -> str:
+    fit, nodes = len(found.fits), len(found.names)
+    if not fit:
+        return "no node"
+    return found.names[0] if nodes == 1 else f"{fit:,} of {plural(nodes, 'node')}"
 
 
 def summary(explanation: Explanation) -> str:
@@ -39,6 +84,8 @@ def summary(explanation: Explanation) -> str:
     """
     fit, nodes = len(explanation.fits), len(explanation.names)
     may = "may fit" if explanation.verdict is Verdict.UNKNOWN else "fit"
+    if explanation.held:
+        may = "would fit by its rules"
     parts = [(fit, f" {may}")] if fit else []
     parts += [(each.nodes, f": {each.cause}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])
@@ -51,6 +98,8 @@ def summary(explanation: Explanation) -> str:
     if any(group.refusals[0].rule.of_node for group in explanation.groups):
         said.append(f"affinity leaves {explanation.left_by_affinity:,} of {nodes:,}")
     said += [each.text for each in explanation.unknown if fit]
+    if fit and (quote := quoted(explanation)):
+        said.append(quote)
     return "; ".join(said)
 
 

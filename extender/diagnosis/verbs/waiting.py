@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
@@ -14,7 +15,7 @@ from extender.core.model.wording import short
 from extender.core.verbs.node_fit import shape_of
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation
-from extender.diagnosis.verbs.filters import holding
+from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
 """Kinds of rules by their numbers, and how many nodes these refuse together."""
@@ -34,17 +35,36 @@ class Bottleneck:
 
 def kind_of(pod: Pod) -> Hashable:
     """Return what pods have in common that wait for the same."""
-    asks = pod.spec.requirements
-    return pod.pod_class, shape_of(pod), asks.spread, asks.volumes, asks.gates, asks.scheduler
+    asks, said = pod.spec.requirements, pod.status.said
+    reason = said and said.reason
+    shape = shape_of(pod), asks.spread, asks.volumes
+    return pod.pod_class, *shape, asks.gates, asks.scheduler, reason
+
+
+def waits(state: ClusterState, pod: Pod) -> bool:
+    """Return whether a pod waits for a node, or was put on one that there is not."""
+    if pod.status.deleting:
+        return False
+    return pod.node is None or (pod.started is None and pod.node not in state.nodes)
+
+
+def is_not_made(pod: Pod) -> bool:
+    """Return whether a pod is known by its template alone: no pod has such a name."""
+    return pod.key.endswith("]")
 
 
 def cause_of(explanation: Explanation) -> str:
     """Say what keeps a pod waiting."""
-    pod = explanation.pod
-    if explanation.fits or pod.spec.requirements.gates:
-        held = holding(pod, explanation.left)
+    held = explanation.held
+    if explanation.fits or any(each.field != OTHER_SCHEDULER for each in held):
         told = "; ".join(each.text for each in held or explanation.unknown)
+        if not told and explanation.said is not None:
+            return "they fit by what is looked at, and the scheduler did not place them"
+        if is_not_made(explanation.pod):
+            return told or "they fit by what is looked at"
         return told or "nothing here: the scheduler has not come to them"
+    if explanation.awaited is not None:
+        return explanation.awaited.awaited
     limit = bottleneck(explanation)
     return "no node" if limit is None else limit.what
 

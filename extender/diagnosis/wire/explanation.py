@@ -60,11 +60,14 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
     """Yield the JSON document in parts, each in well under a millisecond."""
+    said = explanation.said
     head = {
         "pod": explanation.pod.key,
         "verdict": explanation.verdict,
         "summary": summary(explanation),
         "unknown": explanation.unknown,
+        "held": explanation.held,
+        "schedulerSaid": said and said._asdict(),
     }
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}
@@ -135,9 +138,17 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
         "notes": notes,
+        **_awaited(explanation),
         **_preemption(explanation),
         **_improvement(explanation),
     }
+
+
+def _awaited(explanation: Explanation) -> Mapping[str, Any]:
+    found = explanation.awaited
+    if found is None:
+        return {}
+    return {"waitsFor": {"node": found.node, "victims": [pod.key for pod in found.pods]}}
 
 
 def _preemption(explanation: Explanation) -> Mapping[str, Any]:

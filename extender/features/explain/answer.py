@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from time import perf_counter
+from time import perf_counter, time
 from typing import Final, TypeVar
 
 from msgspec import structs
@@ -82,6 +82,7 @@ class Explain:
         question: Callable[[Pod, Sequence[str]], Question],
         pods: PodReader,
         unready: Check,
+        now: Callable[[], float] = time,
     ) -> None:
         """`question` says by which plugins a pod and nodes are judged; `pods` reads manifests."""
         self.state: Final = state
@@ -91,6 +92,7 @@ class Explain:
         # Bounded apart: bodies that do not come and explanations that rest delay no other answer.
         self._arriving, self._waiting = Turns(), Turns()
         self._rests = Rests()
+        self._now = now
 
     async def get(self, request: Request) -> Response:
         async def asked() -> AskedPod:
@@ -154,7 +156,8 @@ class Explain:
 
         def work() -> T:
             nodes = list(self.state.nodes) if names is None else names
-            return told(explanation_of(self.state, self._question(pod, nodes)))
+            question = replace(self._question(pod, nodes), now=self._now())
+            return told(explanation_of(self.state, question))
 
         return await self._rests.run(work)
 
@@ -183,7 +186,7 @@ def build_explain(context: Context) -> Explain:
         left=left_to_scheduler(config),
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
-    return Explain(context.state, question, pods, context.unsynced)
+    return Explain(context.state, question, pods, context.unsynced, context.clocks.epoch)
 
 
 def _checked(query: Mapping[str, str]) -> Mapping[str, str]:

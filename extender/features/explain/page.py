@@ -52,7 +52,7 @@ def _values(state: ClusterState, found: Explanation, asked: Asked) -> Mapping[st
     others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
     chosen = asked.choose(found.names, lambda name: wanted in name)
     titles = (t.capitalize() if t.isupper() else t for t in ("NODE", *score_head(found)))
-    best = sorted(found.fits, key=highest_first(found))
+    best = [] if found.held else sorted(found.fits, key=highest_first(found))
     return {
         "key": found.pod.key,
         "headline": headline(found),

@@ -49,7 +49,7 @@ class _Told:
 
 async def waiting(explain: Explain, last: RefusedPods | None, asked: Asked, now: float) -> View:
     """Return the page where no pod is asked about."""
-    pods = list(explain.state.waiting_pods)
+    pods = [pod for pod in explain.state.waiting_pods if not pod.status.deleting]
     refused = {} if last is None else {each.uid: each for each in last.latest()}
     wanted, unready = asked.get("q"), explain.unready()
     by_cause = {} if unready else await _by_cause(explain, pods, wanted)

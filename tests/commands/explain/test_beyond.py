@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -175,16 +176,33 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
         pytest.param(
             with_spec(pod("new"), schedulingGates=[{"name": "wait"}]),
             [],
-            0,
-            "scheduling gates (wait): the scheduler leaves the pod alone until they are removed",
+            4,
+            "default/new waits for its scheduling gates (wait): no scheduler looks at it; by its "
+            "rules it would fit on 3 of 3 nodes",
             id="scheduling gates",
         ),
         pytest.param(
             with_spec(pod("new"), schedulerName="mine"),
             [],
-            0,
-            "asks for scheduler 'mine': another one, which may have other rules",
+            4,
+            "asks for scheduler 'mine', which is not known here: no other scheduler looks at "
+            "it; by its rules it would fit on 3 of 3 nodes",
             id="another scheduler",
+        ),
+        pytest.param(
+            with_spec(pod("new"), schedulerName="defualt-scheduler"),
+            [],
+            4,
+            "If default-scheduler is meant, make the pod anew",
+            id="a misspelt scheduler",
+        ),
+        pytest.param(
+            pod("new").on("gone"),
+            [],
+            4,
+            "default/new names node gone in spec.nodeName, and there is none: no scheduler looks "
+            "at it; by its rules it would fit on 3 of 3 nodes",
+            id="a node that there is not",
         ),
     ],
 )
@@ -193,6 +211,67 @@ def test_one_verdict_of_all_filters(
 ) -> None:
     found, text = explain("new", new, *others)
     assert (found, said in " ".join(text.split())) == (code, True), text
+
+
+NO_GPU = "0/3 nodes are available: 3 refused by policy."
+
+
+def told_of(word: tuple[str, str | None], since: datetime, **spec: Any) -> Any:
+    reason, message = word
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    condition["lastTransitionTime"] = since.isoformat(timespec="seconds")
+    return with_spec(pod("new"), **spec) | {"status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("word", "spec", "code", "said"),
+    [
+        pytest.param(
+            ("Unschedulable", NO_GPU),
+            {},
+            4,
+            "fits by what is looked at, on 3 of 3 nodes; the scheduler refused it 2d ago 3 of 3 "
+            f"nodes may fit; the scheduler said 2d ago: {NO_GPU} ",
+            id="what fits",
+        ),
+        pytest.param(
+            ("SchedulerError", "connection refused"),
+            {},
+            4,
+            "the scheduler failed on it 2d ago 3 of 3 nodes may fit; the scheduler said 2d ago: "
+            "connection refused",
+            id="an error",
+        ),
+        pytest.param(
+            ("Unschedulable", None),
+            {},
+            4,
+            "the scheduler said 2d ago: Unschedulable",
+            id="without a message",
+        ),
+        pytest.param(
+            ("Unschedulable", NO_GPU),
+            {"nodeSelector": {"disk": "ssd"}},
+            1,
+            f"Note: the scheduler said 2d ago: {NO_GPU}",
+            id="what does not fit",
+        ),
+        pytest.param(("SchedulingGated", "gates"), {}, 0, "fits on 3 of 3 nodes", id="by no one"),
+    ],
+)
+def test_the_scheduler_is_quoted_and_not_contradicted(
+    word: tuple[str, str | None], spec: Any, code: int, said: str, explain: Explain
+) -> None:
+    waits = told_of(word, datetime.now(UTC) - timedelta(days=2, seconds=30), **spec)
+    found, text = explain("new", waits)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+    every, text = explain("-A", waits)
+    assert (every, "has not come" in text) == (code, code == 0), text
+
+
+def test_a_pod_that_has_its_node_is_refused_no_more(explain: Explain) -> None:
+    placed = told_of(("Unschedulable", NO_GPU), datetime.now(UTC), nodeName="a1")
+    assert explain("new", placed)[0] == 0
 
 
 def test_only_nodes_that_all_filters_pass_are_the_best(explain: Explain) -> None:
@@ -353,6 +432,57 @@ def test_nobody_is_evicted_for_a_pod_that_fits_or_that_is_not_to(explain: Explai
         assert "would evict" not in text
     _, text = explain("new", MID.priority(5), *there)
     assert "would evict default/there from small" in " ".join(text.split())
+
+
+HERE = pod("new").requests(cpu="1500m").selects(size="known")
+FOR_NEW = pod("victim").priority(-1).requests(cpu="2").on("small")
+OTHER = pod("other").priority(-2).requests(cpu="2").on("large")
+
+
+@pytest.mark.parametrize(
+    ("new", "victim", "code", "said"),
+    [
+        pytest.param(
+            HERE.nominated("small"),
+            FOR_NEW.preempted(),
+            1,
+            "default/new waits for its victim on small: default/victim is being deleted",
+            id="a victim that goes",
+        ),
+        pytest.param(
+            HERE.nominated("small"),
+            FOR_NEW.being_deleted(),
+            1,
+            "would evict default/other from large",
+            id="one that goes for something else",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="3").selects(size="known").nominated("small"),
+            FOR_NEW.preempted(),
+            1,
+            "default/new fits on no node",
+            id="one that is in vain",
+        ),
+        pytest.param(
+            HERE,
+            FOR_NEW.being_deleted(),
+            1,
+            "default/victim on small is being deleted; there is room for this pod then",
+            id="a pod that goes, and no nomination",
+        ),
+    ],
+)
+def test_a_preemption_under_way_is_told(
+    new: Any, victim: Any, code: int, said: str, explain: Explain
+) -> None:
+    nodes = [small("small"), small("large")]
+    for each in nodes:
+        each["metadata"]["labels"]["size"] = "known"
+    found, text = explain("new", new, victim, OTHER, *nodes)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+    awaited = said.startswith("default/new waits")
+    told = json.loads(explain("new -o json", new, victim, OTHER, *nodes)[1])
+    assert ("waitsFor" in told, "preemption" in told and awaited) == (awaited, False)
 
 
 def test_who_has_a_host_port_is_told_node_by_node(explain: Explain) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 from affinityctl import cli
+from affinityctl.reading.priorities import PRIORITY_CLASSES, WITHOUT
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from tests.builders import HOST, node, pod, selector, workload
@@ -96,3 +98,28 @@ async def test_default_constraints(
     assert await asyncio.to_thread(cli.main, arguments) == code
     told = capsys.readouterr()
     assert ("on 1 of 2 nodes" in told.out, told.err) == (not code, note)
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["with the right", "without the right"])
+async def test_the_priority_classes_of_a_manifest_are_listed(
+    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, allowed: bool
+) -> None:
+    for name in ("namespaces", "nodes", "pods", "resourcequotas"):
+        rig.api.collection(f"/api/v1/{name}")
+    for each in (*VOLUME_RESOURCES, PRIORITY_CLASSES):
+        rig.api.collection(each.path)
+    room = {"cpu": "1", "memory": "1Gi", "pods": "9"}
+    rig.api.collection("/api/v1/nodes").put(node("n", {HOST: "n"}, room))
+    rig.api.collection("/api/v1/pods").put(pod("lesser").requests(cpu="1").on("n"))
+    classes = rig.api.collection(PRIORITY_CLASSES.path)
+    classes.put({"metadata": {"name": "high", "uid": "u"}, "value": 9})
+    if not allowed:
+        classes.lists.append(answering(lambda: failure(403, "Forbidden", "no")))
+    kubeconfig, manifest = tmp_path / "kubeconfig", tmp_path / "pod.json"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    manifest.write_text(json.dumps(pod("p").requests(cpu="1").priority_class("high")))
+    arguments = ["explain", "-f", str(manifest), "--kubeconfig", str(kubeconfig)]
+    assert await asyncio.to_thread(cli.main, arguments) == 1
+    out, err = capsys.readouterr()
+    assert ("would evict default/lesser" in out) is allowed
+    assert err == ("" if allowed else NOTE.format("priorityclasses", WITHOUT))

@@ -162,6 +162,36 @@ def test_whom_the_scheduler_leaves_alone_waits_for_that(
     assert {each["cause"] for each in told} == {cause, EASY}
 
 
+def test_pods_that_are_being_deleted_do_not_wait(explain: Explain) -> None:
+    going = pod("going")
+    going["metadata"]["deletionTimestamp"] = "2026-11-28T00:00:00Z"
+    code, said = explain("-o json", going, pod("easy"))
+    assert code == 0
+    (told,) = json.loads(said)["waiting"]
+    assert [each["pod"] for kind in told["kinds"] for each in kind["pods"]] == ["default/easy"]
+
+
+def test_a_pod_that_is_put_on_no_node_waits_as_well(explain: Explain) -> None:
+    code, said = explain("-o json", pod("ghost").on("gone"), pod("there").on("a1"))
+    assert code == 4
+    (told,) = json.loads(said)["waiting"]
+    assert told["cause"] == "names node gone in spec.nodeName, and there is none"
+
+
+def test_a_pod_that_its_controller_has_not_made_does_not_wait(explain: Explain) -> None:
+    made = workload("Deployment", "new", pod("t").selects(disk="ssd"), replicas=2)
+    code, said = explain("-A", made)
+    assert code == 1
+    assert said.splitlines()[:4] == [
+        "2 pods are not made yet by their controllers, for 1 cause.",
+        "",
+        "2 pods: node affinity",
+        "  default/deployment/new[0], default/deployment/new[1]",
+    ]
+    told = json.loads(explain("-A -o json", made, pod("easy"))[1])
+    assert [len(told[each]) for each in ("waiting", "notMade")] == [1, 1]
+
+
 def test_those_of_one_namespace(explain: Explain, shop: list[Any]) -> None:
     code, said = explain("-n shop", *shop)
     assert (code, said.partition("\n")[0]) == (1, "2 pods wait, for 1 cause.")

@@ -49,6 +49,7 @@ def cluster(waits: Any) -> ClusterState:
 
 ROOMY = pod("new").requests(cpu="500m")
 BIG = pod("new").requests(cpu="1500m")
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
 GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
@@ -69,15 +70,21 @@ GPU = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
         ),
         pytest.param(
             with_spec(ROOMY, schedulingGates=[{"name": "later"}]),
-            "fits",
+            "unknown",
             "scheduling gates (later): the scheduler leaves the pod alone until they are removed",
             id="a gate",
         ),
         pytest.param(
             with_spec(ROOMY, schedulerName="other"),
-            "fits",
+            "unknown",
             "asks for scheduler 'other': another one",
             id="another scheduler",
+        ),
+        pytest.param(
+            ROOMY | {"status": {"conditions": [REFUSED]}},
+            "unknown",
+            "the scheduler refused it",
+            id="what the scheduler has refused",
         ),
         pytest.param(
             with_spec(ROOMY, resourceClaims=[{"name": "gpu"}]),
@@ -112,7 +119,7 @@ async def test_one_verdict_of_all_filters(
     waits: Any, verdict: str, said: str, aiohttp_client: Any
 ) -> None:
     state = cluster(waits)
-    reader = PodReader(node_selection=True, rules=RULES)
+    reader = PodReader(node_selection=True, requirements=True, rules=RULES)
     client = await aiohttp_client(app_over(state, pods=reader))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()
@@ -120,7 +127,9 @@ async def test_one_verdict_of_all_filters(
     assert posted == got
     page = html.unescape(await (await client.get("/page/explain?pod=new")).text())
     assert said in page
-    assert ("Best nodes of those that may fit" in page) is (verdict == "unknown")
+    assert ("Best nodes of those that may fit" in page) is (
+        verdict == "unknown" and not got["held"]
+    )
 
 
 async def test_a_gate_that_is_removed_is_told_of_no_more(aiohttp_client: Any) -> None:

@@ -93,7 +93,9 @@ def pending(
 
 def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return explanation_of(state, Question(pod, list(state.nodes), profile.of(pod).filters))
+    filters = profile.of(pod).filters
+    question = Question(pod, list(state.nodes), filters, left=profile.left, known=profile.known)
+    return explanation_of(state, question)
 
 
 class After(Enum):

@@ -38,7 +38,9 @@ def begin(scheduler: Scheduler) -> Looks:
     waiting = [pod.key for pod in scheduler.waiting]
     wait = "waits" if len(waiting) == 1 else "wait"
     step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
+    scheduler.is_as_found = True
     yield from scheduler.settle()
+    scheduler.is_as_found = False
     return ended(scheduler, step, Mark(0, 0), waiting)
 
 

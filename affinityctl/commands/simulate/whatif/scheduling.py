@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -40,6 +40,8 @@ from extender.core.verbs.filtering import judge
 from extender.core.verbs.node_fit import shape_of
 from extender.diagnosis.verbs.filters import holding, unknown
 
+SAID: Final = "status.conditions"
+"""The field in which a scheduler says why it did not place a pod."""
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
 
@@ -98,6 +100,8 @@ class Scheduler:
         self.uncertain: set[Key] = set()
         """Those of them that what is not looked at may refuse."""
         self.preemptions: list[PreemptedPod] = []
+        self.is_as_found = False
+        """Nothing has changed yet, so that what a scheduler has said holds."""
         self._chance = chance
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
@@ -283,8 +287,14 @@ class Scheduler:
         self._touch(pod.key)
         del self._waiting[pod.key]
         self._in_turn.discard(pod.key)
-        unsure = (*unknown(self.state, pod, self.profile.of(pod).filters), *holding(pod))
+        profile = self.profile
+        unsure = (
+            *unknown(self.state, pod, profile.of(pod).filters),
+            *holding(self.state, pod, profile.known),
+        )
         doubts = [each.field for each in unsure]
+        if self.is_as_found and pod.status.said is not None:
+            doubts.append(SAID)
         if doubts:
             self.uncertain.add(pod.key)
         said = (each for each in pod.spec.requirements.unmodelled if each != VOLUMES)

@@ -355,6 +355,19 @@ def test_what_was_so_before_the_changes_does_not_count_against_them() -> None:
     assert verdicts == [Verdict.REFUSED, Verdict.FITS]
 
 
+@pytest.mark.parametrize("going", [True, False], ids=["under way", "not under way"])
+def test_while_a_victim_goes_no_other_pod_is_evicted(*, going: bool) -> None:
+    victim = pod("victim").requests(cpu="1").on("a")
+    waits = pod("waits").priority(9).requests(cpu="1").nominated("a")
+    other = pod("other").requests(cpu="1").on("b")
+    room = {"cpu": "1", "pods": "9"}
+    nodes = [node(name, {HOST: name}, room) for name in "ab"]
+    victim = victim.preempted() if going else victim
+    scheduler = scheduler_of(nodes, [], [victim, waits, other])
+    _placements(scheduler)
+    assert bool(scheduler.preemptions) is not going
+
+
 def test_a_pod_that_never_preempts_waits() -> None:
     nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
     modest = pod("p").priority(5)
