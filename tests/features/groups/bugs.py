@@ -24,8 +24,8 @@ BUGS: Final = (
     Bug(
         "a gang is decided before as many are there as it needs",
         "features.groups.gangs",
-        "len(uids) >= lacking:",
-        "len(uids) >= lacking - 1:",
+        "len(keys) >= lacking:",
+        "len(keys) >= lacking - 1:",
         "features/groups/test_gangs.py::test_the_first_waits_for_as_many_as_the_gang_needs",
     ),
     Bug(
@@ -62,6 +62,34 @@ BUGS: Final = (
         "            self._too_few.pop(group)\n",
         "",
         "features/groups/test_gangs.py::test_a_gang_that_was_there_as_a_whole_is_refused_once_more",
+    ),
+    Bug(
+        "a pod that was there before under a member's name counts beside it",
+        "features.groups.gangs",
+        "if key not in keys]",
+        "if True]",
+        "features/groups/test_gangs.py::test_a_pod_does_not_count_twice_where_the_watch_shows_its_namesake",
+    ),
+    Bug(
+        "two binds of one pod count as two of the gang",
+        "features.groups.gangs",
+        "number = len({each.key for each in standing})",
+        "number = len(standing)",
+        "features/groups/test_gangs.py::test_two_binds_of_one_pod_are_one_of_the_gang",
+    ),
+    Bug(
+        "nobody asks again how many a gang needs if the first call ends",
+        "features.groups.gangs",
+        "                    if gathering.needed is None:",
+        "                    if len(gathering.members) == 1:",
+        "features/groups/test_gangs.py::test_another_asks_if_the_call_of_the_first_ends",
+    ),
+    Bug(
+        "a chain of members is tried again as often as it has members",
+        "features.groups.gangs",
+        " or len(refused) > gathering.again:",
+        ":",
+        "features/groups/test_gangs.py::test_the_work_for_a_long_chain_of_members_is_bounded",
     ),
     Bug(
         "a pod that has ended is a member for ever",
