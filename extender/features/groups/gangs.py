@@ -23,6 +23,8 @@ The scheduler starts their binds within milliseconds, save for members whose vol
 prepared first."""
 MOST_REMEMBERED: Final = 1_024
 """Groups of which is known that too few members came."""
+MOST_HELD: Final = 500
+"""Binds that wait at a time, half of the connections that there may be by default."""
 MOST_AGAIN: Final = 2_000
 """Times that members of a gathering are tried again for what others have got: some 0.2 s in all.
 A leader and its workers need two for each. Of a chain in which each pod must be near the next one,
@@ -63,9 +65,11 @@ class Gangs:
     twice, members may take long to prepare each time, and those that are there are bound.
     """
 
-    def __init__(self, members: Members, needed: NeededMembers) -> None:
+    def __init__(self, members: Members, needed: NeededMembers, most_held: int = MOST_HELD) -> None:
+        """Hold `most_held` binds at a time: each has a connection, which other calls need too."""
         self._members = members
         self._needed = needed
+        self._most_held = most_held
         self._gatherings: dict[str, _Gathering] = {}
         self._too_few: CountedCache[str, bool] = CountedCache(MOST_REMEMBERED)
 
@@ -89,6 +93,7 @@ class Gangs:
                     if gathering.needed is None:
                         gathering.needed = await self._needed(group)
                 self._look(group, gathering)
+                self._make_room()
                 await member.ended.wait()
         except TimeoutError:
             if not member.ended.is_set():
@@ -99,6 +104,12 @@ class Gangs:
             if not gathering.members and self._gatherings.get(group) is gathering:
                 del self._gatherings[group]
         return member.refused
+
+    def _make_room(self) -> None:
+        """Wait no longer for the others of the largest group if too many binds wait."""
+        if sum(len(each.members) for each in self._gatherings.values()) >= self._most_held:
+            group, largest = max(self._gatherings.items(), key=lambda each: len(each[1].members))
+            self._look(group, largest, over=True)
 
     def _look(self, group: str, gathering: _Gathering, *, over: bool = False) -> None:
         """Decide about those that are here, if they are enough or no more are waited for."""

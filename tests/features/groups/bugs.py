@@ -85,6 +85,20 @@ BUGS: Final = (
         "features/groups/test_gangs.py::test_another_asks_if_the_call_of_the_first_ends",
     ),
     Bug(
+        "a large gang takes all connections",
+        "features.groups.gangs",
+        "self._make_room()",
+        "pass",
+        "features/groups/test_gangs.py::test_where_too_many_are_held_the_largest_group_is",
+    ),
+    Bug(
+        "a gang of Kubernetes 1.36 is not found",
+        "features.groups.pod_groups",
+        '("v1beta1", "v1alpha2"))',
+        '("v1beta1",))',
+        "features/groups/test_pod_groups.py::test_a_server_of_1_36_is_asked_in_its_version",
+    ),
+    Bug(
         "a chain of members is tried again as often as it has members",
         "features.groups.gangs",
         " or len(refused) > gathering.again:",

@@ -261,6 +261,17 @@ async def test_another_asks_if_the_call_of_the_first_ends() -> None:
     assert await ends(second, third, world.come("d")) == [None] * 3
 
 
+async def test_where_too_many_are_held_the_largest_group_is() -> None:
+    names = [str(number) for number in range(8)]
+    world = World(*map(member, names), *(member(name, "other") for name in "xyz"), needed=3)
+    world.gangs._most_held = 4
+    small = world.come("x")
+    binds = [world.come(name, fits=name != "2") for name in names[:3]]
+    assert (await ends(*binds))[0] == "its gang lacks 3, and only 2 can be bound"
+    assert not small.done()
+    assert await ends(small, world.come("y"), world.come("z")) == [None] * 3
+
+
 async def test_groups_do_not_wait_for_each_other() -> None:
     world = World(*FOUR[:1], *(member(name, "other") for name in "xy"), needed=2)
     lonely = world.come("a")
