@@ -61,10 +61,13 @@ class PodGroups:
         if known is not None and self._clock() - known[1] < KNOWN_SECONDS:
             return known[0]
         count = await self._read(group)
+        if count is None:
+            return 0
         self._known.put(group, (count, self._clock()))
         return count
 
-    async def _read(self, group: str) -> int:
+    async def _read(self, group: str) -> int | None:
+        """Return the same, None where the API server said nothing."""
         for api in APIS:
             try:
                 path = object_path(api, namespace_of(group), "podgroups", name_of(group))
@@ -75,6 +78,6 @@ class PodGroups:
                     continue
                 says = "members of pod group %s are bound one by one, as it cannot be read: %s"
                 self._log.log(logging.WARNING, "unread", says, group, error)
-                return 0
+                return 0 if isinstance(error, ApiError) else None
             return 0 if gang is None else gang.min_count
         return 0

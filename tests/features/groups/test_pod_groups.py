@@ -88,6 +88,13 @@ def test_an_answer_is_good_for_a_moment() -> None:
     assert rig.needed() == 2
 
 
+def test_no_answer_is_asked_for_again() -> None:
+    rig = Rig(NoAnswerError("timed out"))
+    assert rig.needed() == 0
+    rig.client.answer = GANG
+    assert rig.needed() == 3
+
+
 def test_a_name_that_leads_elsewhere_is_not_asked_for() -> None:
     rig = Rig(GANG)
     assert rig.needed("team/..") == 0
