@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Protocol
@@ -16,6 +16,7 @@ from extender.core.cluster.ledgers.reservations import (
     CONFIRMED_SECONDS,
     RESERVATION_SECONDS,
     Claim,
+    Reservation,
 )
 from extender.core.errors import ExtenderError
 from extender.core.metrics.series import CounterRow
@@ -23,7 +24,7 @@ from extender.core.model.objects import Pod, SeenPod
 from extender.core.ports import Company
 from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.core.verbs.plugins import Plugins, leading
-from extender.core.wire.broken_rules import check_rules
+from extender.core.wire.broken_rules import broken_rules, check_rules
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.protocol import (
     BindingArgs,
@@ -33,8 +34,8 @@ from extender.features.binding.protocol import (
 from extender.features.binding.rules import (
     BindVerdict,
     Decision,
+    Support,
     may_bind,
-    unconfirmed_support,
 )
 
 ANSWER_SECONDS = 4.0
@@ -114,6 +115,7 @@ class Binds:
         self._requests = requests
         self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
+        self._support = Support(self._state, plugins)
         self._binder = binder
         self._in_flight = in_flight
         self._row = row
@@ -229,10 +231,10 @@ class Binds:
         """Wait until the pods that this one must be near are bound; refuse if one may not be."""
         while True:
             await self._requests.warm_up.prepare(pod)
-            support = unconfirmed_support(self._state, pod, node, self._plugins)
+            support = self._support.of(pod, node)
             if not support:
                 return None
-            if not any(each.under_way for each in support) or not await self._one_ends(deadline):
+            if not await self._one_ends(support, deadline):
                 # The scheduler writes it into an Event in the pod's namespace.
                 other = support[0].pod
                 own = other.pod_class.namespace == pod.pod_class.namespace
@@ -240,13 +242,16 @@ class Binds:
                 why = f"{name}, which it must be near, may not come to be bound"
                 return BindVerdict(Decision.REFUSE, why)
 
-    async def _one_ends(self, deadline: float) -> bool:
+    async def _one_ends(self, support: Sequence[Reservation], deadline: float) -> bool:
+        """Wait until the bind of one of them ends; False where none is under way, or in time."""
+        waited_for = [each for each in support if each.under_way]
         try:
             async with asyncio.timeout(deadline - self._clock()):
-                await self._one_ended.wait()
+                while waited_for and all(each.under_way for each in waited_for):
+                    await self._one_ended.wait()
         except TimeoutError:
             return False
-        return True
+        return bool(waited_for)
 
     def _note(self, pod: Pod, claim: Claim, bound: Bound) -> None:
         """Draw from the end of a bind what is certain, and no more.
@@ -255,6 +260,7 @@ class Binds:
         bind the pod, to this node or another.
         """
         confirmed = self._clock() + CONFIRMED_SECONDS
+        self._support.changed()
         match bound.outcome:
             case BindOutcome.BOUND:
                 # The watch has not shown it yet.
@@ -267,12 +273,23 @@ class Binds:
             case BindOutcome.ELSEWHERE | BindOutcome.GONE:
                 self._state.settle(pod, bound.elsewhere, confirmed)
 
+    def _as_known(self, seen: SeenPod) -> Pod | None:
+        """Return a pod as the watch has shown it while its bind waited; None where it has gone."""
+        pod = self._state.pod(seen.pod.key, seen.pod.uid)
+        if pod is None:
+            return seen.pod if seen.version else None
+        return self._state.in_force(pod)
+
     def _decide(self, seen: SeenPod, node: str, *, alone: bool = True) -> BindVerdict | Claim:
         """Reserve the node, or say why not; one step, with no await in it.
 
         Only one that is decided about `alone` may be led elsewhere instead.
         """
-        start, pod = perf_counter(), seen.pod
+        start, pod = perf_counter(), self._as_known(seen)
+        if pod is None:
+            return BindVerdict(Decision.REFUSE, "the pod is gone")
+        if (fault := broken_rules(pod)) is not None:
+            return BindVerdict(Decision.REFUSE, str(fault))
         verdict = may_bind(self._state, pod, node, self._plugins)
         if alone and verdict.decision is Decision.BIND and self._pointer is not None:
             found = (each.better(pod, node) for each in self._hooks)

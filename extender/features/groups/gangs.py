@@ -23,6 +23,12 @@ The scheduler starts their binds within milliseconds, save for members whose vol
 prepared first."""
 MOST_REMEMBERED: Final = 1_024
 """Groups of which is known that too few members came."""
+MOST_HELD: Final = 500
+"""Binds that wait at a time, half of the connections that there may be by default."""
+MOST_AGAIN: Final = 2_000
+"""Times that members of a gathering are tried again for what others have got: some 0.2 s in all.
+A leader and its workers need two for each. Of a chain in which each pod must be near the next one,
+as a tenant may write it, each may need as many as there are members."""
 
 NeededMembers = Callable[[str], Awaitable[int]]
 """Returns how many members of a group have to be placed together, 0 where each may be alone."""
@@ -30,7 +36,7 @@ NeededMembers = Callable[[str], Awaitable[int]]
 
 @dataclass(eq=False, slots=True)
 class _Member:
-    uid: str
+    key: str
     attempt: Attempt
     refused: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -43,9 +49,12 @@ class _Gathering:
     until: float
     """On the event loop's clock."""
     needed: int | None = None
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     members: list[_Member] = field(default_factory=list)
-    tried_again_from: int = 0
-    """How many have to be here before those that were refused are tried again."""
+    looked_at_from: int = 0
+    """How many have to be here before it is looked at again."""
+    again: int = MOST_AGAIN
+    """How many more times members may be tried again."""
 
 
 class Gangs:
@@ -56,9 +65,11 @@ class Gangs:
     twice, members may take long to prepare each time, and those that are there are bound.
     """
 
-    def __init__(self, members: Members, needed: NeededMembers) -> None:
+    def __init__(self, members: Members, needed: NeededMembers, most_held: int = MOST_HELD) -> None:
+        """Hold `most_held` binds at a time: each has a connection, which other calls need too."""
         self._members = members
         self._needed = needed
+        self._most_held = most_held
         self._gatherings: dict[str, _Gathering] = {}
         self._too_few: CountedCache[str, bool] = CountedCache(MOST_REMEMBERED)
 
@@ -70,18 +81,19 @@ class Gangs:
 
         Returns why it is refused for the sake of others; None where its attempt says what it is.
         """
-        group, member = str(pod.spec.group), _Member(pod.uid, attempt)
+        group, member = str(pod.spec.group), _Member(pod.key, attempt)
         gathering = self._gatherings.get(group)
-        is_first = gathering is None
         if gathering is None:
             until = asyncio.get_running_loop().time() + HOLD_SECONDS
             gathering = self._gatherings[group] = _Gathering(until)
         gathering.members.append(member)
         try:
             async with asyncio.timeout_at(gathering.until):
-                if is_first:
-                    gathering.needed = await self._needed(group)
+                async with gathering.asking:  # another asks if the call of the one that does ends
+                    if gathering.needed is None:
+                        gathering.needed = await self._needed(group)
                 self._look(group, gathering)
+                self._make_room()
                 await member.ended.wait()
         except TimeoutError:
             if not member.ended.is_set():
@@ -93,39 +105,51 @@ class Gangs:
                 del self._gatherings[group]
         return member.refused
 
+    def _make_room(self) -> None:
+        """Wait no longer for the others of the largest group if too many binds wait."""
+        if sum(len(each.members) for each in self._gatherings.values()) >= self._most_held:
+            group, largest = max(self._gatherings.items(), key=lambda each: len(each[1].members))
+            self._look(group, largest, over=True)
+
     def _look(self, group: str, gathering: _Gathering, *, over: bool = False) -> None:
         """Decide about those that are here, if they are enough or no more are waited for."""
         here = gathering.members
-        uids = {each.uid for each in here}
-        others = [each for each in self._members.of(group).values() if each.uid not in uids]
+        if len(here) < gathering.looked_at_from and not over:
+            return
+        keys = {each.key for each in here}
+        others = [each for key, each in self._members.of(group).items() if key not in keys]
         placed = sum(map(self._members.has_place, others))
         lacking = (gathering.needed or 0) - placed
-        if gathering.needed is not None and len(uids) >= lacking:
+        if gathering.needed is not None and len(keys) >= lacking:
             self._too_few.pop(group)
-            is_last = over or placed == len(others)
-            if is_last or len(here) >= gathering.tried_again_from:
-                _settle(here, lacking, is_last=is_last)
-                # So a large group whose members are refused is tried a few dozen times in all.
-                gathering.tried_again_from = len(here) + max(1, len(here) // 8)
-        elif over and lacking > len(uids) and self._too_few.get(group) is None:
+            to_come = len(others) - placed
+            _settle(gathering, lacking, is_last=over or not to_come)
+            # So a large group whose members are refused is tried a few dozen times in all.
+            gathering.looked_at_from = len(here) + max(1, min(to_come, len(here) // 8))
+        elif over and lacking > len(keys) and self._too_few.get(group) is None:
             self._too_few.put(group, value=True)
-            _end(here, f"its gang needs {lacking} more, and {len(uids)} are to be bound")
+            _end(here, f"its gang needs {lacking} more, and {len(keys)} are to be bound")
             here.clear()
         elif over:
-            _settle(here, lacking, is_last=True)
+            _settle(gathering, lacking, is_last=True)
+        else:
+            # Half of what is missing: the watch may show that others have their places.
+            gathering.looked_at_from = len(here) + max(1, (lacking - len(keys)) // 2)
 
 
-def _settle(here: list[_Member], lacking: int, *, is_last: bool) -> None:
+def _settle(gathering: _Gathering, lacking: int, *, is_last: bool) -> None:
     """Give all their places that can have them, if the gang lacks no more; else nobody's.
 
     Those that are refused wait for others that may help them, unless these are the last.
     """
-    standing, refused = _tried(here)
-    if refused and len(standing) < lacking:
+    here = gathering.members
+    standing, refused = _tried(gathering)
+    number = len({each.key for each in standing})
+    if refused and number < lacking:
         for each in standing:
             each.attempt.undo()
         if is_last:
-            _end(standing, f"its gang lacks {lacking}, and only {len(standing)} can be bound")
+            _end(standing, f"its gang lacks {lacking}, and only {number} can be bound")
             _end(refused)
     else:
         _end(standing)
@@ -140,18 +164,19 @@ def _end(members: Collection[_Member], why: str | None = None) -> None:
         each.ended.set()
 
 
-def _tried(members: Collection[_Member]) -> tuple[list[_Member], list[_Member]]:
+def _tried(gathering: _Gathering) -> tuple[list[_Member], list[_Member]]:
     """Try each, those that are refused again after others stand, since these may be what they lack.
 
     Returns those that stand, and those that do not.
     """
     standing: list[_Member] = []
-    left = [*members]
+    left = [*gathering.members]
     while left:
         refused: list[_Member] = []
         for each in left:
             (standing if each.attempt.stands() else refused).append(each)
-        if len(refused) == len(left):
-            break
+        if len(refused) in {len(left), 0} or len(refused) > gathering.again:
+            return standing, refused
+        gathering.again -= len(refused)
         left = refused
     return standing, left

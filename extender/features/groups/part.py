@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extender.core.parts import Context, Part
 from extender.core.ports import Hook
-from extender.features.groups.gangs import Gangs, NeededMembers
+from extender.features.groups.gangs import MOST_HELD, Gangs, NeededMembers
 from extender.features.groups.ledger import members_of
 from extender.features.groups.section import profiles
 
@@ -14,7 +14,9 @@ class Groups(Part, Hook):
 
     def __init__(self, context: Context) -> None:
         if profiles(context.config):
-            self.company = Gangs(members_of(context.state), self._needed(context))
+            most = context.config.serving.max_connections
+            most_held = MOST_HELD if most is None else most // 2
+            self.company = Gangs(members_of(context.state), self._needed(context), most_held)
             self.hooks = (self,)
 
     @staticmethod

@@ -18,7 +18,8 @@ from extender.core.model.lru_cache import CountedCache
 from extender.core.timing import LogThrottle
 from extender.core.wire.decoding import Int64, decode
 
-API: Final = "/apis/scheduling.k8s.io/v1beta1"
+APIS: Final = tuple(f"/apis/scheduling.k8s.io/{each}" for each in ("v1beta1", "v1alpha2"))
+"""The second is that of Kubernetes 1.36, which has no other."""
 KNOWN_SECONDS: Final = 10.0
 """For how long an answer is right. It may be edited, which nobody does while a gang starts."""
 MOST_KNOWN: Final = 1_024
@@ -60,17 +61,23 @@ class PodGroups:
         if known is not None and self._clock() - known[1] < KNOWN_SECONDS:
             return known[0]
         count = await self._read(group)
+        if count is None:
+            return 0
         self._known.put(group, (count, self._clock()))
         return count
 
-    async def _read(self, group: str) -> int:
-        try:
-            path = object_path(API, namespace_of(group), "podgroups", name_of(group))
-            body = await self._client.get(path, {}, within=WITHIN.read)
-            gang = decode(_POD_GROUP, body).spec.scheduling_policy.gang
-        except ExtenderError as error:
-            if not (isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND):
+    async def _read(self, group: str) -> int | None:
+        """Return the same, None where the API server said nothing."""
+        for api in APIS:
+            try:
+                path = object_path(api, namespace_of(group), "podgroups", name_of(group))
+                body = await self._client.get(path, {}, within=WITHIN.read)
+                gang = decode(_POD_GROUP, body).spec.scheduling_policy.gang
+            except ExtenderError as error:
+                if isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND:
+                    continue
                 says = "members of pod group %s are bound one by one, as it cannot be read: %s"
                 self._log.log(logging.WARNING, "unread", says, group, error)
-            return 0
-        return 0 if gang is None else gang.min_count
+                return 0 if isinstance(error, ApiError) else None
+            return 0 if gang is None else gang.min_count
+        return 0

@@ -17,8 +17,29 @@ BUGS: Final = (
     Bug(
         "a bind waits for company that cannot come any more",
         "features.binding.binds",
-        "if not any(each.under_way for each in support) or not await self._one_ends(deadline):",
-        "if not await self._one_ends(deadline):",
+        "while waited_for and all(each.under_way for each in waited_for):",
+        "while all(each.under_way for each in waited_for):",
         "features/binding/test_binds.py::test_for_company_that_no_bind_can_bring_any_more_nobody_waits",
+    ),
+    Bug(
+        "each end of a bind has all that wait for one judged again",
+        "features.binding.binds",
+        "while waited_for and all(each.under_way for each in waited_for):",
+        "if waited_for:",
+        "features/binding/test_binds.py::test_only_the_end_of_a_bind_that_a_pod_waits_for_has_it_judged_again",
+    ),
+    Bug(
+        "a pod that has gone while its bind waited is bound",
+        "features.binding.binds",
+        "return seen.pod if seen.version else None",
+        "return seen.pod",
+        "features/binding/test_binds.py::test_a_bind_that_waited_is_decided_by_what_the_pod_is_by_then",
+    ),
+    Bug(
+        "a pod with a place that comes to be bound changes nothing for those that wait",
+        "features.binding.rules",
+        "        self._none.clear()\n\n    def of",
+        "        pass\n\n    def of",
+        "features/binding/test_rules.py::test_who_needs_no_company_is_not_found_out_again_while_nothing_changes",
     ),
 )

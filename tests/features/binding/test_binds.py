@@ -15,7 +15,11 @@ from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
 from extender.core.callbacks.in_flight import InFlightPods
-from extender.core.cluster.ledgers.reservations import CONFIRMED_SECONDS, RESERVATION_SECONDS
+from extender.core.cluster.ledgers.reservations import (
+    CONFIRMED_SECONDS,
+    RESERVATION_SECONDS,
+    Reservation,
+)
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
@@ -30,8 +34,9 @@ from extender.features.binding.binds import ANSWER_SECONDS, Binds, NoApiServer
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.part import Placing
 from simulation.invariants.recount import mismatches
+from tests.annotating import annotated
 from tests.answering import Answering, requests_of
-from tests.beside import RULES
+from tests.beside import RULES, needs_rules
 from tests.builders import (
     ZONE,
     Pod,
@@ -221,6 +226,7 @@ async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:
         assert await first == ""
 
 
+PLAIN = pod("plain")
 NEAR = pod("near").affinity(term(ZONE, selector(app="web")))
 
 
@@ -351,6 +357,66 @@ async def test_of_a_pair_that_is_refused_no_place_is_left(
     assert not [*rig.state.reservations]
     rig.api.end = Bound(BindOutcome.BOUND)
     assert await bind(client, TWO, "a") == "", "a pod without company is decided about at once"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "stands"),
+    [
+        pytest.param(lambda _: None, True, id="nothing"),
+        pytest.param(
+            lambda state: state.remove_pod("default/plain", "default-plain"), False, id="it is gone"
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(PLAIN.labels(app="web"))),
+            False,
+            id="a label by which a pod there excludes it",
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(annotated(PLAIN, "{"))),
+            False,
+            marks=needs_rules,
+            id="an annotation that cannot be read",
+        ),
+    ],
+)
+async def test_a_bind_that_waited_is_decided_by_what_the_pod_is_by_then(
+    meanwhile: Callable[[ClusterState], None], *, stands: bool
+) -> None:
+    rig, pair = BindRig(ONE.on("a"), PLAIN), Pair()
+    rig.binds._company = pair
+    answer = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(PLAIN, "a"))))
+    async with asyncio.timeout(WAIT):
+        await pair.one.wait()
+        meanwhile(rig.state)
+        assert pair.attempts[0].stands() is stands
+        pair.both.set()
+        await answer
+    assert len(rig.api.bound) == stands
+    assert mismatches(rig.state) == []
+
+
+async def test_only_the_end_of_a_bind_that_a_pod_waits_for_has_it_judged_again() -> None:
+    rig = BindRig(ONE, NEAR)
+    rig.api.gate = asyncio.Event()
+    first = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(ONE, "a"))))
+    async with asyncio.timeout(WAIT):
+        await rig.api.arrived.wait()
+        judged: list[str] = []
+        of = rig.binds._support.of
+
+        def counted(pod: ModelPod, node: str) -> list[Reservation]:
+            judged.append(pod.key)
+            return of(pod, node)
+
+        rig.binds._support.of = counted  # type: ignore[method-assign]
+        second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        for _ in range(5):
+            await asyncio.sleep(0)
+            rig.binds._wake()
+        assert judged == ["default/near"]
+        rig.api.gate.set()
+        await asyncio.gather(first, second)
+    assert judged == ["default/near"] * 2
 
 
 async def test_of_a_bind_that_is_given_up_beside_others_no_place_is_left() -> None:

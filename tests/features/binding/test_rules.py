@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
+from extender.core.cluster.ledgers.reservations import Reservation
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import concerned
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.plugins import Plugins
-from extender.features.binding.rules import Decision, may_bind, unconfirmed_support
+from extender.features.binding import rules as module
+from extender.features.binding.rules import Decision, Support, may_bind, unconfirmed_support
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
@@ -143,3 +146,32 @@ def test_whom_filter_lets_pass_unlooked_at_bind_refuses_nowhere(plugins: Plugins
             bound = {may_bind(state, asking, name, plugins).decision for name in NAMES}
             assert bound == {Decision.BIND}, seed
     assert passed > CLUSTERS // 20
+
+
+def test_who_needs_no_company_is_not_found_out_again_while_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rule = term(ZONE, WEB)
+    one, two, far = (pod(name).labels(app="web").affinity(rule) for name in ("one", "two", "far"))
+    state, asked = cluster(), list[str]()
+
+    def counted(*args: Any) -> list[Reservation]:
+        asked.append(args[1].key)
+        return unconfirmed_support(*args)
+
+    monkeypatch.setattr(module, "unconfirmed_support", counted)
+    support = Support(state, AFFINITY)
+    for each in (one, two):
+        state.reserve(model_pod(each), "a", 1)
+    assert (support.of(model_pod(one), "a"), support.of(model_pod(two), "a")) == ([], [])
+    assert asked == ["default/one"]
+    # A pod that may not start the group has to be near one of them.
+    worker = model_pod(pod("worker").affinity(rule))
+    assert len(support.of(worker, "a")) == 2
+    # One of the group is known to be in another zone: so it has begun there.
+    claim = state.reserve(model_pod(far), "b", 1)
+    state.hold(claim, 1)
+    assert support.of(model_pod(two), "a") == []
+    state.settle(claim.reservation.pod, "b", 1)
+    support.changed()
+    assert [each.pod.key for each in support.of(model_pod(two), "a")] == ["default/one"]

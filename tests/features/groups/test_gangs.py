@@ -11,7 +11,7 @@ import pytest
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.groups import gangs as module
-from extender.features.groups.gangs import Gangs
+from extender.features.groups.gangs import MOST_AGAIN, Gangs
 from extender.features.groups.ledger import members_of
 from tests.builders import Pod, model_pod, node, pod, state_of
 
@@ -218,6 +218,58 @@ async def test_the_work_for_a_large_group_with_refused_members_is_bounded() -> N
     await ends(*binds)
     assert world.placed == []
     assert sum(each.tries for each in world.attempts) < 20 * len(names)
+
+
+async def test_the_work_for_a_long_chain_of_members_is_bounded() -> None:
+    names = [str(number) for number in range(200)]
+    world = World(*map(member, names), needed=len(names))
+    await ends(*(world.come(name, str(int(name) + 1)) for name in names[:-1]), world.come("199"))
+    assert world.placed == []
+    assert sum(each.tries for each in world.attempts) <= MOST_AGAIN + len(names)
+
+
+async def test_two_binds_of_one_pod_are_one_of_the_gang() -> None:
+    world = World(*FOUR[:3], needed=3)
+    binds = [world.come("a"), world.come("a"), world.come("b"), world.come("c", fits=False)]
+    assert (await ends(*binds))[0] == "its gang lacks 3, and only 2 can be bound"
+    assert world.placed == []
+
+
+async def test_a_pod_does_not_count_twice_where_the_watch_shows_its_namesake() -> None:
+    world = World(*FOUR[:2], needed=2)
+    new = world.pod("a")
+    world.state.upsert_pod(model_pod(member("a").uid("old").on("a")))
+    attempt = Attempt(world.attempts)
+    world.attempts.append(attempt)
+    bind = asyncio.create_task(world.gangs.decide(new, attempt))
+    await turns()
+    assert not bind.done()
+    assert await ends(bind, world.come("b")) == [None, None]
+
+
+async def test_another_asks_if_the_call_of_the_first_ends() -> None:
+    asks = asyncio.Event()
+    world = World(*FOUR, needed=3, asks=asks)
+    first, second, third = world.come("a"), world.come("b"), world.come("c")
+    await turns()
+    first.cancel()
+    await turns()
+    asks.set()
+    await turns()
+    assert world.asked == ["default/gang"] * 2
+    assert not second.done()
+    assert await ends(second, third, world.come("d")) == [None] * 3
+
+
+async def test_where_too_many_are_held_the_largest_group_is() -> None:
+    names = [str(number) for number in range(8)]
+    world = World(*map(member, names), *(member(name, "other") for name in "xyz"), needed=3)
+    world.gangs._most_held = 4
+    small = world.come("x")
+    binds = [world.come(name, fits=name != "2") for name in names[:3]]
+    assert (await ends(*binds))[0] == "its gang lacks 3, and only 2 can be bound"
+    assert not small.done()
+    assert await ends(small, world.come("y"), world.come("z")) == [None] * 3
 
 
 async def test_groups_do_not_wait_for_each_other() -> None:

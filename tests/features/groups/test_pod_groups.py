@@ -13,6 +13,7 @@ from extender.core.errors import ApiError
 from extender.core.kube.failures import NoAnswerError
 from extender.features.groups.pod_groups import KNOWN_SECONDS, PodGroups
 
+PATH = "/apis/scheduling.k8s.io/{}/namespaces/team/podgroups/gang"
 GANG = {"spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}
 
 
@@ -22,11 +23,15 @@ class Client:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.paths: list[str] = []
+        self.missing = ""
+        """The path under which there is nothing."""
 
     async def get(self, path: str, params: Mapping[str, str], *, within: float) -> bytes:
         assert within > 0
         assert not params
         self.paths.append(path)
+        if path == self.missing:
+            raise ApiError(404, "NotFound", "the server could not find the requested resource")
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer if isinstance(self.answer, bytes) else json.dumps(self.answer).encode()
@@ -61,8 +66,15 @@ def test_how_many_have_to_be_placed_together(
 ) -> None:
     rig = Rig(answer)
     assert rig.needed() == expected
-    assert rig.client.paths == ["/apis/scheduling.k8s.io/v1beta1/namespaces/team/podgroups/gang"]
+    assert rig.client.paths[0] == PATH.format("v1beta1")
     assert ("team/gang are bound one by one" in caplog.text) is is_told
+
+
+def test_a_server_of_1_36_is_asked_in_its_version() -> None:
+    rig = Rig(GANG)
+    rig.client.missing = PATH.format("v1beta1")
+    assert rig.needed() == 3
+    assert rig.client.paths == [PATH.format("v1beta1"), PATH.format("v1alpha2")]
 
 
 def test_an_answer_is_good_for_a_moment() -> None:
@@ -74,6 +86,13 @@ def test_an_answer_is_good_for_a_moment() -> None:
     assert rig.needed("team/other") == 2
     rig.now = KNOWN_SECONDS
     assert rig.needed() == 2
+
+
+def test_no_answer_is_asked_for_again() -> None:
+    rig = Rig(NoAnswerError("timed out"))
+    assert rig.needed() == 0
+    rig.client.answer = GANG
+    assert rig.needed() == 3
 
 
 def test_a_name_that_leads_elsewhere_is_not_asked_for() -> None:
