@@ -124,7 +124,7 @@ e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a relea
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
 
 recordings: $(STAMP) ## record the real control plane anew: for the simulation to be compared with, and the puzzles
-	@$(BIN)/python -m pytest tests/e2e/test_recordings.py tests/e2e/test_group_recordings.py tests/e2e/test_puzzles.py -v --record
+	@$(BIN)/python -m pytest tests/e2e/test_recordings.py tests/e2e/groups/test_recordings.py tests/e2e/test_puzzles.py -v --record
 
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q

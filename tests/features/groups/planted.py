@@ -37,8 +37,8 @@ def _needs_one_less(patch: pytest.MonkeyPatch) -> None:
 def _lets_some_stand(patch: pytest.MonkeyPatch) -> None:
     settle = gangs._settle
 
-    def settle_for_less(here: list[Any], lacking: int, *, is_last: bool) -> None:
-        settle(here, min(lacking, 1), is_last=is_last)
+    def settle_for_less(gathering: Any, lacking: int, *, is_last: bool) -> None:
+        settle(gathering, min(lacking, 1), is_last=is_last)
 
     patch.setattr(gangs, "_settle", settle_for_less)
 
