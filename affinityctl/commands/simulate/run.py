@@ -24,6 +24,7 @@ from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_r
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import say
+from extender.core.config.features import left_to_scheduler
 from extender.core.model.keys import Key
 from extender.core.model.workload import Identity
 from extender.core.resources import BUDGETS
@@ -45,7 +46,9 @@ def run(flags: argparse.Namespace) -> int:
     by = judging(flags.config, flags.scheduler_config, flags.scheduler_name)
     flags.namespace = namespace_of(flags)
     controlled = any(each.kind in BY_CONTROLLERS for each in flags.changes)
-    pods = SimulationReader(by.gates, flags.scheduler_name, lives=controlled)
+    # These are profiles of the same scheduler; its own file says how they judge.
+    left = () if flags.scheduler_config else left_to_scheduler(by.config)
+    pods = SimulationReader(by.gates, {*flags.scheduler_name, *left}, lives=controlled)
     files = read_files(flags.changes, flags.namespace, by.selectors, pods.priorities)
     state, workloads = _cluster(flags, pods, by)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret

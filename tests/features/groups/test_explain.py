@@ -117,6 +117,22 @@ def test_the_command_knows_profiles_from_the_configuration(
     assert all(each in text for each in said), text
 
 
+@pytest.mark.parametrize(("profiles", "is_another"), [(VALUES, False), ({"profiles": []}, True)])
+def test_a_profile_that_is_left_to_the_scheduler_is_no_other_scheduler_to_a_simulation(
+    profiles: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_another: bool,
+) -> None:
+    config, dump = tmp_path / "extender.yaml", tmp_path / "dump.json"
+    config.write_text(json.dumps(ours("replace", **profiles)))
+    objects = [node("a", {HOST: "a"}), member("new", "groups")]
+    dump.write_text(json.dumps({"kind": "List", "items": objects}))
+    cli.main(["simulate", "--cluster", str(dump), "--config", str(config)])
+    assert ("another scheduler places" in " ".join(capsys.readouterr().out.split())) is is_another
+
+
 @pytest.mark.parametrize(("profiles", "code"), [(VALUES, 0), ({"profiles": []}, 1)])
 def test_rules_that_are_off_in_a_profile_that_is_left_to_the_scheduler_are_off(
     profiles: dict[str, Any], code: int, tmp_path: Path
