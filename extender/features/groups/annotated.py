@@ -8,16 +8,20 @@ where one member goes decides about another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import Term
 from extender.features.groups.ledger import members_of
 
-MOST_PAIRS = 200_000
-"""Pairs of a waiting member and a term of another one that are compared: tens of milliseconds, as
-the replicas of a workload count once."""
+_Owners: TypeAlias = Mapping[tuple[Term, ...], Sequence[str]]
+"""Keys of the pods that require the same."""
+
+MOST_PAIRS = 50_000
+"""Pairs of a waiting member and a term of another one that are compared: some 40 ms. A term that
+many members have counts once."""
 
 
 def entangled(state: ClusterState, pod: Pod) -> str | None:
@@ -25,22 +29,32 @@ def entangled(state: ClusterState, pod: Pod) -> str | None:
 
     One that waits alone, all others being placed, is judged like any other pod. So are those that
     must be near each other once one of them is placed: it tells the others where to go.
-    O(waiting members x distinct rules among them).
+    O(waiting members x distinct rules among them), once while nothing changes.
     """
     group = pod.spec.group
     if group is None:
         return None
+    members = members_of(state)
+    known = members.of(group).get(pod.key)
+    if known is not None and known.node is None and known.pod_class == pod.pod_class:
+        return members.found(group, lambda: _entangled(state, group, known))
+    return _entangled(state, group, pod)
+
+
+def _entangled(state: ClusterState, group: str, pod: Pod) -> str | None:
     others = (each for each in members_of(state).of(group).values() if each.node is None)
     classes = {each.key: each.pod_class for each in (*others, pod)}
     waiting: Mapping[str, PodClass] = {
         key: state.class_in_force(pod_class).by_annotation for key, pod_class in classes.items()
     }
-    terms = sum({id(each): len(each.affinity) for each in waiting.values()}.values())
+    apart, near = _owners(waiting, anti=True), _owners(waiting, anti=False)
+    terms = sum(map(len, (*apart, *near)))
     if len(waiting) == 1 or not terms:
         return None
-    if terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting):
+    firsts = (waiting[owners[0]] for owners in near.values())
+    if terms * len(waiting) > MOST_PAIRS or not all(map(state.prepares_at_once, firsts)):
         return f"the rules in annotations of pod group {group} take too long to compare"
-    if not (_repel(state, waiting) or _attract(state, waiting)):
+    if not (_repel(state, apart, waiting) or _attract(state, near, waiting)):
         return None
     return (
         f"the pods of pod group {group} have required rules about one another in annotations, "
@@ -49,30 +63,24 @@ def entangled(state: ClusterState, pod: Pod) -> str | None:
     )
 
 
-def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    return not all(
-        state.prepares_at_once(each) for each in waiting.values() if each.affinity.required
-    )
-
-
-def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
+def _repel(state: ClusterState, apart: _Owners, waiting: Mapping[str, PodClass]) -> bool:
     return any(
         _speaks_of_another(state, owners, (term,), waiting)
-        for rule, owners in _owners(waiting, anti=True).items()
+        for rule, owners in apart.items()
         for term in rule
     )
 
 
-def _attract(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
+def _attract(state: ClusterState, near: _Owners, waiting: Mapping[str, PodClass]) -> bool:
     """Return whether required affinity of one waiting pod could be met by another alone."""
     return any(
         _speaks_of_another(state, owners, rule, waiting)
-        for rule, owners in _owners(waiting, anti=False).items()
+        for rule, owners in near.items()
         if not any(table.counts for table in state.prefilter_state(waiting[owners[0]]).affinity)
     )
 
 
-def _owners(waiting: Mapping[str, PodClass], *, anti: bool) -> Mapping[tuple[Term, ...], list[str]]:
+def _owners(waiting: Mapping[str, PodClass], *, anti: bool) -> _Owners:
     """Group pods by what they require: replicas require the same, whatever else they differ in."""
     owners: dict[tuple[Term, ...], list[str]] = {}
     for key, pod_class in waiting.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -22,6 +22,9 @@ class Members(Ledger):
     def __init__(self, state: ClusterView) -> None:
         self._state = state
         self._of: dict[str, dict[str, Pod]] = {}
+        self._changes = 0
+        self._found: dict[str, str | None] = {}
+        self._found_at = 0, 0
 
     def of(self, group: str) -> Mapping[str, Pod]:
         return self._of.get(group, _NO_MEMBERS)
@@ -31,14 +34,29 @@ class Members(Ledger):
         reservations = self._state.reservations
         return member.node is not None or bool(reservations.of(member.key, member.uid))
 
+    def found(self, group: str, find: Callable[[], str | None]) -> str | None:
+        """Return what is found about a group; asked once while no member and no place changes.
+
+        In a cycle of the scheduler each member is asked about, and nothing changes meanwhile.
+        """
+        now = self._state.version, self._changes
+        if now != self._found_at:
+            self._found_at = now
+            self._found.clear()
+        if group not in self._found:
+            self._found[group] = find()
+        return self._found[group]
+
     def shown(self, pod: Pod | None, before: Pod | None) -> None:
         """Take over a pod as it is now."""
         if before is not None and (group := before.spec.group) is not None:
+            self._changes += 1
             members = self._of[group]
             del members[before.key]
             if not members:
                 del self._of[group]
         if pod is not None and pod.spec.group is not None and not pod.status.terminal:
+            self._changes += 1
             self._of.setdefault(pod.spec.group, {})[pod.key] = pod
 
     def audit(self) -> Iterator[str | None]:

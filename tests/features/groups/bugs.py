@@ -134,6 +134,13 @@ BUGS: Final = (
         "features/groups/test_profiles.py::test_a_member_may_be_bound_by_its_profile",
     ),
     Bug(
+        "what was said of a group is said again when a member has come",
+        "features.groups.ledger",
+        "now = self._state.version, self._changes",
+        "now = self._state.version, 0",
+        "features/groups/test_annotated.py::test_a_group_is_compared_once_while_nothing_changes",
+    ),
+    Bug(
         "rules in annotations among members are judged one by one",
         "features.groups.judging",
         "return PodGroups(entangled)",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod as ModelPod
+from extender.features.groups import annotated
 from extender.features.groups.annotated import entangled
 from tests.annotating import moved
 from tests.beside import needs_rules
@@ -119,7 +122,40 @@ def test_a_pod_without_a_group_is_judged_whatever_waits_beside_it() -> None:
 
 
 def test_a_group_that_would_take_long_to_compare_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.features.groups.annotated.MOST_PAIRS", 1)
+    monkeypatch.setattr(annotated, "MOST_PAIRS", 1)
     there = [moved(web(n).anti_affinity(term(ZONE, DB))) for n in "12"]
     state = state_of(NODES, [namespace("default")], there)
     assert "too long to compare" in (entangled(state, model_pod(there[0])) or "")
+
+
+def test_a_rule_that_many_members_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotated, "MOST_PAIRS", 3)
+    there = [moved(web(n).anti_affinity(term(ZONE, DB))) for n in "123"]
+    state = state_of(NODES, [namespace("default")], there)
+    assert entangled(state, model_pod(there[0])) is None
+
+
+def test_a_group_is_compared_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    compare = annotated._entangled
+
+    def counted(state: ClusterState, group: str, pod: ModelPod) -> str | None:
+        compared.append(pod.key)
+        return compare(state, group, pod)
+
+    monkeypatch.setattr(annotated, "_entangled", counted)
+    one, two, three = (moved(web(n).anti_affinity(term(ZONE, DB))) for n in "123")
+    state = state_of(NODES, [namespace("default")], [one, two])
+    for each in (one, two, one):
+        assert entangled(state, model_pod(each)) is None
+    assert len(compared) == 1
+    state.upsert_pod(model_pod(moved(web("3").anti_affinity(term(ZONE, WEB)))))
+    assert entangled(state, model_pod(one)) is not None, "another member"
+    state.upsert_pod(model_pod(three))
+    assert entangled(state, model_pod(one)) is None, "a member that has changed"
+    assert len(compared) == 3
+    state.upsert_pod(model_pod(pod("stranger").on("a")))
+    entangled(state, model_pod(one))
+    assert len(compared) == 4, "a place"
+    entangled(state, model_pod(moved(web("1").anti_affinity(term(ZONE, WEB)))))
+    assert len(compared) == 5, "not as the watch has it"
