@@ -153,8 +153,8 @@ class TermFacts:
     annotated: bool = False
     refused: int = 0
     """Nodes that it refuses, whatever reason they show."""
-    mutual: bool = False
-    """Placed pods that it matches carry the same term."""
+    sharing: int = 0
+    """How many of the placed pods that it matches carry the same term, which refuses nodes too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,13 +59,27 @@ class TermSurvey:
         for facts in self._found.terms:
             same = (Reason.EXISTING_ANTI_AFFINITY, facts.term, facts.annotated)
             if facts.reason is Reason.ANTI_AFFINITY and same in others:
-                facts.mutual = True
-                mutual.add(same)
+                facts.sharing, carrying = self._sharing(same)
+                if facts.sharing == carrying:
+                    mutual.add(same)
         for named in others:
             if named not in mutual:
                 self._look_into(named)
         if own.required:
             self._look_into_all(own.required)
+
+    def _sharing(self, named: _Named) -> tuple[int, int]:
+        """Return how many placed pods that a term matches carry it as well, and how many in all."""
+        state, pod = self._state, self._pod
+        tables = {rule.table for rule in self._rules[named]}
+        sharing = carrying = 0
+        with state.without(pod.key, pod.uid):
+            for placed in state.placed_classes:
+                if not tables.isdisjoint(placed.owned):
+                    pods = sum(placed.on_nodes.values())
+                    carrying += pods
+                    sharing += pods * state.is_about(named[1], placed.pod_class)
+        return sharing, carrying
 
     def _sort(self) -> None:
         hits: dict[Rule, int] = {}

@@ -49,6 +49,7 @@ IN_SHORT: Final = frozenset(
     (
         "makesRoom",
         "otherRevision",
+        "otherWorkload",
         "preemption",
         "preemptsNone",
         "terminating",
@@ -78,6 +79,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
+        *_other_workload(explanation),
         *_going(explanation),
         *_preempted(explanation),
         *_evicts_none(state, explanation),
@@ -268,6 +270,30 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
         )
 
 
+def _other_workload(explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods of other workloads that a rule between replicas matches by their labels."""
+    own = explanation.pod.workload
+    between = {each.term for each in explanation.terms if each.matches_pod}
+    others = {
+        pod.key: pod.workload
+        for each, pod in _in_the_way(explanation)
+        if each.reason is Reason.ANTI_AFFINITY
+        and between.intersection(each.rule.terms)
+        and None not in {own, pod.workload}
+        and pod.workload != own
+    }
+    if others and own is not None:
+        names = sorted(others)
+        made = sorted({f"{each.kind} {each.name}" for each in others.values() if each is not None})
+        be = "is" if len(names) == 1 else "are"
+        yield Note(
+            "otherWorkload",
+            f"{some(names, len(names))} {be} of {some(made, len(made))}, not of {own.kind} "
+            f"{own.name}: your anti-affinity matches the labels of both. Give one of them other "
+            "labels, or have the labelSelector ask for more",
+        )
+
+
 def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
     for group in explanation.groups:
         for each in group.refusals[:MOST_LOOKED_AT]:
@@ -276,10 +302,10 @@ def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
 
 
 def _is_other_revision(other: Pod, own: Pod) -> bool:
-    before = other.pod_class.labels.get(TEMPLATE_HASH)
-    if before is None or before == own.pod_class.labels.get(TEMPLATE_HASH):
+    before, now = (each.pod_class.labels.get(TEMPLATE_HASH) for each in (other, own))
+    if before is None or now in {None, before}:
         return False
-    if other.workload is not None and own.workload is not None:
+    if other.workload is not None:
         return other.workload == own.workload
     # Nobody has read who made them. Labels tell as well, but for those that a bind adds.
     (there, here) = ({**each.pod_class.labels, **_NOT_TOLD} for each in (other, own))

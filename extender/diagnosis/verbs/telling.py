@@ -116,7 +116,6 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     term = facts.term
     owner = found.pod.pod_class.namespace
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
-    mutual = f", which {'has' if facts.matched == 1 else 'have'} the same rule"
     about = f"pods with {labels_of(term.pods.selector)}{merged}"
     if isinstance(term, LimitedTerm):
         about = f"at most {term.most} {about}"
@@ -128,9 +127,18 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
         ("namespaces", namespaces_of(facts, None if carried else owner)),
         (
             "carried by" if carried else "matches",
-            plural(facts.matched, "placed pod") + (mutual if facts.mutual else ""),
+            plural(facts.matched, "placed pod") + _same_rule(facts),
         ),
     )
+
+
+def _same_rule(facts: TermFacts) -> str:
+    if not facts.sharing:
+        return ""
+    has = "has" if facts.sharing == 1 else "have"
+    if facts.sharing < facts.matched:
+        return f"; {facts.sharing:,} of them {has} the same rule"
+    return f", which {has} the same rule"
 
 
 def namespaces_of(facts: TermFacts, owner: str | None) -> str:

@@ -12,6 +12,7 @@ from tests.annotating import DURING, REQUIRED, annotated
 from tests.builders import (
     HOST,
     ZONE,
+    Pod,
     crossing,
     node,
     node_term,
@@ -73,6 +74,13 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
     new = pod("new").prefers(7, term(ZONE, DB))
     db = pod("db-0").labels(app="db").on("b1")
     assert explain("new", new, lone, db) == (0, FITS)
+
+
+LONE = pod("new").labels(app="web").anti_affinity(term(HOST, WEB))
+
+
+def meta(name: str) -> Any:
+    return {"metadata": LONE["metadata"] | {"name": name, "uid": name}}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +156,29 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="a single pod with the same rule",
         ),
         pytest.param(
+            LONE,
+            [Pod(LONE | meta("w")).on("a1"), pod("v").labels(app="web").on("b1")],
+            "matches 2 placed pods; 1 of them has the same rule a1 1 node blocked by default/w",
+            id="pods of which one has the same rule",
+        ),
+        pytest.param(
+            LONE,
+            [
+                pod("v").labels(app="web").on("b1"),
+                pod("x").labels(app="x").anti_affinity(term(HOST, WEB)).on("a1"),
+            ],
+            "matches 1 placed pod b1 1 node blocked by default/v Anti-affinity of placed pods over "
+            "kubernetes.io/hostname refuses 1 node",
+            id="the same rule of a pod that it does not match",
+        ),
+        pytest.param(
+            LONE.owned_by("StatefulSet/web"),
+            [pod("v").labels(app="web").owned_by("Job/hook").on("b1")],
+            "default/v is of Job hook, not of StatefulSet web: your anti-affinity matches the "
+            "labels of both",
+            id="a pod of another workload in the way",
+        ),
+        pytest.param(
             pod("new").labels(app="web"),
             [pod("w").labels(app="x").anti_affinity(term(ZONE, WEB)).on("a1")],
             "namespaces default carried by 1 placed pod",
@@ -176,6 +207,12 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             ],
             "helps from the next update on, as older pods keep the rules that they have",
             id="an older revision in the way, by its own rule",
+        ),
+        pytest.param(
+            pod("new").labels(app="web", **{HASH: "2"}).anti_affinity(term(HOST, WEB)),
+            [pod("w").labels(app="web", **{HASH: "1"}).owned_by("ReplicaSet/web-1").on("a1")],
+            "matches 1 placed pod a1 1 node blocked by default/w BEST NODES",
+            id="a pod of a Deployment in the way of one that is of none",
         ),
         pytest.param(
             pod("new").priority(5).anti_affinity(term(HOST, WEB)).selects(**{HOST: "a1"}),
