@@ -211,14 +211,23 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             f"{nobody}. This pod matches it itself, so it may be the first of its group, on any "
             f"node that has {labels}",
         )
-    elif explanation.mutual is not None:
-        yield Note(
-            "waitForEachOther",
-            f"{explanation.mutual.key} waits as well: each has a required affinity to the other, "
-            "and neither is placed. Take one of the two out, or make it preferred",
-        )
+    elif explanation.circle:
+        yield Note("waitForEachOther", _circle([pod.key for pod in explanation.circle]))
     elif not explanation.matching_all:
         yield from _nobody(explanation.pod, terms)
+
+
+def _circle(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return (
+            f"{names[0]} waits as well: each has a required affinity to the other, so neither can "
+            "be placed first. Take one of the two out, or make it preferred"
+        )
+    chain = ", which waits for ".join(names)
+    return (
+        f"it waits for {chain}, which waits for this pod: each has a required affinity to the "
+        "next, so none can be placed first. Take one of them out, or make it preferred"
+    )
 
 
 def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:

@@ -79,6 +79,10 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
 LONE = pod("new").labels(app="web").anti_affinity(term(HOST, WEB))
 
 
+def near(name: str, other: str) -> Pod:
+    return pod(name).labels(app=name).affinity(term(HOST, selector(app=other)))
+
+
 def meta(name: str) -> Any:
     return {"metadata": LONE["metadata"] | {"name": name, "uid": name}}
 
@@ -177,6 +181,25 @@ def meta(name: str) -> Any:
             "default/v is of Job hook, not of StatefulSet web: your anti-affinity matches the "
             "labels of both",
             id="a pod of another workload in the way",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "new")],
+            "default/a waits as well: each has a required affinity to the other",
+            id="a circle of two",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "b"), near("b", "c"), near("c", "new"), near("d", "new")],
+            "it waits for default/a, which waits for default/b, which waits for default/c, which "
+            "waits for this pod",
+            id="a circle of four",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "b"), near("b", "a")],
+            "there are no placed pods with app in (a)",
+            id="a circle that it waits for, and is none of",
         ),
         pytest.param(
             pod("new").labels(app="web"),
