@@ -140,7 +140,8 @@ class TermSurvey:
         kinds: dict[PodClass, Pod] = {}
         for other in islice(state.waiting_pods, MOST_WAITING):
             theirs = state.class_of(other)
-            if 0 < len(theirs.affinity.required) <= MOST_TERMS:
+            asked = len(theirs.affinity.required)
+            if 0 < asked <= MOST_TERMS and not other.status.deleting:
                 kinds.setdefault(theirs, other)
         chains: dict[PodClass, list[Pod]] = {own: []}
         asking, tries = deque([own]), 0

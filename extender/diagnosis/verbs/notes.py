@@ -20,7 +20,7 @@ from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, s
 from extender.core.model.workload import MARKS
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
-from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.waiting import is_not_made
@@ -40,6 +40,7 @@ _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+    DELETED: ("deleting", "its controller makes another pod, if it has one"),
     NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
@@ -102,10 +103,9 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     elif is_not_made(pod):
         yield Note("notMade", "its controller has not made it yet; it would be judged like this")
     elif pod.node is not None and pod.node in state.nodes:
-        yield Note(
-            "placed",
-            f"the pod is on {pod.node} already; this is what would be said if it were placed now",
-        )
+        going = ", and is being deleted" * pod.status.deleting
+        text = f"the pod is on {pod.node} already{going}; this is what would be said if it were"
+        yield Note("placed", f"{text} placed now")
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
 

@@ -11,7 +11,7 @@ from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, Leaving, TermFacts, event_of
-from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5
@@ -25,6 +25,7 @@ _LEADS: Final = {
     GATES: "waits for its {}: no scheduler looks at it",
     OTHER_SCHEDULER: "{}, which is not known here: no other scheduler looks at it",
     NO_NODE: "{}: no scheduler looks at it",
+    DELETED: "{}: no scheduler looks at it",
 }
 """What leads the headline of a pod that is held, before where it would fit."""
 _REFUSED: Final = {"Unschedulable": "refused it"}

@@ -190,6 +190,18 @@ def meta(name: str) -> Any:
         ),
         pytest.param(
             near("new", "a"),
+            [near("a", "new").being_deleted()],
+            "there are no placed pods with app in (a)",
+            id="a circle that ends with a pod that is being deleted",
+        ),
+        pytest.param(
+            pod("new").on("a1").being_deleted(),
+            [],
+            "the pod is on a1 already, and is being deleted; this is what would be said",
+            id="a placed pod that is being deleted",
+        ),
+        pytest.param(
+            near("new", "a"),
             [near("a", "b"), near("b", "c"), near("c", "new"), near("d", "new")],
             "it waits for default/a, which waits for default/b, which waits for default/c, which "
             "waits for this pod",
