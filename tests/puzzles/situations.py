@@ -241,6 +241,7 @@ PUZZLES: Final = (
         ),
         "default/db",
         ("your affinity on zone: no matching pod",),
+        findings=("affinity-circle",),
     ),
     Puzzle(
         "a-stateful-set-has-no-template-hash",
@@ -320,7 +321,7 @@ PUZZLES: Final = (
         "a-scheduler-that-nobody-runs",
         ((Pod({**small("web"), "spec": {**small("web")["spec"], "schedulerName": "own"}}), 0),),
         "default/web",
-        ("6 nodes fit",),
+        ("6 nodes would fit by its rules",),
         fits=True,
     ),
 )

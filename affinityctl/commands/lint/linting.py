@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from affinityctl.commands.lint.checking import Fault
+from affinityctl.commands.lint.circles import Circles
 from affinityctl.commands.lint.finding import Finding, Place, Report, Rule
 from affinityctl.commands.lint.objects import Configured, LintedWorkload, Objects
 from affinityctl.commands.lint.reading import Manifest, TemplateReader
@@ -103,14 +104,18 @@ def _everything(
     faulty = {place for place, written in objects.written if written.faults}
     reader = TemplateReader(around)
     made = Repeats(objects.workloads)
-    for place, manifest, owner, template in objects.workloads:
-        if not manifest.ended and not made.repeats(owner.kind, manifest):
-            whose = replace(place, owner=_named(made.owner(manifest)))
-            read = reader.read(owner, template)
-            if read.fault is not None and place not in faulty:
-                unreadable = Written((Fault(read.fault.path, read.fault.message),))
-                yield from _ask(OF_WRITTEN, unreadable, whose, owner.ignored)
-            yield from _ask(OF_WORKLOAD, read, whose, owner.ignored)
+    templates = [
+        (replace(place, owner=_named(made.owner(manifest))), reader.read(owner, template))
+        for place, manifest, owner, template in objects.workloads
+        if not manifest.ended and not made.repeats(owner.kind, manifest)
+    ]
+    around.circle_of = Circles(((place.object, each) for place, each in templates), around).of
+    for place, read in templates:
+        ignored = read.owner.ignored
+        if read.fault is not None and replace(place, owner="") not in faulty:
+            unreadable = Written((Fault(read.fault.path, read.fault.message),))
+            yield from _ask(OF_WRITTEN, unreadable, place, ignored)
+        yield from _ask(OF_WORKLOAD, read, place, ignored)
 
 
 def _named(owner: Identity | None) -> str:

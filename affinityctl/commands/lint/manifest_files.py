@@ -23,14 +23,16 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Of files that are looked at in a folder."""
 
 
-def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+def read_objects(
+    path: Path, passed_over: Callable[[str], None], *, of_cluster: bool = False
+) -> Iterator[Raw]:
     """Yield the objects of a file, or of all manifests in a folder and below it.
 
     ClusterFileError for a file that is broken; in a folder it is passed over, with the reason: a
     patch or the values of a chart are no manifests.
     """
     if not path.is_dir():
-        yield from _of_file(path)
+        yield from numbered(path, objects_in(path, of_cluster=of_cluster))
         return
     for file in sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES):
         if file.is_file():
@@ -39,17 +41,13 @@ def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw
 
 def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
     try:
-        found = list(_of_file(file))
+        found = list(numbered(file, objects_in(file)))
     except UnreadableClusterFileError:
         raise
     except ClusterFileError as error:
         passed_over(str(error))
     else:
         yield from found
-
-
-def _of_file(path: Path) -> Iterator[Raw]:
-    return numbered(path, objects_in(path))
 
 
 def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:

@@ -163,7 +163,18 @@ class Objects:
             minor,
             writes_exclusive=any(part.writes_exclusive for part in parts),
             chooses_profile=any(part.chooses_profile for part in parts),
+            placed=self._placed(parts),
         )
+
+    def _placed(self, parts: Iterable[Objects]) -> KnownPods:
+        found = KnownPods()
+        for part in parts:
+            # Of manifests that are held against a cluster, all that this has is there before.
+            before = part is self and any(other.workloads for other in parts if other is not self)
+            for _, manifest, owner, template in part.workloads:
+                if not manifest.ended and (before or manifest.spec.node_name):
+                    found.add(owner.namespace, template.metadata.labels or {})
+        return found
 
     def known_budgets(self) -> Iterator[tuple[Place, Budget]]:
         """Yield each budget with the workloads here that it is about."""

@@ -125,6 +125,7 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
     selector: msgspec.Raw = NULL
+    node_name: str | None = None
     scheduler_name: str | None = None
     scheduling_group: SchedulingGroup | None = None
 

@@ -49,7 +49,7 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
         raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
-    _load(flags.cluster, cluster, lenient=not flags.files)
+    _load(flags.cluster, cluster, lenient=not flags.files, of_cluster=True)
     if flags.cluster and not (cluster.nodes or cluster.workloads or cluster.written):
         raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
     if live:
@@ -62,10 +62,13 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     return subject, known.around(whole=known is cluster, minor=minor, applied=files), configs
 
 
-def _load(paths: Sequence[Path], objects: Objects, *, lenient: bool) -> None:
+def _load(
+    paths: Sequence[Path], objects: Objects, *, lenient: bool, of_cluster: bool = False
+) -> None:
     passed: list[str] = []
     for path in paths:
-        objects.take(read_objects(path, passed.append), lenient=lenient)
+        found = read_objects(path, passed.append, of_cluster=of_cluster)
+        objects.take(found, lenient=lenient)
     if passed:
         more = f", and {plural(len(passed) - 1, 'more file')}" if passed[1:] else ""
         complain(f"note: passed over: {passed[0]}{more}")

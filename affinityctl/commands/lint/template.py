@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -109,14 +109,19 @@ class Surroundings:
         *,
         writes_exclusive: bool = False,
         chooses_profile: bool = False,
+        placed: KnownPods | None = None,
     ) -> None:
-        """`scheduler_minor` is 37 of 1.37; for policies see `Objects`."""
+        """`scheduler_minor` is 37 of 1.37; for policies see `Objects`.
+
+        `placed` are pods that do not wait for any that is looked at.
+        """
         self.nodes = nodes
         self.namespaces = namespaces
         self.pods = pods
         self.scheduler_minor = scheduler_minor
         self.writes_exclusive = writes_exclusive
         self.chooses_profile = chooses_profile
+        self.placed = KnownPods() if placed is None else placed
         self.left: frozenset[str] | None = None
         """The profiles that are left to the scheduler; None where it is not known whether there are
         others."""
@@ -124,6 +129,8 @@ class Surroundings:
         """The profiles of the schedulers that call the extender."""
         self._matching: dict[NodesFor, list[Labels]] = {}
         self._counts: dict[tuple[NodesFor, str], tuple[int, int | None]] = {}
+        self.circle_of: Callable[[Template], Sequence[str]] = lambda _: ()
+        """Names the objects that pods of a template wait for in a circle, it itself the last."""
 
     def nodes_for(self, pods: NodesFor) -> list[Labels]:
         found = self._matching.get(pods)

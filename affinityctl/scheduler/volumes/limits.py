@@ -180,7 +180,7 @@ def _user_of(state: ClusterState, claim: Key, pod: Pod, others: Sequence[Pod]) -
     for other in chain(others, *there):
         keys = (use.key_for(other.key) for use in claims_in(other))
         if other.uid != pod.uid and claim in keys:
-            return other.key
+            return other.key + ", which is being deleted," * other.status.deleting
     return "another one"
 
 

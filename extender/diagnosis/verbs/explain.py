@@ -132,8 +132,8 @@ def _leave_unnamed(found: Explanation) -> None:
     if found.awaited is not None:
         found.awaited = found.awaited.of(namespace)
     found.making_room = [each.of(namespace) for each in found.making_room]
-    if found.mutual is not None and found.mutual.pod_class.namespace != namespace:
-        found.mutual = None
+    if any(each.pod_class.namespace != namespace for each in found.circle):
+        found.circle = ()
     for each in found.refusals:
         named = [other for other in each.pods if other.pod_class.namespace == namespace]
         each.pods, each.unnamed = named, len(each.pods) - len(named)

@@ -153,8 +153,8 @@ class TermFacts:
     annotated: bool = False
     refused: int = 0
     """Nodes that it refuses, whatever reason they show."""
-    mutual: bool = False
-    """Placed pods that it matches carry the same term."""
+    sharing: int = 0
+    """How many of the placed pods that it matches carry the same term, which refuses nodes too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,9 @@ class Explanation:
     """Placed pods that match all required affinity terms of the pod; None when it has none."""
     is_first: bool = False
     """No placed pod matches them, and the pod itself does."""
-    mutual: Pod | None = None
-    """A pod that waits for this one, as this one does for it: by required affinity."""
+    circle: Sequence[Pod] = ()
+    """Pods that wait: this one for the first, each for the next, and the last for this one, by
+    required affinity."""
     matching_somewhere: bool = True
     """Some of the pods that match all of them are in a topology domain."""
     scores: list[PluginScores] = field(default_factory=list)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.objects import Pod
+from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.pod_rules import is_annotated
@@ -16,7 +17,7 @@ from extender.diagnosis.verbs.explanation import Explanation, TermFacts
 
 MOST_TERMS: Final = 32
 MOST_WAITING: Final = 2000
-MOST_TRIES: Final = 3
+MOST_TRIES: Final = 8
 """Of those that are near enough: whether one waits takes as long as to judge it."""
 MOST_NAMES: Final = 10
 
@@ -59,13 +60,27 @@ class TermSurvey:
         for facts in self._found.terms:
             same = (Reason.EXISTING_ANTI_AFFINITY, facts.term, facts.annotated)
             if facts.reason is Reason.ANTI_AFFINITY and same in others:
-                facts.mutual = True
-                mutual.add(same)
+                facts.sharing, carrying = self._sharing(same)
+                if facts.sharing == carrying:
+                    mutual.add(same)
         for named in others:
             if named not in mutual:
                 self._look_into(named)
         if own.required:
             self._look_into_all(own.required)
+
+    def _sharing(self, named: _Named) -> tuple[int, int]:
+        """Return how many placed pods that a term matches carry it as well, and how many in all."""
+        state, pod = self._state, self._pod
+        tables = {rule.table for rule in self._rules[named]}
+        sharing = carrying = 0
+        with state.without(pod.key, pod.uid):
+            for placed in state.placed_classes:
+                if not tables.isdisjoint(placed.owned):
+                    pods = sum(placed.on_nodes.values())
+                    carrying += pods
+                    sharing += pods * state.is_about(named[1], placed.pod_class)
+        return sharing, carrying
 
     def _sort(self) -> None:
         hits: dict[Rule, int] = {}
@@ -114,26 +129,44 @@ class TermSurvey:
             found.is_first = prefilter.is_first
             found.matching_somewhere = any(table.counts for table in prefilter.affinity)
         if not (found.matching_all or found.is_first or self._pod.node):
-            self._look_for_mutual(terms[:MOST_TERMS])
+            self._look_for_circle()
 
-    def _look_for_mutual(self, terms: Sequence[Term]) -> None:
-        state, own, seen, tries = self._state, self._class, set(), 0
+    def _look_for_circle(self) -> None:
+        """Look for the shortest circle of pods that wait, each for the next and back to this one.
+
+        O(kinds of waiting pods x MOST_TRIES).
+        """
+        state, own = self._state, self._class
+        kinds: dict[PodClass, Pod] = {}
         for other in islice(state.waiting_pods, MOST_WAITING):
             theirs = state.class_of(other)
-            asked = theirs.affinity.required
-            if theirs in seen or not 0 < len(asked) <= MOST_TERMS:
-                continue
-            seen.add(theirs)
-            pairs = ((terms, theirs), (asked, own))
-            if not all(state.is_about(term, of) for several, of in pairs for term in several):
-                continue
-            with state.without(other.key, other.uid):
-                prefilter = state.prefilter_state_of(other)
-                waits = not (prefilter.is_first or any(each.counts for each in prefilter.affinity))
-            tries += 1
-            if waits or tries == MOST_TRIES:
-                self._found.mutual = other if waits else None
+            asked = len(theirs.affinity.required)
+            if 0 < asked <= MOST_TERMS and not other.status.deleting:
+                kinds.setdefault(theirs, other)
+        chains: dict[PodClass, list[Pod]] = {own: []}
+        asking, tries = deque([own]), 0
+        while asking:
+            asker = asking.popleft()
+            if asker is not own and self._meets(asker, own):
+                self._found.circle = chains[asker]
                 return
+            for theirs, other in kinds.items():
+                if theirs not in chains and tries < MOST_TRIES and self._meets(asker, theirs):
+                    tries += 1
+                    if self._waits(other):
+                        chains[theirs] = [*chains[asker], other]
+                        asking.append(theirs)
+
+    def _meets(self, asker: PodClass, other: PodClass) -> bool:
+        terms = asker.affinity.required[:MOST_TERMS]
+        return all(self._state.is_about(term, other) for term in terms)
+
+    def _waits(self, other: Pod) -> bool:
+        """Return whether there is no pod that another one has to be near, nor may it be first."""
+        state = self._state
+        with state.without(other.key, other.uid):
+            prefilter = state.prefilter_state_of(other)
+            return not (prefilter.is_first or any(each.counts for each in prefilter.affinity))
 
     def _count(self, terms: Sequence[Term]) -> int:
         """Count the pods that match all of some terms."""

@@ -35,6 +35,7 @@ cannot be read."""
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 NO_NODE: Final = "nodeName"
+DELETED: Final = "deletionTimestamp"
 MOST_BYTES: Final = 1000
 """Bytes of names that the author of a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()
@@ -154,7 +155,7 @@ def holding(state: ClusterState, pod: Pod, known: Collection[str] = ()) -> list[
         named = bounded(pod.node, MOST_BYTES)
         return [Unknown(NO_NODE, f"names node {named} in spec.nodeName, and there is none")]
     asks = pod.spec.requirements
-    found = []
+    found = [Unknown(DELETED, "is being deleted")] if pod.status.deleting else []
     # The API server takes any text for a scheduler's name, and a file for a gate's as well.
     if asks.gates:
         named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)

@@ -20,7 +20,7 @@ from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, s
 from extender.core.model.workload import MARKS
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
-from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.waiting import is_not_made
@@ -40,6 +40,7 @@ _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
+    DELETED: ("deleting", "its controller makes another pod, if it has one"),
     NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
@@ -49,6 +50,7 @@ IN_SHORT: Final = frozenset(
     (
         "makesRoom",
         "otherRevision",
+        "otherWorkload",
         "preemption",
         "preemptsNone",
         "terminating",
@@ -78,6 +80,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
+        *_other_workload(explanation),
         *_going(explanation),
         *_preempted(explanation),
         *_evicts_none(state, explanation),
@@ -100,10 +103,9 @@ def _verdict(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     elif is_not_made(pod):
         yield Note("notMade", "its controller has not made it yet; it would be judged like this")
     elif pod.node is not None and pod.node in state.nodes:
-        yield Note(
-            "placed",
-            f"the pod is on {pod.node} already; this is what would be said if it were placed now",
-        )
+        going = ", and is being deleted" * pod.status.deleting
+        text = f"the pod is on {pod.node} already{going}; this is what would be said if it were"
+        yield Note("placed", f"{text} placed now")
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
 
@@ -209,14 +211,23 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             f"{nobody}. This pod matches it itself, so it may be the first of its group, on any "
             f"node that has {labels}",
         )
-    elif explanation.mutual is not None:
-        yield Note(
-            "waitForEachOther",
-            f"{explanation.mutual.key} waits as well: each has a required affinity to the other, "
-            "and neither is placed. Take one of the two out, or make it preferred",
-        )
+    elif explanation.circle:
+        yield Note("waitForEachOther", _circle([pod.key for pod in explanation.circle]))
     elif not explanation.matching_all:
         yield from _nobody(explanation.pod, terms)
+
+
+def _circle(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return (
+            f"{names[0]} waits as well: each has a required affinity to the other, so neither can "
+            "be placed first. Take one of the two out, or make it preferred"
+        )
+    chain = ", which waits for ".join(names)
+    return (
+        f"it waits for {chain}, which waits for this pod: each has a required affinity to the "
+        "next, so none can be placed first. Take one of them out, or make it preferred"
+    )
 
 
 def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
@@ -268,6 +279,30 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
         )
 
 
+def _other_workload(explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods of other workloads that a rule between replicas matches by their labels."""
+    own = explanation.pod.workload
+    between = {each.term for each in explanation.terms if each.matches_pod}
+    others = {
+        pod.key: pod.workload
+        for each, pod in _in_the_way(explanation)
+        if each.reason is Reason.ANTI_AFFINITY
+        and between.intersection(each.rule.terms)
+        and None not in {own, pod.workload}
+        and pod.workload != own
+    }
+    if others and own is not None:
+        names = sorted(others)
+        made = sorted({f"{each.kind} {each.name}" for each in others.values() if each is not None})
+        be = "is" if len(names) == 1 else "are"
+        yield Note(
+            "otherWorkload",
+            f"{some(names, len(names))} {be} of {some(made, len(made))}, not of {own.kind} "
+            f"{own.name}: your anti-affinity matches the labels of both. Give one of them other "
+            "labels, or have the labelSelector ask for more",
+        )
+
+
 def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
     for group in explanation.groups:
         for each in group.refusals[:MOST_LOOKED_AT]:
@@ -276,10 +311,10 @@ def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
 
 
 def _is_other_revision(other: Pod, own: Pod) -> bool:
-    before = other.pod_class.labels.get(TEMPLATE_HASH)
-    if before is None or before == own.pod_class.labels.get(TEMPLATE_HASH):
+    before, now = (each.pod_class.labels.get(TEMPLATE_HASH) for each in (other, own))
+    if before is None or now in {None, before}:
         return False
-    if other.workload is not None and own.workload is not None:
+    if other.workload is not None:
         return other.workload == own.workload
     # Nobody has read who made them. Labels tell as well, but for those that a bind adds.
     (there, here) = ({**each.pod_class.labels, **_NOT_TOLD} for each in (other, own))

@@ -11,7 +11,7 @@ from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
 from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, Leaving, TermFacts, event_of
-from extender.diagnosis.verbs.filters import GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5
@@ -25,6 +25,7 @@ _LEADS: Final = {
     GATES: "waits for its {}: no scheduler looks at it",
     OTHER_SCHEDULER: "{}, which is not known here: no other scheduler looks at it",
     NO_NODE: "{}: no scheduler looks at it",
+    DELETED: "{}: no scheduler looks at it",
 }
 """What leads the headline of a pod that is held, before where it would fit."""
 _REFUSED: Final = {"Unschedulable": "refused it"}
@@ -116,7 +117,6 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     term = facts.term
     owner = found.pod.pod_class.namespace
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
-    mutual = f", which {'has' if facts.matched == 1 else 'have'} the same rule"
     about = f"pods with {labels_of(term.pods.selector)}{merged}"
     if isinstance(term, LimitedTerm):
         about = f"at most {term.most} {about}"
@@ -128,9 +128,18 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
         ("namespaces", namespaces_of(facts, None if carried else owner)),
         (
             "carried by" if carried else "matches",
-            plural(facts.matched, "placed pod") + (mutual if facts.mutual else ""),
+            plural(facts.matched, "placed pod") + _same_rule(facts),
         ),
     )
+
+
+def _same_rule(facts: TermFacts) -> str:
+    if not facts.sharing:
+        return ""
+    has = "has" if facts.sharing == 1 else "have"
+    if facts.sharing < facts.matched:
+        return f"; {facts.sharing:,} of them {has} the same rule"
+    return f", which {has} the same rule"
 
 
 def namespaces_of(facts: TermFacts, owner: str | None) -> str:

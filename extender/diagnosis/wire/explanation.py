@@ -184,7 +184,8 @@ def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:
         },
         "pods": facts.matched,
         "matchesThisPod": facts.matches_pod,
-        "placedPodsHaveIt": facts.mutual,
+        "placedPodsHaveIt": facts.sharing > 0,
+        "placedPodsThatHaveIt": facts.sharing,
         "nodesRefused": facts.refused,
     }
 

@@ -197,6 +197,13 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             id="a misspelt scheduler",
         ),
         pytest.param(
+            pod("new").being_deleted(),
+            [],
+            4,
+            "default/new is being deleted: no scheduler looks at it; by its rules it would fit",
+            id="a pod that is being deleted",
+        ),
+        pytest.param(
             pod("new").on("gone"),
             [],
             4,

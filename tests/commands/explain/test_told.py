@@ -12,6 +12,7 @@ from tests.annotating import DURING, REQUIRED, annotated
 from tests.builders import (
     HOST,
     ZONE,
+    Pod,
     crossing,
     node,
     node_term,
@@ -73,6 +74,17 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
     new = pod("new").prefers(7, term(ZONE, DB))
     db = pod("db-0").labels(app="db").on("b1")
     assert explain("new", new, lone, db) == (0, FITS)
+
+
+LONE = pod("new").labels(app="web").anti_affinity(term(HOST, WEB))
+
+
+def near(name: str, other: str) -> Pod:
+    return pod(name).labels(app=name).affinity(term(HOST, selector(app=other)))
+
+
+def meta(name: str) -> Any:
+    return {"metadata": LONE["metadata"] | {"name": name, "uid": name}}
 
 
 @pytest.mark.parametrize(
@@ -148,6 +160,60 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="a single pod with the same rule",
         ),
         pytest.param(
+            LONE,
+            [Pod(LONE | meta("w")).on("a1"), pod("v").labels(app="web").on("b1")],
+            "matches 2 placed pods; 1 of them has the same rule a1 1 node blocked by default/w",
+            id="pods of which one has the same rule",
+        ),
+        pytest.param(
+            LONE,
+            [
+                pod("v").labels(app="web").on("b1"),
+                pod("x").labels(app="x").anti_affinity(term(HOST, WEB)).on("a1"),
+            ],
+            "matches 1 placed pod b1 1 node blocked by default/v Anti-affinity of placed pods over "
+            "kubernetes.io/hostname refuses 1 node",
+            id="the same rule of a pod that it does not match",
+        ),
+        pytest.param(
+            LONE.owned_by("StatefulSet/web"),
+            [pod("v").labels(app="web").owned_by("Job/hook").on("b1")],
+            "default/v is of Job hook, not of StatefulSet web: your anti-affinity matches the "
+            "labels of both",
+            id="a pod of another workload in the way",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "new")],
+            "default/a waits as well: each has a required affinity to the other",
+            id="a circle of two",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "new").being_deleted()],
+            "there are no placed pods with app in (a)",
+            id="a circle that ends with a pod that is being deleted",
+        ),
+        pytest.param(
+            pod("new").on("a1").being_deleted(),
+            [],
+            "the pod is on a1 already, and is being deleted; this is what would be said",
+            id="a placed pod that is being deleted",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "b"), near("b", "c"), near("c", "new"), near("d", "new")],
+            "it waits for default/a, which waits for default/b, which waits for default/c, which "
+            "waits for this pod",
+            id="a circle of four",
+        ),
+        pytest.param(
+            near("new", "a"),
+            [near("a", "b"), near("b", "a")],
+            "there are no placed pods with app in (a)",
+            id="a circle that it waits for, and is none of",
+        ),
+        pytest.param(
             pod("new").labels(app="web"),
             [pod("w").labels(app="x").anti_affinity(term(ZONE, WEB)).on("a1")],
             "namespaces default carried by 1 placed pod",
@@ -176,6 +242,12 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             ],
             "helps from the next update on, as older pods keep the rules that they have",
             id="an older revision in the way, by its own rule",
+        ),
+        pytest.param(
+            pod("new").labels(app="web", **{HASH: "2"}).anti_affinity(term(HOST, WEB)),
+            [pod("w").labels(app="web", **{HASH: "1"}).owned_by("ReplicaSet/web-1").on("a1")],
+            "matches 1 placed pod a1 1 node blocked by default/w BEST NODES",
+            id="a pod of a Deployment in the way of one that is of none",
         ),
         pytest.param(
             pod("new").priority(5).anti_affinity(term(HOST, WEB)).selects(**{HOST: "a1"}),

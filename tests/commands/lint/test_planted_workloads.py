@@ -460,7 +460,7 @@ def test_a_gate_is_gone_from_the_release_of_the_scheduler(
 
 def test_every_rule_about_workloads_has_a_fault() -> None:
     every = {rule.id for rule in OF_WORKLOAD}
-    apart = {"topology-key-partial", "namespace-selector-negative"}
+    apart = {"topology-key-partial", "namespace-selector-negative", "affinity-circle"}
     of_features = {"group-in-other-profile"} & every
     planted = {each[0] for each in FAULTS} | apart | of_features
     assert planted - {rule.id for rule in OF_WRITTEN} == every

@@ -153,3 +153,19 @@ def test_rules_that_are_off_in_a_profile_that_is_left_to_the_scheduler_are_off(
         file.write_text(json.dumps(document))
         arguments += [flag, str(file)]
     assert cli.main(["explain", "new", *arguments]) == code
+
+
+@pytest.mark.parametrize(("mode", "code"), [("replace", 0), (None, 4)])
+@pytest.mark.parametrize("command", ["explain new", "simulate"])
+def test_a_profile_of_the_configuration_is_a_scheduler(
+    command: str, mode: str | None, code: int, tmp_path: Path
+) -> None:
+    waits = pod("new")
+    waits["spec"]["schedulerName"] = "groups"
+    config, dump = tmp_path / "extender.yaml", tmp_path / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [node("a", {HOST: "a"}), waits]}))
+    line = [*command.split(), "--cluster", str(dump)]
+    if mode is not None:
+        config.write_text(json.dumps(ours(mode) | VALUES))
+        line += ["--config", str(config)]
+    assert cli.main(line) == code

@@ -94,6 +94,12 @@ def _no_pod(template: Template) -> Iterator[Spot]:
         yield Spot(path, f"no pod and no template in the cluster is one that it asks for{instead}")
 
 
+def _circle(template: Template) -> Iterator[Spot]:
+    if names := template.around.circle_of(template):
+        chain = ", which waits for ".join([*names[:-1], "this one"])
+        yield Spot(template.owner.list_of("podAffinity", REQUIRED), f"waits for {chain}")
+
+
 def _two_at_once(template: Template) -> Iterator[Spot]:
     if key := _key_at_odds(template):
         yield Spot(template.owner.path, f"no value of {key} meets node selector and node affinity")
@@ -175,6 +181,15 @@ RULES: Final = (
         "The pod waits until such a pod comes.",
         "Correct the selector or the namespaces; without any, a term is about its own namespace.",
         _no_pod,
+    ),
+    Rule(
+        "affinity-circle",
+        Level.ERROR,
+        "Required affinity of workloads goes in a circle.",
+        "Each waits for a pod of the next, so none can be placed first. A pod that meets the terms "
+        "of one, and is of none of them, would end that.",
+        "Take one of the terms out, or prefer instead of require.",
+        _circle,
     ),
     Rule(
         "node-affinity-contradictory",

@@ -14,6 +14,7 @@ from extender.core.model.node_resources import CORDONED, Toleration
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.verbs.nominating import suitable
+from extender.diagnosis.verbs.waiting import is_not_made
 
 MOST_UNTIL_FULL: Final = 20_000
 """Pods that are placed until none fits any more: some minutes with 5,000 nodes."""
@@ -36,8 +37,13 @@ MakePod: TypeAlias = Callable[[int], Pod]
 
 def begin(scheduler: Scheduler) -> Looks:
     waiting = [pod.key for pod in scheduler.waiting]
-    wait = "waits" if len(waiting) == 1 else "wait"
-    step = Step(f"place {plural(len(waiting), 'pod')} that {wait} already")
+    which = "waits already" if len(waiting) == 1 else "wait already"
+    missing = sum(map(is_not_made, scheduler.waiting))
+    if missing:
+        are = "is" if len(waiting) == 1 else "are"
+        wait_or = f"{which} or " * (missing < len(waiting))
+        which = f"{wait_or}{are} not made yet by controllers"
+    step = Step(f"place {plural(len(waiting), 'pod')} that {which}")
     scheduler.is_as_found = True
     yield from scheduler.settle()
     scheduler.is_as_found = False

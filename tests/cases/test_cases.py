@@ -1,0 +1,272 @@
+"""Situations that people have met: each command ends with the right code and says what decides.
+
+The first line of most files says what is right, and which control plane has decided it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from affinityctl import cli
+
+HERE = Path(__file__).parent
+
+CASES: list[tuple[str, int, tuple[str, ...]]] = [
+    (
+        "simulate --restart deployment/front --cluster 02-rollout-pdb-no-help.yaml",
+        1,
+        ("gets stuck after 1 step", "maxSurge: 0, maxUnavailable: 1", "matchLabelKeys"),
+    ),
+    (
+        "lint 04-misindented-node-affinity.yaml",
+        1,
+        ("nodeSelectorTerms is no field of the API",),
+    ),
+    (
+        "simulate --cluster 06-two-spreads-deadlock.yaml",
+        1,
+        ("5 pods placed, 2 wait", "topology spread on hostname: c1 has 1", "a3 has 0"),
+    ),
+    (
+        "explain -A --cluster 06-two-spreads-deadlock.yaml",
+        0,
+        ("7 pods are not made yet by their controllers",),
+    ),
+    (
+        "explain search-0 --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("your topology spread on zone: no such label",),
+    ),
+    (
+        "lint --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("no node has the label topology.kubernetes.io/zone",),
+    ),
+    (
+        "explain -A --cluster 10-affinity-cycle.yaml",
+        1,
+        ("default/worker-w1-y waits as well", "neither can be placed first"),
+    ),
+    (
+        "lint 10-affinity-cycle.yaml",
+        1,
+        ("waits for Deployment default/worker, which waits for this one",),
+    ),
+    (
+        "explain consul-2 --cluster 12-lost-zone-statefulset.yaml",
+        1,
+        ("2 of 3 nodes: volume: claim data-consul-2 is bound to a volume in zone c",),
+    ),
+    (
+        "explain vault-1 --cluster 14-instance-type-domain.yaml",
+        1,
+        ("your anti-affinity on instance-type, blocked by default/vault-0",),
+    ),
+    (
+        "lint --cluster 14-instance-type-domain.yaml",
+        1,
+        ("3 replicas, and 1 domains of node.kubernetes.io/instance-type",),
+    ),
+    (
+        "explain urgent-0 --cluster 16-preempt-by-anti-affinity.yaml",
+        1,
+        ("the scheduler would evict default/train-0 from g1",),
+    ),
+    (
+        "explain -A --cluster 16-preempt-by-anti-affinity.yaml",
+        1,
+        ("default/train-0 on g1 would be preempted",),
+    ),
+    (
+        "explain panda-2 --cluster 18-hook-job-shares-labels.yaml",
+        1,
+        (
+            "3 placed pods; 2 of them have the same rule",
+            "p3 1 node blocked by default/panda-post-x",
+        ),
+    ),
+    (
+        "explain exporter-q3 exporter-q4 -n mon --cluster 20-daemonset-pod-which-node.yaml",
+        1,
+        ("q3 if 1Gi memory were free", "host port 9100/TCP taken by mon/other4"),
+    ),
+    (
+        "explain db-3 --cluster 22-csi-attach-limit.yaml",
+        1,
+        ("2 of 2 nodes: volume: as many volumes are attached as the node takes",),
+    ),
+    (
+        "explain mq-2 --cluster 24-soft-node-against-soft-anti.yaml",
+        4,
+        ("s-2 100 100", "s-od 100 0"),
+    ),
+    (
+        "explain deployment/tenant-web -n tenant --cluster 26-quota-zero-preferred-term.yaml",
+        1,
+        ("quota tenant/no-cross has no room", "its controller has not made it yet"),
+    ),
+    (
+        "explain -A --cluster 26-quota-zero-preferred-term.yaml",
+        1,
+        ("2 pods are not made yet by their controllers",),
+    ),
+    (
+        "quota --cluster 26-quota-zero-preferred-term.yaml",
+        0,
+        ("tenant 2 2 2 no-cross pods 0 0",),
+    ),
+    (
+        "simulate --restart deployment/blog --cluster 28-rwop-rollout.yaml",
+        1,
+        ("gets stuck", "claim blog is for one pod alone, and default/blog-aa-x has it"),
+    ),
+    (
+        "explain gated typo ghost --cluster 30-nobody-schedules.yaml",
+        4,
+        (
+            "waits for its scheduling gates (example.com/quota): no scheduler looks at it",
+            "asks for scheduler 'defualt-scheduler', which is not known here",
+            "names node gone-7 in spec.nodeName, and there is none",
+        ),
+    ),
+    (
+        "explain never --cluster 30-nobody-schedules.yaml",
+        1,
+        ("its preemptionPolicy is Never: no pod is evicted for it, though some are less",),
+    ),
+    ("lint --cluster 30-nobody-schedules.yaml", 0, ("nothing found in 5 objects",)),
+    (
+        "explain gpu-job -n ml --cluster 32-extended-resource.yaml",
+        1,
+        ("too little nvidia.com/gpu", "gpu1 if 1 nvidia.com/gpu were free"),
+    ),
+    (
+        "simulate --lose n3 --cluster 33-dead-node-terminating.yaml",
+        1,
+        ("1 pod waits: default/es-2", "your anti-affinity on hostname"),
+    ),
+    ("lint 35-selector-misindented.yaml", 1, ("matchExpressions is no field", "matches no pod")),
+    (
+        "explain a-0 --cluster 37-group-started-in-wrong-zone.yaml",
+        1,
+        ("bound to a volume in zone c", "your affinity on zone: no matching pod in zone c"),
+    ),
+    (
+        "lint 39-spread-constraints-unread.yaml",
+        1,
+        (
+            "topologySpreadConstraint is no field",
+            "its place is spec.template.spec.topologySpreadConstraints",
+            "'DoNotschedule' is none of",
+            "the string '1' instead of a whole number",
+            "its place is spec.template.spec.affinity",
+        ),
+    ),
+    (
+        "explain web --cluster 41-scheduler-said-no.yaml",
+        4,
+        ("fits by what is looked at", "1 node(s) were refused by policy engine"),
+    ),
+    ("simulate --cluster 41-scheduler-said-no.yaml", 4, ("the scheduler has refused default/web",)),
+    (
+        "simulate --drain n1 --cluster 42-two-budgets.yaml",
+        1,
+        ("evicts no pod that is in two budgets",),
+    ),
+    (
+        "simulate --drain n1 --cluster 43c-all-unready-always-allow.yaml",
+        0,
+        ("1 pod evicted, 1 placed",),
+    ),
+    (
+        "lint lint-folder",
+        1,
+        ("metadata.labels.version the number 1.1 instead of a string", "3 replicas fill all 3"),
+    ),
+    ("lint kustomize", 0, ("taken for a patch",)),
+    (
+        "explain -A --cluster cycle3.yaml",
+        1,
+        ("it waits for default/worker-h-x, which waits for default/third-h-x",),
+    ),
+    (
+        "lint cycle3.yaml",
+        1,
+        ("waits for Deployment default/worker, which waits for Deployment default/third, which",),
+    ),
+    (
+        "explain next --cluster term-cpu.yaml",
+        1,
+        ("default/dying on n1 is being deleted",),
+    ),
+    (
+        "explain pre --cluster preempting2.json",
+        1,
+        ("waits for its victim on n1: default/dying is being deleted", "no other pod is evicted"),
+    ),
+    (
+        "simulate --cluster preempting2.json",
+        1,
+        ("0 pods placed, 1 waits", "waits for its victim on n1"),
+    ),
+    ("explain gated --cluster gated.yaml", 4, ("waits for its scheduling gates (a.b/c)",)),
+    ("explain typo --cluster typo.yaml", 4, ("If default-scheduler is meant",)),
+    (
+        "explain -A --cluster down.yaml",
+        4,
+        ("they fit by what is looked at", "the scheduler said", "connection refused"),
+    ),
+    ("explain p -n red --cluster down2.yaml", 4, ("1 Insufficient example.com/gpu-slice",)),
+    (
+        "simulate -f vip-cpu.yaml --cluster prio.yaml",
+        1,
+        ("preempted: shop/web-1-x on n1 for shop/vip",),
+    ),
+    (
+        "simulate -f vip-cpu2.yaml --cluster prio.yaml",
+        1,
+        ("preempted: shop/web-1-x on n1 for shop/vip",),
+    ),
+]
+UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
+    ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
+    ("explain -f vip-aff.yaml --cluster prio.yaml", 1, ("same Deployment", "ignored")),
+    ("explain gated --cluster gated.yaml", 4, ("BEST NODES", "fits on")),
+    ("explain typo --cluster typo.yaml", 4, ("BEST NODES", "fits on")),
+    ("explain -A --cluster 41-scheduler-said-no.yaml", 4, ("has not come",)),
+    ("explain pre --cluster preempting2.json", 1, ("default/weak",)),
+    ("simulate --cluster preempting2.json", 1, ("default/weak",)),
+    ("explain never --cluster 30-nobody-schedules.yaml", 1, ("evict default/batch",)),
+    ("explain panda-2 --cluster 18-hook-job-shares-labels.yaml", 1, ("panda-pre-y",)),
+]
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+
+
+def answer(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = cli.main(line.split())
+    captured = capsys.readouterr()
+    return code, " ".join((captured.out + captured.err).split())
+
+
+@pytest.mark.parametrize(("line", "code", "words"), CASES, ids=[line for line, *_ in CASES])
+def test_what_decides_is_said(
+    line: str, code: int, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, said = answer(line, capsys)
+    assert found == code, said
+    assert [each for each in words if each not in said] == [], said
+
+
+@pytest.mark.parametrize(("line", "code", "words"), UNSAID, ids=[line for line, *_ in UNSAID])
+def test_what_is_wrong_is_not_said(
+    line: str, code: int, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, said = answer(line, capsys)
+    assert found == code, said
+    assert [each for each in words if each in said] == [], said
