@@ -202,6 +202,7 @@ performance: bench-intree ## measure all that docs/performance.md shows, and dra
 	@$(BIN)/python -m bench.scale $(call results,scale)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler preemptors $(call results,preemptors)
+	@$(BIN)/python -m bench.scheduler hints --markdown bench/results/hints.md
 	@$(BIN)/python -m bench.scheduler rates --rounds 5 --only 'No rules' 'zone and host' 'Required apart' $(call results,rates)
 	@$(BIN)/python -m bench.figures
 

@@ -14,6 +14,7 @@ from bench.scheduler import (
     bursts,
     candidates,
     comparing,
+    hints,
     preemptors,
     rates,
     ready,
@@ -48,6 +49,11 @@ async def _preemptors(args: argparse.Namespace) -> Sequence[preemptors.Outcome]:
 async def _candidates(args: argparse.Namespace) -> Sequence[candidates.Outcome]:
     async with opened() as bench:
         return await candidates.measure(bench, args.nodes, args.preemptors)
+
+
+async def _hints(args: argparse.Namespace) -> Sequence[hints.Outcome]:
+    async with opened() as bench:
+        return await hints.measure(bench, args.nodes, args.pods, hints.SIDES)
 
 
 async def _comparing(args: argparse.Namespace) -> Sequence[comparing.Compared]:
@@ -93,6 +99,10 @@ def _arguments() -> argparse.Namespace:
     of_candidates.add_argument("--nodes", type=int, default=5000)
     of_candidates.add_argument("--preemptors", type=int, default=5, help="with each setting")
     of_candidates.set_defaults(measure=_candidates, as_markdown=candidates.as_markdown)
+    of_hints = what.add_parser("hints", help=hints.__doc__)
+    of_hints.add_argument("--nodes", type=int, nargs="+", default=[100, 1000, 5000])
+    of_hints.add_argument("--pods", type=int, default=7, help="in each case, fewer if they wait")
+    of_hints.set_defaults(measure=_hints, as_markdown=hints.as_markdown)
     of_comparing = what.add_parser("preemptions", help=comparing.__doc__)
     of_comparing.add_argument("--scenarios", type=int, default=100)
     of_comparing.add_argument("--first", type=int, default=1, help="the seed of the first one")

@@ -50,9 +50,10 @@ class Extender:
         options: tuple[str, ...] = (),
         *,
         quotas: bool = False,
+        fields: JSON | None = None,
     ) -> None:
         port, ops_port = free_port(), free_port()
-        config = _config(control_plane, folder, mode, quotas=quotas)
+        config = _config(control_plane, folder, mode, fields or {}, quotas=quotas)
         self.mode = mode
         self.url, self.ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
         self._session = session
@@ -74,10 +75,16 @@ class Extender:
         folder: Path,
         *options: str,
         quotas: bool = False,
+        fields: JSON | None = None,
     ) -> AsyncIterator[Self]:
-        """Run the extender; unless something else fails, it must end well and log no error."""
+        """Run the extender; unless something else fails, it must end well and log no error.
+
+        `fields` are of its configuration, in place of what is shipped.
+        """
         async with aiohttp.ClientSession() as session:
-            extender = cls(control_plane, mode, folder, session, options, quotas=quotas)
+            extender = cls(
+                control_plane, mode, folder, session, options, quotas=quotas, fields=fields
+            )
             with extender._process:
                 await asyncio.to_thread(extender._process.wait_ready)
                 yield extender
@@ -208,7 +215,9 @@ def _near(pod: JSON) -> JSON:
     }
 
 
-def _config(control_plane: ControlPlane, folder: Path, mode: str, *, quotas: bool) -> Path:
+def _config(
+    control_plane: ControlPlane, folder: Path, mode: str, fields: JSON, *, quotas: bool
+) -> Path:
     """Return a configuration file: what the mode is shipped with, or the one with quotas."""
     kind = "AffinityExtenderConfiguration"
     written = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": kind, **shipped_with(mode)}
@@ -216,7 +225,7 @@ def _config(control_plane: ControlPlane, folder: Path, mode: str, *, quotas: boo
         written = yaml.safe_load(_WITH_QUOTAS.read_text())
     minor = ".".join(control_plane.binaries.scheduler.split(".")[:2])
     path = folder / "extender.yaml"
-    path.write_text(json.dumps(written | {"schedulerVersion": minor}))
+    path.write_text(json.dumps(written | fields | {"schedulerVersion": minor}))
     return path
 
 

@@ -99,6 +99,12 @@ def switched_off(name: str) -> dict[str, Any]:
     return found
 
 
+def remembered() -> dict[str, int]:
+    """Return how many entries about pods that no watch shows features may have, by attribute."""
+    examples = (_example(each.name) for each in features())
+    return dict(chain.from_iterable(getattr(each, "REMEMBERED", {}).items() for each in examples))
+
+
 def verbs(name: str) -> tuple[str, ...]:
     """Return the verbs that a feature answers."""
     found: tuple[str, ...] = getattr(_example(name), "VERBS", ())

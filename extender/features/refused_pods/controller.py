@@ -12,7 +12,7 @@ from extender.core.controllers.reconciling import Reconciler
 from extender.core.model.objects import Pod
 from extender.core.ports import Hook
 from extender.features.refused_pods.record import Begun, Record
-from extender.features.refused_pods.records import Bounds, Records
+from extender.features.refused_pods.records import MOST_UNSHOWN, Bounds, Records
 from extender.features.refused_pods.refusals import Refusal
 
 
@@ -23,15 +23,20 @@ class RefusedPodController(Reconciler, Hook, Generic[Begun]):
     """Pods that are looked after at a time."""
 
     def __init__(self, context: ControllerContext, bounds: Bounds, most_kept: int) -> None:
-        """`most_kept` is in records."""
-        super().__init__(context, most_kept)
-        self._records: Records[Begun] = Records(self._clock, self._queue.discard, bounds)
+        """`most_kept` is in records, beside those of pods that the watch does not show."""
+        super().__init__(context, most_kept + MOST_UNSHOWN)
+        self._records: Records[Begun] = Records(
+            self._clock, self._queue.discard, bounds, self._is_shown
+        )
 
     async def run(self) -> NoReturn:
         async with asyncio.TaskGroup() as workers:
             for _ in range(self.workers - 1):
                 workers.create_task(self._work())
             await self._work()
+
+    def _is_shown(self, pod: Pod) -> bool:
+        return self._state.pod(pod.key, pod.uid) is not None
 
     def admitted(self, pod: Pod) -> None:
         if (record := self._records.get(pod.uid)) is not None:

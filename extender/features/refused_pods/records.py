@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Generic
 
 from extender.core.model.lru_cache import LruCache
@@ -27,6 +28,11 @@ MOST_CLAIMS = 1024
 by the test in every patch."""
 MOST_WITHDRAWALS = 4096
 """More than there are in REMEMBERED_SECONDS at 20 a second; the oldest is forgotten first."""
+MOST_UNSHOWN = 128
+"""Refused pods that the watch does not show. It is behind by a few, if at all; but simulations of a
+scheduler ask about thousands that never exist, and these push out no pod that does."""
+UNSHOWN_SHARE = 8
+"""They get this part of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +53,29 @@ class Records(Generic[Begun]):
     """One record a pod, by uid, for as long as any part of it is of use."""
 
     def __init__(
-        self, clock: Callable[[], float], forgotten: Callable[[str], None], bounds: Bounds
+        self,
+        clock: Callable[[], float],
+        forgotten: Callable[[str], None],
+        bounds: Bounds,
+        known: Callable[[Pod], bool],
     ) -> None:
-        """`forgotten` is told the uid of each record that is dropped."""
+        """`forgotten` is told the uid of each record that is dropped.
+
+        `known` says whether the watch shows a pod.
+        """
         self._clock = clock
         self._forgotten = forgotten
         self._bounds = bounds
+        self._known = known
         self._records: dict[str, Record[Begun]] = {}
+        unshown = bounds.budget // UNSHOWN_SHARE
         self._refused: LruCache[str, Record[Begun]] = LruCache(
-            bounds.budget, most=bounds.most_refused, dropped=self._drop_refusal
+            bounds.budget - unshown, most=bounds.most_refused, dropped=self._drop_refusal
         )
+        self._unshown: LruCache[str, Record[Begun]] = LruCache(
+            unshown, most=MOST_UNSHOWN, share=1, dropped=self._make_room
+        )
+        """Those that the watch did not show when they were refused last."""
         self._begun: dict[str, Begun] = {}
         self.begun: Final[Mapping[str, Begun]] = self._begun
         """What was begun and is not over, by the uid of the pod."""
@@ -82,8 +101,11 @@ class Records(Generic[Begun]):
 
     @property
     def refused(self) -> Iterator[Record[Begun]]:
-        """Return the pods that were refused, the one that was heard of longest ago first."""
-        return (self._records[uid] for uid in self._refused)
+        """Return the pods that were refused, the one that was heard of longest ago first.
+
+        Those that the watch does not show come before all others.
+        """
+        return (self._records[uid] for uid in chain(self._unshown, self._refused))
 
     def refuse(self, pod: Pod, refused: Refused | None = None) -> Record[Begun]:
         """Remember a refusal; when there are too many, those heard of longest ago go."""
@@ -96,12 +118,24 @@ class Records(Generic[Begun]):
 
     def keep_refusal(self, record: Record[Begun], refusal: Refusal) -> None:
         """Measure a refusal that is new or has changed; the oldest go when there are too many."""
-        if not self._refused.put(record.uid, record, refusal.size):
+        kept, other = self._unshown, self._refused
+        if self._known(refusal.pod):
+            kept, other = other, kept
+        other.pop(record.uid)
+        if not kept.put(record.uid, record, refusal.size):
             self._drop_refusal(record)
 
     def admit(self, record: Record[Begun]) -> None:
         self._refused.pop(record.uid)
+        self._unshown.pop(record.uid)
         self._drop_refusal(record)
+
+    def _make_room(self, record: Record[Begun]) -> None:
+        """Drop a pod that was not shown, unless it is by now."""
+        if record.refusal is not None and self._known(record.refusal.pod):
+            self.keep_refusal(record, record.refusal)
+        else:
+            self._drop_refusal(record)
 
     def _drop_refusal(self, record: Record[Begun]) -> None:
         record.refusal = None

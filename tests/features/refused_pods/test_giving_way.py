@@ -392,7 +392,9 @@ async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_cli
 def test_claims_and_withdrawals_are_forgotten() -> None:
     now = 0.0
     forgotten: list[str] = []
-    records: Records[Nomination] = Records(lambda: now, forgotten.append, hint_bounds())
+    records: Records[Nomination] = Records(
+        lambda: now, forgotten.append, hint_bounds(), lambda _: True
+    )
     for number in range(MOST_CLAIMS + 1):
         records.claim(model_pod(TWO.uid(f"uid-{number}")), {"b"})
     assert len(records) == MOST_CLAIMS

@@ -18,7 +18,7 @@ from extender.features.refused_pods.hints import (
 )
 from extender.features.refused_pods.nominations import FIRST_OPEN
 from extender.features.refused_pods.record import Nomination
-from extender.features.refused_pods.records import Records
+from extender.features.refused_pods.records import MOST_UNSHOWN, Records
 from extender.features.refused_pods.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod
@@ -243,7 +243,7 @@ async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
 def test_the_refusal_longest_ago_is_forgotten_first() -> None:
     forgotten: list[str] = []
     bounds = replace(hint_bounds(), most_refused=2)
-    records: Records[Nomination] = Records(lambda: 0.0, forgotten.append, bounds)
+    records: Records[Nomination] = Records(lambda: 0.0, forgotten.append, bounds, lambda _: True)
     for raw in (ONE, TWO, ONE, THREE):
         records.refuse(model_pod(raw))
     assert [each.uid for each in records.refused] == ["default-one", "default-three"]
@@ -290,3 +290,23 @@ async def test_a_nomination_holds_its_node_before_the_watch_shows_it(
     assert [each.key for each in rig.state.nominated.on(str(made[2]))] == (
         ["default/two"] if held else []
     )
+
+
+def test_pods_that_the_watch_does_not_show_push_out_none_that_it_shows() -> None:
+    shown, forgotten = {"default-old"}, list[str]()
+    records: Records[Nomination] = Records(
+        lambda: 0.0, forgotten.append, hint_bounds(), lambda each: each.uid in shown
+    )
+    for name in ("old", "lagging", *map(str, range(MOST_UNSHOWN))):
+        records.refuse(model_pod(pod(name)))
+        shown |= {"default-lagging"} if name == "lagging" else set()
+    records.refuse(model_pod(pod("last")))
+    assert {"default-old", "default-lagging"} < {each.uid for each in records.refused}
+    assert len(records) == MOST_UNSHOWN + 2
+    assert forgotten == ["default-0"]
+    for name in ("old", "last"):
+        record = records.get(f"default-{name}")
+        assert record is not None
+        records.admit(record)
+    assert forgotten == ["default-0", "default-old", "default-last"]
+    assert len([*records.refused]) == len(records) == MOST_UNSHOWN
