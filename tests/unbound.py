@@ -53,8 +53,8 @@ def everything(mode: str) -> Config:
     """Return a configuration with all features that a mode can have."""
     kinds = {"apiVersion": API_VERSION, "kind": KIND}
     plugins = ["InterPodAffinity", *(each.plugin for each in features() if each.plugin)]
-    fixed = {"mode": mode, "plugins": [*dict.fromkeys(plugins)]}
-    fields: dict[str, Any] = {}
+    fixed: dict[str, Any] = {"mode": mode, "plugins": [*dict.fromkeys(plugins)]}
+    fields = fixed
     for each in features():
         more = {**fields, **switched_on(each.name), **fixed}
         with suppress(ExtenderError):
