@@ -107,9 +107,16 @@ class Gangs:
 
     def _make_room(self) -> None:
         """Wait no longer for the others of the largest group if too many binds wait."""
-        if sum(len(each.members) for each in self._gatherings.values()) >= self._most_held:
-            group, largest = max(self._gatherings.items(), key=lambda each: len(each[1].members))
-            self._look(group, largest, over=True)
+        sizes = {group: len(each.members) for group, each in self._gatherings.items()}
+        if sum(sizes.values()) < self._most_held:
+            return
+        known = [group for group, size in sizes.items() if size and self._is_known(group)]
+        if known:
+            largest = max(known, key=sizes.__getitem__)
+            self._look(largest, self._gatherings[largest], over=True)
+
+    def _is_known(self, group: str) -> bool:
+        return self._gatherings[group].needed is not None
 
     def _look(self, group: str, gathering: _Gathering, *, over: bool = False) -> None:
         """Decide about those that are here, if they are enough or no more are waited for."""

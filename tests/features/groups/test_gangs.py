@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
+from math import inf
 
 import pytest
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.groups import gangs as module
-from extender.features.groups.gangs import MOST_AGAIN, Gangs
+from extender.features.groups.gangs import MOST_AGAIN, Gangs, _Gathering
 from extender.features.groups.ledger import members_of
 from tests.builders import Pod, model_pod, node, pod, state_of
 
@@ -270,6 +271,21 @@ async def test_where_too_many_are_held_the_largest_group_is() -> None:
     assert (await ends(*binds))[0] == "its gang lacks 3, and only 2 can be bound"
     assert not small.done()
     assert await ends(small, world.come("y"), world.come("z")) == [None] * 3
+
+
+async def test_a_group_that_is_being_read_is_held_however_many_are() -> None:
+    asks = asyncio.Event()
+    world = World(*FOUR, *(member(name, "other") for name in "xy"), needed=2, asks=asks)
+    world.gangs._most_held = 3
+    binds = [world.come(name) for name in "abc"]
+    await turns()
+    world.gangs._gatherings["default/other"] = _Gathering(until=inf, needed=2)
+    other = world.come("x")
+    await turns()
+    assert other.done()
+    assert not any(each.done() for each in binds)
+    asks.set()
+    assert await ends(*binds) == [None] * 3
 
 
 async def test_groups_do_not_wait_for_each_other() -> None:
