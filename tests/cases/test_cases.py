@@ -90,7 +90,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain exporter-q3 exporter-q4 -n mon --cluster 20-daemonset-pod-which-node.yaml",
         1,
-        ("q3 if 1Gi memory were free", "host port 9100/TCP taken by mon/other4"),
+        ("does not fit on q3 1 of 1 node: too little memory", "9100/TCP taken by mon/other4;"),
     ),
     (
         "explain db-3 --cluster 22-csi-attach-limit.yaml",
@@ -233,6 +233,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
     ("explain -f vip-aff.yaml --cluster prio.yaml", 1, ("same Deployment", "ignored")),
+    ("explain -A --cluster 20-daemonset-pod-which-node.yaml", 1, ("exporter-q1", "affinity,")),
     ("explain gated --cluster gated.yaml", 4, ("BEST NODES", "fits on")),
     ("explain typo --cluster typo.yaml", 4, ("BEST NODES", "fits on")),
     ("explain -A --cluster 41-scheduler-said-no.yaml", 4, ("has not come",)),

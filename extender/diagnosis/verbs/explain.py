@@ -12,6 +12,7 @@ from extender.core.errors import ObjectError
 from extender.core.model.objects import Pod
 from extender.core.model.stepping import at_once
 from extender.core.model.verdict import Reason
+from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.filtering import indeterminate, judge
 from extender.core.verbs.plugins import ScorePlugin, Scorer
 from extender.core.verbs.preempting import fits_without, may_be_chosen
@@ -65,7 +66,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     asked = question.pod
     pod = state.in_force(asked)
     plugins = [at_once(each.counting(state, pod)) for each in question.plugins]
-    question = replace(question, pod=pod, plugins=plugins)
+    question = replace(question, pod=pod, plugins=plugins, names=_meant(pod, question.names))
     found = Explanation(asked, question.names, left=question.left, now=question.now)
     refusals = Refusals(state, question, found)
     refusals.judge()
@@ -94,6 +95,19 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     found.unknown = unknown(state, pod, question.plugins)
     found.held = holding(state, asked, {*question.left, *question.known})
     return found
+
+
+def _meant(pod: Pod, names: Sequence[str]) -> Sequence[str]:
+    """Return the nodes to tell of: a DaemonSet makes each of its pods for one node alone."""
+    owner, asks = pod.spec.owner, pod.node_selection
+    if owner is None or owner.kind != DAEMON_SET or asks is None:
+        return names
+    for rule in asks.required_rules:
+        named = {term.names for term, _ in rule.terms}
+        only = named.pop() if len(named) == 1 else None
+        if only is not None and len(only) == 1 and only.issubset(names):
+            return [*only]
+    return names
 
 
 def _add_scores(state: ClusterState, question: Question, found: Explanation) -> None:
