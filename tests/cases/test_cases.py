@@ -169,7 +169,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         4,
         ("fits by what is looked at", "1 node(s) were refused by policy engine"),
     ),
-    ("simulate --cluster 41-scheduler-said-no.yaml", 4, ("the scheduler has refused default/web",)),
+    (
+        "simulate --cluster 41-scheduler-said-no.yaml",
+        4,
+        ("the scheduler did not place default/web",),
+    ),
     (
         "simulate --drain n1 --cluster 42-two-budgets.yaml",
         1,
