@@ -15,6 +15,7 @@ from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.scheduler.objects import pod_info
+from simulation.scheduler.rehearsal import has_places
 
 HINT_SECONDS: Final = 15.0
 """A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
@@ -112,8 +113,10 @@ class Calm:
         pod = pod_info(raw)
         schedulers = self._world.schedulers.values()
         scheduler = next((each for each in schedulers if each.settings.responsible(pod)), None)
-        if scheduler is None or not scheduler.cache.may_be_next(pod):
+        if scheduler is None:
             return None
+        if not scheduler.cache.may_be_next(pod):
+            return "several nodes" if has_places(pod, scheduler) else None
         for name, node in scheduler.cache.nodes.items():
             fits = may_be_on(raw, name, node.labels) and scheduler.cache.fits(pod, node)
             if fits and self._world.referee.has_place(raw, name):

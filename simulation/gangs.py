@@ -20,7 +20,7 @@ SORTS: Final = ("rivals by host", "rivals by host", "avoided by host", "crew by 
 """Of gangs. Single pods are rivals, so they exclude each of these."""
 MOST_MEMBERS: Final = 6
 PATIENCE_SECONDS: Final = 60.0
-"""For so long, a gang is left alone that does not end."""
+"""For so long, a gang is left alone that does not end; in the calm for good."""
 LOOK_SECONDS: Final = 0.3
 
 
@@ -104,10 +104,11 @@ class GangUsers:
         things.insert(len(things) if wanted.group_last else 0, group)
         await asyncio.gather(*(self._crowds.create(*each) for each in things))
         keys = [key_of(each) for each in pods]
-        for _ in range(round(PATIENCE_SECONDS / LOOK_SECONDS)):
-            if not any(map(self._crowds.lives, keys)):
-                break
+        left = PATIENCE_SECONDS
+        while any(map(self._crowds.lives, keys)) and left > 0.0:
             await asyncio.sleep(LOOK_SECONDS)
+            if workload.completions is None:
+                left -= LOOK_SECONDS
         for key in filter(self._crowds.lives, keys):
             await self._crowds.delete(key)
         await self._crowds.end_group(f"default/{name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from simulation.plan import Plan
 
 IN_PART = "gang bound in part"
+WAIT = "waits in vain"
 MIRROR = "counters differ from a recount"
 
 
@@ -53,6 +55,15 @@ def _forgets_no_member(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Members, "shown", forgetful)
 
 
+def _refuses_gangs_for_good(patch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object) -> str:
+        # Else the scheduler does nothing but try again.
+        await asyncio.sleep(gangs.HOLD_SECONDS)
+        return "no"
+
+    patch.setattr(Gangs, "decide", refused)
+
+
 def _has_groups(plan: Plan) -> bool:
     return plan.setup.grouping
 
@@ -63,5 +74,6 @@ PLANTED: Mapping[str, Planted] = {
         _needs_one_less, {IN_PART}, _has_groups
     ),
     "binds members whose gang is refused": Planted(_lets_some_stand, {IN_PART}, _has_groups),
+    "refuses gangs for good": Planted(_refuses_gangs_for_good, {WAIT}, _has_groups),
     "forgets no member that is gone": Planted(_forgets_no_member, {MIRROR}, _has_groups),
 }
