@@ -6,11 +6,13 @@ import asyncio
 from random import Random
 from typing import Final
 
-from extender.core.config import Config, Mode
+from extender.core.config import Config
+from extender.core.config.document import decode
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Change, Store
 from simulation.apiserver.verbs import bind, delete
 from simulation.caller import Caller
+from simulation.configuration import KINDS
 from simulation.loop import SimulatedLoop, spawn
 from simulation.network import Link
 from simulation.program import Process
@@ -21,6 +23,7 @@ from simulation.trace import Trace
 from simulation.transport import Session
 from tests.simulation.recordings.between import Between, LostError
 from tests.simulation.recordings.log import JSON, Log
+from tests.simulation.recordings.things import GROUPS
 
 SCHEDULER: Final = "default-scheduler"
 COLLECTIONS: Final = {
@@ -111,7 +114,8 @@ class SimulatedStage:
         link = Link(self._chance("callbacks"), fastest=0.0001, usual=0.0001)
         extender = Extender(_Middle(self._process, self.between), link)
         chance = self._chance(f"scheduler {self._loop.time()}")
-        self._scheduler = Scheduler(Settings(SCHEDULER), caller, extender, chance, self._trace)
+        settings = Settings(SCHEDULER, group_profile=GROUPS)
+        self._scheduler = Scheduler(settings, caller, extender, chance, self._trace)
         spawn(self._scheduler.run(), SCHEDULER)
 
     def _take(self, change: Change) -> None:
@@ -143,8 +147,5 @@ class _Middle:
 
 
 def _config() -> Config:
-    return Config(
-        api_version="affinity-extender.io/v1alpha1",
-        kind="AffinityExtenderConfiguration",
-        mode=Mode.REPLACE,
-    )
+    profiles = [{"schedulerName": GROUPS, "mode": "bind"}]
+    return decode({**KINDS, "mode": "replace", "profiles": profiles})

@@ -8,6 +8,7 @@ from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, pod, term
 from tests.e2e.objects import node as roomy_node
 
 DB, WEB, CREW = {"app": "db"}, {"app": "web"}, {"app": "crew"}
+GROUPS: Final = "groups"
 GROUPS_API: Final = "scheduling.k8s.io/v1beta1"
 LOW, MIDDLE, HIGH = 10, 20, 1000
 RED: Final = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
@@ -58,8 +59,9 @@ def group(name: str = "group", least: int | None = None, **spec: Any) -> JSON:
 
 
 def member(built: JSON, of: str = "group") -> JSON:
-    """Return a pod as a member of a group."""
-    return built | {"spec": {**built["spec"], "schedulingGroup": {"podGroupName": of}}}
+    """Return a pod as a member of a group, in the profile for these."""
+    joined = {"schedulingGroup": {"podGroupName": of}, "schedulerName": GROUPS}
+    return built | {"spec": {**built["spec"], **joined}}
 
 
 PREEMPTION: Final = (
