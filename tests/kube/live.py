@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PATHS = {
     **{kind: f"/api/v1/{kind.lower()}s" for kind in ("Node", "Namespace", "Pod", "ResourceQuota")},
     "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     **{
         kind: f"/apis/apps/v1/{kind.lower()}s"
         for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")

@@ -158,7 +158,7 @@ def test_the_history_of_the_last_hour_may_hold_what_it_says_and_no_more() -> Non
 
 def test_everything_that_can_happen_happens_in_some_plan() -> None:
     happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
-    users = {*USERS, *EVICTING_USERS, *REPAIRING_USERS, "new disks"}
+    users = {*USERS, *EVICTING_USERS, *REPAIRING_USERS, "new disks", "gang wave"}
     assert happens == users | {*FAULTS, *EVICTING_FAULTS}
 
 
