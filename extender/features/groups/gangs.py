@@ -30,8 +30,9 @@ MOST_AGAIN: Final = 2_000
 A leader and its workers need two for each. Of a chain in which each pod must be near the next one,
 as a tenant may write it, each may need as many as there are members."""
 
-NeededMembers = Callable[[str], Awaitable[int]]
-"""Returns how many members of a group have to be placed together, 0 where each may be alone."""
+NeededMembers = Callable[[str], Awaitable[int | None]]
+"""Returns how many members of a group have to be placed together, 0 where each may be alone; None
+where it cannot be known now. Then all that have come in time are."""
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +127,7 @@ class Gangs:
         keys = {each.key for each in here}
         others = [each for key, each in self._members.of(group).items() if key not in keys]
         placed = sum(map(self._members.has_place, others))
-        lacking = (gathering.needed or 0) - placed
+        lacking = len(keys) if gathering.needed is None else gathering.needed - placed
         if gathering.needed is not None and len(keys) >= lacking:
             self._too_few.pop(group)
             to_come = len(others) - placed

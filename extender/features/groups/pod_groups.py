@@ -24,6 +24,8 @@ KNOWN_SECONDS: Final = 10.0
 """For how long an answer is right. It may be edited, which nobody does while a gang starts."""
 MOST_KNOWN: Final = 1_024
 
+_FINAL: Final = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
+
 _log = logging.getLogger(__name__)
 
 
@@ -55,19 +57,21 @@ class PodGroups:
         self._known: CountedCache[str, tuple[int, float]] = CountedCache(MOST_KNOWN)
         self._log = LogThrottle(_log, clock=clock)
 
-    async def needed(self, group: str) -> int:
-        """Return the minCount of a gang; 0 for another policy, and where it cannot be known."""
+    async def needed(self, group: str) -> int | None:
+        """Return the minCount of a gang; 0 for another policy, and without the right to read it.
+
+        None where the API server does not say it now.
+        """
         known = self._known.get(group)
         if known is not None and self._clock() - known[1] < KNOWN_SECONDS:
             return known[0]
         count = await self._read(group)
-        if count is None:
-            return 0
-        self._known.put(group, (count, self._clock()))
+        if count is not None:
+            self._known.put(group, (count, self._clock()))
         return count
 
     async def _read(self, group: str) -> int | None:
-        """Return the same, None where the API server said nothing."""
+        """Return the same, by a request."""
         for api in APIS:
             try:
                 path = object_path(api, namespace_of(group), "podgroups", name_of(group))
@@ -76,8 +80,9 @@ class PodGroups:
             except ExtenderError as error:
                 if isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND:
                     continue
-                says = "members of pod group %s are bound one by one, as it cannot be read: %s"
+                says = "pod group %s cannot be read, so its gang may be bound in part: %s"
                 self._log.log(logging.WARNING, "unread", says, group, error)
-                return 0 if isinstance(error, ApiError) else None
+                is_final = isinstance(error, ApiError) and error.status in _FINAL
+                return 0 if is_final else None
             return 0 if gang is None else gang.min_count
         return 0

@@ -31,7 +31,7 @@ def _needs_one_less(patch: pytest.MonkeyPatch) -> None:
     needed = PodGroups.needed
 
     async def less(self: PodGroups, group: str) -> int:
-        return await needed(self, group) - 1
+        return (await needed(self, group) or 0) - 1
 
     patch.setattr(PodGroups, "needed", less)
 

@@ -47,11 +47,11 @@ class Attempt:
 class World:
     """A group of some members, of which the gang needs a number."""
 
-    def __init__(self, *pods: Pod, needed: int, asks: asyncio.Event | None = None) -> None:
+    def __init__(self, *pods: Pod, needed: int | None, asks: asyncio.Event | None = None) -> None:
         self.state: ClusterState = state_of([node("a")], [], pods)
         self.asked: list[str] = []
 
-        async def needs(group: str) -> int:
+        async def needs(group: str) -> int | None:
             self.asked.append(group)
             if asks is not None:
                 await asks.wait()
@@ -195,6 +195,14 @@ async def test_a_group_that_cannot_be_read_in_time_keeps_no_member() -> None:
     world = World(*FOUR, needed=4, asks=asyncio.Event())
     assert await ends(world.come("a"), world.come("b")) == [None, None]
     assert world.placed == ["a", "b"]
+
+
+@pytest.mark.usefixtures("_short")
+async def test_of_a_group_that_cannot_be_read_all_that_have_come_are_bound_or_none() -> None:
+    world = World(*FOUR, needed=None)
+    found = await ends(world.come("a"), world.come("b", fits=False), world.come("c"))
+    assert found == ["its gang lacks 3, and only 2 can be bound", None, found[0]]
+    assert world.placed == []
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["the first", "another"])

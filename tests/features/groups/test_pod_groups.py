@@ -42,7 +42,7 @@ class Rig:
         self.client, self.now = Client(answer), 0.0
         self.groups = PodGroups(self.client, lambda: self.now)  # type: ignore[arg-type]
 
-    def needed(self, group: str = "team/gang") -> int:
+    def needed(self, group: str = "team/gang") -> int | None:
         return asyncio.run(self.groups.needed(group))
 
 
@@ -54,20 +54,22 @@ class Rig:
         pytest.param({"spec": {}}, 0, False, id="no policy"),
         pytest.param(ApiError(404, "Not Found", "no such group"), 0, False, id="there is none"),
         pytest.param(ApiError(403, "Forbidden", "no right"), 0, True, id="no right to read it"),
-        pytest.param(NoAnswerError("timed out"), 0, True, id="no answer"),
-        pytest.param(b"{", 0, True, id="no JSON"),
+        pytest.param(ApiError(429, "Too Many Requests", "later"), None, True, id="later"),
+        pytest.param(ApiError(503, "Unavailable", "etcd"), None, True, id="a server in trouble"),
+        pytest.param(NoAnswerError("timed out"), None, True, id="no answer"),
+        pytest.param(b"{", None, True, id="no JSON"),
         pytest.param(
-            {"spec": {"schedulingPolicy": {"gang": {"minCount": "3"}}}}, 0, True, id="odd"
+            {"spec": {"schedulingPolicy": {"gang": {"minCount": "3"}}}}, None, True, id="odd"
         ),
     ],
 )
 def test_how_many_have_to_be_placed_together(
-    caplog: pytest.LogCaptureFixture, answer: Any, expected: int, *, is_told: bool
+    caplog: pytest.LogCaptureFixture, answer: Any, expected: int | None, *, is_told: bool
 ) -> None:
     rig = Rig(answer)
     assert rig.needed() == expected
     assert rig.client.paths[0] == PATH.format("v1beta1")
-    assert ("team/gang are bound one by one" in caplog.text) is is_told
+    assert ("team/gang cannot be read, so its gang may be bound in part" in caplog.text) is is_told
 
 
 def test_a_server_of_1_36_is_asked_in_its_version() -> None:
@@ -90,12 +92,12 @@ def test_an_answer_is_good_for_a_moment() -> None:
 
 def test_no_answer_is_asked_for_again() -> None:
     rig = Rig(NoAnswerError("timed out"))
-    assert rig.needed() == 0
+    assert rig.needed() is None
     rig.client.answer = GANG
     assert rig.needed() == 3
 
 
 def test_a_name_that_leads_elsewhere_is_not_asked_for() -> None:
     rig = Rig(GANG)
-    assert rig.needed("team/..") == 0
+    assert rig.needed("team/..") is None
     assert rig.client.paths == []
