@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conformance.asking import Release
 from tests.conformance.programs import FAST_PATH
-from tests.e2e.extending import SHADOW
+from tests.e2e.api import key_of
+from tests.e2e.extending import LAG_S, SHADOW
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.scheduling import STOCK
 from tests.e2e.test_workloads import NAMESPACES, SIX_NODES, workload
@@ -74,8 +76,22 @@ async def test_the_same_pods_wait_and_nothing_differs(
 async def _force_disagreement(sandbox: Sandbox) -> None:
     """Have one node counted."""
     await sandbox.add(twin("twin-1"), twin("twin-2"))
-    await sandbox.add(pod("db", labels=DB, on="twin-1"))
+    db = pod("db", labels=DB, on="twin-1")
+    await sandbox.add(db)
+    await sandbox.pods.until(lambda: key_of(db) in sandbox.pods.objects, LAG_S, "the pod")
+    await _until_known(sandbox)
     await sandbox.settle(misread("known"))
+
+
+async def _until_known(sandbox: Sandbox) -> None:
+    """Return once our watches are as far as those of the test."""
+    assert sandbox.extender
+    objects = "affinity_extender_cache_objects"
+    there = {"nodes": len(sandbox.nodes), "pods": len(sandbox.pods.objects)}
+    async with asyncio.timeout(LAG_S):
+        for resource, count in there.items():
+            while await sandbox.extender.counter(objects, resource=resource) < count:
+                await asyncio.sleep(0.01)  # it is another process
 
 
 async def test_our_scores_do_not_add_to_the_schedulers(sandbox: Sandbox) -> None:
