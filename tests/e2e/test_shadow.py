@@ -90,8 +90,8 @@ async def _until_known(sandbox: Sandbox) -> None:
     there = {"nodes": len(sandbox.nodes), "pods": len(sandbox.pods.objects)}
     async with asyncio.timeout(LAG_S):
         for resource, count in there.items():
-            while await sandbox.extender.counter(objects, resource=resource) < count:
-                await asyncio.sleep(0.01)  # it is another process
+            while await sandbox.extender.counter(objects, resource=resource) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 async def test_our_scores_do_not_add_to_the_schedulers(sandbox: Sandbox) -> None:
