@@ -197,6 +197,8 @@ class Case:
     """Who goes, for each of the above."""
     protected: dict[str, str] = field(default_factory=dict)
     """Labels of the pods that a disruption budget is about."""
+    by_stock_too: set[str] = field(default_factory=set)
+    """Who may go besides where the scheduler is alone."""
 
 
 def one(where: str, *victims: str) -> dict[str, Any]:

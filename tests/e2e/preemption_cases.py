@@ -102,6 +102,8 @@ CASES = {
         [node("a", pods=2), db("blocker", "a", MIDDLE), plain("spared", "a")],
         [wants()],
         **one("a", "blocker"),
+        # Its successor may be tried before the scheduler holds the node for the preemptor.
+        by_stock_too={"spared"},
     ),
     "room on one node, a rule on the other": Case(
         [
