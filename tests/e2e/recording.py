@@ -16,6 +16,8 @@ from tests.e2e.extending import REPLACE, Extender
 from tests.e2e.scheduling import Scheduler, configured, shipped
 from tests.simulation.recordings.between import Between, LostError
 from tests.simulation.recordings.log import Log
+from tests.simulation.recordings.scripts import Scenario, play
+from tests.simulation.recordings.stored import Recording, differences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -162,3 +164,15 @@ class RealStage:
                 yield f"http://127.0.0.1:{port}"
             finally:
                 await runner.cleanup()
+
+
+async def differing(
+    sandbox: Sandbox, scenario: Scenario, kubernetes: str, *, record: bool
+) -> list[str]:
+    """Play a scenario; return what differs from its recording, or with `record` write it anew."""
+    async with RealStage.opened(sandbox, scenario.there) as stage:
+        await play(scenario, stage)
+        found = Recording.of(scenario.name, kubernetes, stage.log)
+    if record:
+        found.save()
+    return differences(Recording.load(scenario.name), found, idle=False)

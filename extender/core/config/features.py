@@ -146,7 +146,7 @@ class Feature:
     sections: Mapping[str, type[Block]] = field(default_factory=dict)
     """Its blocks under other names than its own, as attributes of the configuration."""
     lists: Mapping[str, type[Block]] = field(default_factory=dict)
-    """Its lists of blocks, likewise; empty by default."""
+    """Its lists of blocks by the attributes that have them; empty by default."""
     enabled: Callable[[Config], bool]
     effect: Condition = ALWAYS
     """When fields of its block have an effect."""

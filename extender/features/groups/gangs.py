@@ -22,7 +22,7 @@ HOLD_SECONDS: Final = 1.5
 The scheduler starts their binds within milliseconds, save for members whose volumes have to be
 prepared first."""
 MOST_REMEMBERED: Final = 1_024
-"""Groups of which is known that too few members came."""
+"""Groups that are known to have had too few members."""
 MOST_HELD: Final = 500
 """Binds that wait at a time, half of the connections that there may be by default."""
 MOST_AGAIN: Final = 2_000
@@ -146,7 +146,7 @@ class Gangs:
 
 
 def _settle(gathering: _Gathering, lacking: int, *, is_last: bool) -> None:
-    """Give all their places that can have them, if the gang lacks no more; else nobody's.
+    """Give their places to all that can have them, if the gang lacks no more; else to none.
 
     Those that are refused wait for others that may help them, unless these are the last.
     """

@@ -27,7 +27,7 @@ def book(state: ClusterState, config: Config) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PodGroups(FilterPlugin):
-    """Refuses no node: says of which pods no verdict here would be right.
+    """Refuses no node: names the pods about which no verdict here would be right.
 
     So the answer is an error. kube-scheduler backs off from errors, but tries a group that was
     refused again without a pause, and autoscalers add nodes for what is refused.

@@ -21,7 +21,7 @@ from extender.core.wire.decoding import Int64, decode
 APIS: Final = tuple(f"/apis/scheduling.k8s.io/{each}" for each in ("v1beta1", "v1alpha2"))
 """The second is that of Kubernetes 1.36, which has no other."""
 KNOWN_SECONDS: Final = 10.0
-"""For how long an answer is right. It may be edited, which nobody does while a gang starts."""
+"""For how long an answer is taken for right: a PodGroup may be edited."""
 MOST_KNOWN: Final = 1_024
 
 _FINAL: Final = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))

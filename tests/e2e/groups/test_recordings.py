@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.recording import RealStage
+from tests.e2e.recording import differing
 from tests.simulation.recordings.group_scenarios import GROUP_SCENARIOS
-from tests.simulation.recordings.scripts import Scenario, play
-from tests.simulation.recordings.stored import Recording, differences
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
+    from tests.simulation.recordings.scripts import Scenario
 
 pytestmark = pytest.mark.usefixtures("_no_groups_left")
 
@@ -29,9 +28,5 @@ EACH_TIME = {"a-gang-of-which-one-bind-fails"}
 async def test_the_control_plane_does_with_groups_what_is_recorded(
     sandbox: Sandbox, scenario: Scenario, kubernetes: str, request: pytest.FixtureRequest
 ) -> None:
-    async with RealStage.opened(sandbox, scenario.there) as stage:
-        await play(scenario, stage)
-        found = Recording.of(scenario.name, kubernetes, stage.log)
-    if request.config.getoption("--record"):
-        found.save()
-    assert differences(Recording.load(scenario.name), found, idle=False) == []
+    record = request.config.getoption("--record")
+    assert await differing(sandbox, scenario, kubernetes, record=record) == []
