@@ -40,8 +40,12 @@ def pod(name: str) -> dict[str, Any]:
     return found
 
 
-def test_one_pod_is_left_over() -> None:
-    assert names([one for one in PODS if one not in PLACED]) == ["db-3"]
+WAITING = [one for one in PODS if one not in PLACED]
+PAIR = ("red-0", "scratch")
+
+
+def test_three_pods_wait() -> None:
+    assert names(WAITING) == ["web-7d4c8b9f5-zs5nw", "db-3", "train-6c5d7f9b8-k2v4s"]
 
 
 def test_the_question_is_about_that_pod_and_all_nodes() -> None:
@@ -59,7 +63,7 @@ def test_every_pod_is_in_a_known_place() -> None:
     assert {one["spec"]["nodeName"] for one in PLACED} <= set(NODES)
 
 
-@pytest.mark.parametrize("name", names(PLACED))
+@pytest.mark.parametrize("name", [name for name in names(PLACED) if name not in PAIR])
 def test_a_placed_pod_keeps_its_rules_and_those_of_others(name: str) -> None:
     found = refusals(cluster(without=name), pod(name), NODES)
     assert pod(name)["spec"]["nodeName"] not in found
@@ -73,6 +77,11 @@ def test_the_pod_left_over_is_refused_everywhere_by_its_own_rule() -> None:
 def test_without_one_of_its_siblings_it_fits_that_zone() -> None:
     found = refusals(cluster(without="db-1"), pod("db-3"), NODES)
     assert set(NODES) - set(found) == {"b1", "b2", "b3"}
+
+
+def test_the_pair_breaks_the_rule_of_one_of_them() -> None:
+    own, guest = (refusals(cluster(without=name), pod(name), NODES) for name in PAIR)
+    assert (own, guest) == ({"c2": ANTI_AFFINITY}, {"c2": EXISTING_ANTI_AFFINITY})
 
 
 @pytest.mark.parametrize(
@@ -91,7 +100,7 @@ def test_the_tenant_keeps_its_node(namespace: str, refused: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("name", "zones"),
     [
-        pytest.param("cache-0", {"a", "c"}, id="a cache likes zones without another cache"),
+        pytest.param("cache-5f7c9d8b6-c9x4l", {"a", "c"}, id="a cache likes zones without another cache"),
         pytest.param("report-0", {"a", "b"}, id="a report likes zones with a cache"),
     ],
 )

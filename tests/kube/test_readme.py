@@ -28,7 +28,7 @@ OFFLINE = [line for line in OURS if line not in (*SERVING, *LIVE, DUMPING)]
 SAMPLE = SAMPLES / "cluster.yaml"
 SAID = {
     "explain": (1, "data/db-3 fits on no node"),
-    "simulate": (1, "Drain a2: 1 pod evicted, 1 gone for good"),
+    "simulate": (0, "Drain a2: 1 pod evicted, 1 placed on other nodes"),
 }
 
 
