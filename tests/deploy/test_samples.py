@@ -100,7 +100,9 @@ def test_the_tenant_keeps_its_node(namespace: str, refused: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("name", "zones"),
     [
-        pytest.param("cache-5f7c9d8b6-c9x4l", {"a", "c"}, id="a cache likes zones without another cache"),
+        pytest.param(
+            "cache-5f7c9d8b6-c9x4l", {"a", "c"}, id="a cache likes zones without another cache"
+        ),
         pytest.param("report-0", {"a", "b"}, id="a report likes zones with a cache"),
     ],
 )
