@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from affinityctl import cli
 from tests.deploy.places import SAMPLES, read_objects
 from tests.oracle import ANTI_AFFINITY, EXISTING_ANTI_AFFINITY, Cluster, raw_scores, refusals
 
@@ -111,3 +112,15 @@ def test_the_zones_that_a_pod_likes(name: str, zones: set[str]) -> None:
     best = max(found.values())
     assert {node[0] for node, score in found.items() if score == best} == zones
     assert {node[0] for node, score in found.items() if score < best} == set("abc") - zones
+
+
+def test_each_waiting_pod_has_a_cause_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the update it is the rule, not the six nodes outside the pool that the pod asks for."""
+    assert cli.main(["explain", "-A", "--cluster", str(SAMPLES / "cluster.yaml")]) == 1
+    told = capsys.readouterr().out
+    causes = [line for line in told.splitlines() if line.startswith("1 pod: ")]
+    assert [cause.partition(" (")[0] for cause in causes] == [
+        "1 pod: too little cpu even when empty",
+        "1 pod: your anti-affinity on zone",
+        "1 pod: your anti-affinity on hostname",
+    ]

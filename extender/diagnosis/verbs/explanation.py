@@ -254,3 +254,8 @@ def events_of(refusals: Sequence[Refusal]) -> Iterable[str]:
 
 def event_of(refusals: Sequence[Refusal]) -> str:
     return ", ".join(events_of(refusals))
+
+
+def is_not_asked_for(refusals: Sequence[Refusal]) -> bool:
+    """Return whether nodes are none of those that the pod's own node affinity asks for."""
+    return refusals[0].reason is Reason.NODE_AFFINITY

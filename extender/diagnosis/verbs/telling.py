@@ -10,7 +10,14 @@ from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import age_of, labels_of, plural, short, some
 from extender.core.verbs.rules import HOSTNAME, Refusal
-from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, Leaving, TermFacts, event_of
+from extender.diagnosis.verbs.explanation import (
+    SUBJECTS,
+    Explanation,
+    Leaving,
+    TermFacts,
+    event_of,
+    is_not_asked_for,
+)
 from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 
 MOST_DOMAINS: Final = 8
@@ -81,19 +88,23 @@ def _places(found: Explanation) -> str:
 def summary(explanation: Explanation) -> str:
     """Sum up in one line what becomes of all nodes, the largest part first, and what is unknown.
 
-    Where not all of it is up to affinity, it says what affinity leaves.
+    Nodes that the pod does not ask for come last: it waits for one of the others. Where not all of
+    it is up to affinity, it says what affinity leaves.
     """
     fit, nodes = len(explanation.fits), len(explanation.names)
     may = "may fit" if explanation.verdict is Verdict.UNKNOWN else "fit"
     if explanation.held:
         may = "would fit by its rules"
-    parts = [(fit, f" {may}")] if fit else []
-    parts += [(each.nodes, f": {each.cause}") for each in explanation.groups]
-    parts.sort(key=lambda each: -each[0])
-    said = [f"{number:,}{what}" for number, what in parts]
+    parts = [(False, -fit, f" {may}")] if fit else []
+    parts += [
+        (is_not_asked_for(each.refusals), -each.nodes, f": {each.cause}")
+        for each in explanation.groups
+    ]
+    parts.sort(key=lambda each: each[:2])
+    said = [f"{-number:,}{what}" for _, number, what in parts]
     if parts:
-        number, what = parts[0]
-        said[0] = f"{number:,} of {plural(nodes, 'node')}{what}"
+        _, number, what = parts[0]
+        said[0] = f"{-number:,} of {plural(nodes, 'node')}{what}"
     else:
         said = ["there is no node to go to"]
     if any(group.refusals[0].rule.of_node for group in explanation.groups):

@@ -14,7 +14,7 @@ from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
 from extender.core.verbs.node_fit import shape_of
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
-from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation
+from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, is_not_asked_for
 from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
@@ -72,7 +72,8 @@ def cause_of(explanation: Explanation) -> str:
 def bottleneck(explanation: Explanation) -> Bottleneck | None:
     """Return the rule without which most nodes would fit, or else that refuses most.
 
-    Nodes that are cordoned, as those that are drained, count only if there are no others.
+    Nodes that are cordoned, as those that are drained, and those that the pod does not ask for
+    count only if there are no others.
     O(nodes x rules that refuse one).
     """
     kinds = _Kinds(explanation)
@@ -117,18 +118,19 @@ class _Kinds:
             if each.reason is Reason.ANTI_AFFINITY and each.refused
         }
         judged: list[tuple[Sequence[int], int]] = []
-        cordoned: list[tuple[Sequence[int], int]] = []
+        others: list[tuple[Sequence[int], int]] = []
         for refusals, nodes in Counter(self._explanation.refused.values()).items():
             # What pods and their like hold against each other by the same term is one rule.
-            others = [
+            rules = [
                 each.rule
                 for each in refusals
                 if each.reason is not Reason.EXISTING_ANTI_AFFINITY
                 or tuple(map(_whatever_it_spares, each.rule.terms[:1])) not in own
             ]
-            numbers = dict.fromkeys(map(self._number, others or [each.rule for each in refusals]))
-            (cordoned if is_cordoned(refusals) else judged).append((list(numbers), nodes))
-        return judged or cordoned
+            numbers = dict.fromkeys(map(self._number, rules or [each.rule for each in refusals]))
+            aside = is_cordoned(refusals) or is_not_asked_for(refusals)
+            (others if aside else judged).append((list(numbers), nodes))
+        return judged or others
 
     def name(self, kind: int) -> str:
         """Name a rule, without the pods behind it."""

@@ -52,7 +52,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             pod("new").selects(**{HOST: "t"}),
             [tainted("t", TAINT)],
             1,
-            "3 of 4 nodes: node affinity; 1: untolerated taint old=yes:NoSchedule; affinity "
+            "1 of 4 nodes: untolerated taint old=yes:NoSchedule; 3: node affinity; affinity "
             "leaves 1 of 4",
             id="a taint",
         ),
@@ -82,7 +82,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             BIG,
             [small("small")],
             1,
-            "1: too little cpu even when empty (asks for 3, the largest of them has 2)",
+            "1 of 4 nodes: too little cpu even when empty (asks for 3, the largest of them has 2)",
             id="a node that is small",
         ),
         pytest.param(
@@ -97,28 +97,28 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             ON_SMALL,
             [small("small", pods="1"), pod("there").on("small")],
             1,
-            "1: too many pods",
+            "1 of 4 nodes: too many pods; 3: node affinity",
             id="no place for one more pod",
         ),
         pytest.param(
             pod("new").host_port(80).selects(**{HOST: "a1"}),
             [pod("there").host_port(80).on("a1")],
             1,
-            "1: host port 80/TCP taken by default/there",
+            "1 of 3 nodes: host port 80/TCP taken by default/there",
             id="a host port",
         ),
         pytest.param(
             MID,
             [small("small"), pod("held").requests(cpu="1").nominated("small")],
             1,
-            "1: too little cpu beside the pods nominated there",
+            "1 of 4 nodes: too little cpu beside the pods nominated there",
             id="a pod that is nominated there",
         ),
         pytest.param(
             MID.priority(1),
             [small("small"), pod("held").requests(cpu="1").nominated("small")],
             0,
-            "1 fit",
+            "1 of 4 nodes fit; 3: node affinity",
             id="a less important pod that is nominated there",
         ),
         pytest.param(
