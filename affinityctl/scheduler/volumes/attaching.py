@@ -44,7 +44,7 @@ def held_elsewhere(
     ledger = ledger_of(state)
     for use in claims_in(pod):
         claim = None if use.ephemeral else claim_of(state, pod, use)
-        if claim is None or not _is_of_one_node(ledger, claim, node):
+        if claim is None or not is_of_one_node(ledger, claim, node):
             continue
         elsewhere = (each for each in ledger.nodes_using(claim.key) if each != node)
         for other in chain.from_iterable(map(state.pods_on, elsewhere)):
@@ -54,11 +54,17 @@ def held_elsewhere(
     return None
 
 
-def _is_of_one_node(ledger: VolumeLedger, claim: PersistentVolumeClaim, node: str) -> bool:
+def is_of_one_node(ledger: VolumeLedger, claim: PersistentVolumeClaim, node: str = "") -> bool:
+    """Return whether one node at a time can have the volume of a claim.
+
+    Where its class is not known either, it is taken to be one that has to be attached.
+    """
     volume = ledger.volume_of(claim)
     modes = claim.spec.access_modes if volume is None else volume.access_modes
     if not modes or not modes <= OF_ONE_NODE:
         return False
+    if volume is None and claim.storage_class not in ledger.classes:
+        return True
     attached = ledger.attachable(claim, ledger.csi_nodes.get(node))
     if attached is None:
         return False  # such as a directory of the node, or a share that is mounted

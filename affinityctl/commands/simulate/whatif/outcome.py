@@ -218,7 +218,7 @@ class Step:
 
     @property
     def hurts(self) -> bool:
-        """Return whether pods are gone for good, or do not start, or something does not end or hurts.
+        """Return whether pods are lost or do not start, something does not end, or a trial hurts.
 
         Whether pods wait is for the end to say.
         """
