@@ -123,6 +123,36 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ("gets stuck", "claim blog is for one pod alone, and default/blog-aa-x has it"),
     ),
     (
+        "lint --cluster 28-rwop-rollout.yaml",
+        1,
+        ("claim blog is for one pod at a time", "fix: Set strategy: Recreate"),
+    ),
+    (
+        "simulate --scale deployment/share=3 --cluster rwo-scale.yaml",
+        1,
+        (
+            "2 not started",
+            "node o1 has the volume of claim shared for default/share-a-1",
+            "ReadWriteMany",
+        ),
+    ),
+    (
+        "simulate --restart deployment/share --cluster rwo-scale.yaml",
+        1,
+        ("1 not started, stuck", "use strategy: Recreate"),
+    ),
+    (
+        "lint --cluster rwo-scale.yaml",
+        1,
+        ("claim shared is for one node at a time", "fix: Set strategy: Recreate"),
+    ),
+    ("explain waits --cluster spread-empty-selector-1.38.yaml", 0, ("fits on 2 of 2 nodes",)),
+    (
+        "explain waits --config of-1.38.yaml --cluster spread-empty-selector-1.38.yaml",
+        0,
+        ("fits on 1 of 2 nodes", "a has 2 of these pods"),
+    ),
+    (
         "explain gated typo ghost --cluster 30-nobody-schedules.yaml",
         4,
         (
@@ -275,3 +305,9 @@ def test_what_is_wrong_is_not_said(
     found, said = answer(line, capsys)
     assert found == code, said
     assert [each for each in words if each in said] == [], said
+
+
+def test_each_file_is_asked_about() -> None:
+    named = {word for line, *_ in (*CASES, *UNSAID) for word in line.split()}
+    there = {each.name for each in HERE.iterdir()} - {Path(__file__).name, "__pycache__"}
+    assert there == there & named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import chain
@@ -35,6 +35,15 @@ from affinityctl.reading.api_server import api_server
 from affinityctl.scheduler.default_spread.selectors import is_selector_alone
 from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
 from affinityctl.scheduler.file import SchedulerFile, read_scheduler_file
+from affinityctl.scheduler.volumes.ledger import CLAIM, VOLUME, VolumeLedger
+from affinityctl.scheduler.volumes.ledger import KINDS as KINDS_OF_VOLUMES
+from affinityctl.scheduler.volumes.manifests import (
+    read_claim,
+    read_csi_driver,
+    read_storage_class,
+    read_volume,
+)
+from affinityctl.scheduler.volumes.objects import VolumeObject
 from extender.core.cluster.state import ClusterState
 from extender.core.config import KIND as OUR_KIND
 from extender.core.config import Config, Mode
@@ -45,7 +54,7 @@ from extender.core.errors import ApiError, ConfigError, ConfigFaultsError, Objec
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Node
 from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
-from extender.core.wire.decoding import decode
+from extender.core.wire.decoding import Json, decode
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from extender.diagnosis.wire.workloads import OwnedMetadata
 
@@ -78,6 +87,7 @@ class Objects:
     bindings: list[tuple[Place, Binding]] = field(default_factory=list)
     workloads: list[LintedWorkload] = field(default_factory=list)
     budgets: list[tuple[Place, WrittenBudget]] = field(default_factory=list)
+    volumes: VolumeLedger = field(default_factory=VolumeLedger)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
     written: list[tuple[Place, Written]] = field(default_factory=list)
@@ -129,6 +139,8 @@ class Objects:
                     case "Namespace":
                         found = read_namespace(raw.content)
                         self.namespaces[found.name] = {NAME_LABEL: found.name, **found.labels}
+                    case kind if kind in VOLUMES:
+                        self.volumes.put(VOLUMES[kind](raw.content))
                     case _:
                         self._take_other(raw)
             except ObjectError as error:
@@ -156,6 +168,9 @@ class Objects:
                 known.add(namespace, labels)
         every = {name: labels for part in parts for name, labels in part.namespaces.items()}
         namespaces = every if whole and self.namespaces else None
+        volumes = VolumeLedger()
+        for each in chain.from_iterable(part.volumes.objects() for part in parts):
+            volumes.put(each)
         return Surroundings(
             self.nodes or None,
             namespaces,
@@ -164,6 +179,7 @@ class Objects:
             writes_exclusive=any(part.writes_exclusive for part in parts),
             chooses_profile=any(part.chooses_profile for part in parts),
             placed=self._placed(parts),
+            volumes=volumes,
         )
 
     def _placed(self, parts: Iterable[Objects]) -> KnownPods:
@@ -325,7 +341,7 @@ class ListedResource(NamedTuple):
 
     @property
     def path(self) -> str:
-        return f"/apis/{self.group}/v1/{self.name}"
+        return f"/apis/{self.group}/v1/{self.name}" if self.group else f"/api/v1/{self.name}"
 
 
 LISTED_WORKLOADS: Final = (
@@ -340,8 +356,24 @@ POLICIES: Final = ListedResource(
     "MutatingAdmissionPolicy", "admissionregistration.k8s.io", "mutatingadmissionpolicies"
 )
 """Not there before Kubernetes 1.36, and none is needed."""
+VOLUMES: Final[Mapping[str, Callable[[Json], VolumeObject]]] = {
+    CLAIM: read_claim,
+    VOLUME: read_volume,
+    "StorageClass": read_storage_class,
+    "CSIDriver": read_csi_driver,
+}
+"""What says which volumes one node has at a time, and how it is read."""
+OF_STORAGE: Final = "storage.k8s.io"
+OF_VOLUMES: Final = tuple(
+    ListedResource(kind, "" if kind in {CLAIM, VOLUME} else OF_STORAGE, KINDS_OF_VOLUMES[kind])
+    for kind in VOLUMES
+)
 EXCLUSIVE_POLICY: Final = "affinity-extender-exclusive"
 """Its name, in manifests/components/exclusive; charts begin it with the name of the release."""
+
+
+_DISPENSABLE: Final = (POLICIES, *OF_VOLUMES)
+"""Without the right to list them, less is said."""
 
 
 class NamedManifest(msgspec.Struct):
@@ -366,13 +398,15 @@ async def list_cluster(
     from affinityctl.reading.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     pods = pods or PodReader()
+    listed: tuple[WatchedResource[Any] | ListedResource, ...]
+    listed = (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, *_DISPENSABLE, PODS)
     async with api_server(flags) as client:
-        for each in (NODES, NAMESPACES, *LISTED_WORKLOADS, BUDGETS, POLICIES, PODS):
+        for each in listed:
             try:
                 raws = await list_raw(client, each.name, each.path, each.query)
             except ApiError as error:
                 lacking = error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
-                if not lacking or each is not POLICIES:
+                if not lacking or each not in _DISPENSABLE:
                     raise
                 continue
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))

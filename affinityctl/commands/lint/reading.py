@@ -112,6 +112,17 @@ class _SpreadConstraint(msgspec.Struct, rename="camel"):
     label_selector: LabelSelector | None = None
 
 
+class _ClaimSource(msgspec.Struct, rename="camel"):
+    claim_name: str = ""
+
+
+class _Volume(msgspec.Struct, rename="camel"):
+    persistent_volume_claim: _ClaimSource | None = None
+
+
+_VOLUMES = msgspec.json.Decoder(list[_Volume] | None)
+
+
 class _ManifestSpec(RolloutSpec, rename="camel"):
     """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
 
@@ -128,6 +139,7 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     node_name: str | None = None
     scheduler_name: str | None = None
     scheduling_group: SchedulingGroup | None = None
+    volumes: msgspec.Raw = NULL
 
     @property
     def group(self) -> str | None:
@@ -160,6 +172,16 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
         """Yield the feature gates of every kube-scheduler."""
         for path, container in self._containers():
             yield from container.gates(path)
+
+    def claims(self) -> Iterator[tuple[str, str]]:
+        """Yield the claims that volumes name, with their paths; nothing of what is no volume."""
+        try:
+            volumes = _VOLUMES.decode(self.volumes)
+        except msgspec.DecodeError:
+            return
+        for index, each in enumerate(volumes or ()):
+            if each.persistent_volume_claim is not None:
+                yield f"volumes[{index}]", each.persistent_volume_claim.claim_name
 
     def host_ports(self) -> Iterator[int]:
         """Yield the ports of its node that a pod holds as long as it runs."""
@@ -280,6 +302,8 @@ class TemplateReader:
             spec.scheduler_name,
             spec.group,
             tuple(spec.gates()),
+            tuple((f"{owner.path}.{path}", name) for path, name in spec.claims()),
+            frozenset(found),
         )
 
     def _read_beside(self, namespace: str, metadata: _ManifestMetadata) -> RulesBeside:

@@ -11,6 +11,7 @@ from affinityctl.commands.lint.rights import Granted, Rights
 from affinityctl.commands.lint.rules import (
     assumed,
     channel,
+    claims,
     disruption,
     domains,
     exclusive,
@@ -49,6 +50,7 @@ OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *exclusive.RULES,
     *domains.RULES,
     *spreading.RULES,
+    *claims.RULES,
     *redundancy.RULES,
     *profiles.OF_WORKLOAD,
     *ours.OF_CONTAINER,

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from affinityctl.commands.lint.near import Names, Vocabulary, said
 from affinityctl.reading.rollouts import ONE_POD, Rollout
+from affinityctl.scheduler.volumes.ledger import VolumeLedger
 from extender.core.config.options import Option
 from extender.core.errors import ObjectError
 from extender.core.model.labels import Labels, Operator, Requirement, Selector
@@ -110,6 +111,7 @@ class Surroundings:
         writes_exclusive: bool = False,
         chooses_profile: bool = False,
         placed: KnownPods | None = None,
+        volumes: VolumeLedger | None = None,
     ) -> None:
         """`scheduler_minor` is 37 of 1.37; for policies see `Objects`.
 
@@ -122,6 +124,7 @@ class Surroundings:
         self.writes_exclusive = writes_exclusive
         self.chooses_profile = chooses_profile
         self.placed = KnownPods() if placed is None else placed
+        self.volumes = VolumeLedger() if volumes is None else volumes
         self.left: frozenset[str] | None = None
         """The profiles that are left to the scheduler; None where it is not known whether there are
         others."""
@@ -313,6 +316,10 @@ class Template:
     group: str | None = None
     """The pod group that its pods are in."""
     gates: tuple[GateAt, ...] = ()
+    claims: tuple[tuple[str, str], ...] = ()
+    """The claims that all pods share, each by the path of its volume and its name."""
+    annotations: frozenset[str] = frozenset()
+    """The names of all."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -41,6 +41,15 @@ def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
         "removed": step.removed,
         "pending": step.waiting,
         "notCreated": step.held,
+        "notStarted": [
+            {
+                "pod": each.pod,
+                "claim": each.held.claim,
+                "heldBy": each.held.by,
+                "heldOn": each.held.node,
+            }
+            for each in step.not_started
+        ],
         "blocked": step.blocked,
         "notes": step.notes,
     }

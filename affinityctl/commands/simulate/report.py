@@ -31,6 +31,10 @@ from extender.diagnosis.verbs.notes import notes
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
+_ONE_NODE: Final = (
+    "Its access mode is ReadWriteOnce: one node has it at a time. To update, use strategy: "
+    "Recreate; for several replicas, ReadWriteMany or a StatefulSet with a claim for each"
+)
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
 
@@ -85,6 +89,10 @@ def _happened(state: ClusterState, step: Step) -> Iterator[str]:
         yield f"preempted: {_who(listed)}"
     if gone := step.gone:
         yield f"gone for good, without a controller to make another: {_who(sorted(gone))}"
+    if step.not_started:
+        first = step.not_started[0]
+        names = [each.pod for each in step.not_started]
+        yield f"{_who(names)} {'do' if names[1:] else 'does'} not start: {first.held}. {_ONE_NODE}"
     for each in step.blocked:
         yield f"{each.pod} stays on {each.node}: {each.why}"
 
@@ -145,6 +153,7 @@ def _result(step: Step) -> str:
         (placed, f"{new} placed"),
         (len(step.waiting), f"{len(step.waiting):,} {_verb(step.waiting, 'wait')}"),
         (len(step.held), f"{len(step.held):,} not created"),
+        (len(step.not_started), f"{len(step.not_started):,} not started"),
         (after[After.WITH_NODE], f"{after[After.WITH_NODE]:,} went with the node"),
         (after[After.DELETED], f"{after[After.DELETED]:,} being deleted already"),
         (len(preempted), f"{len(preempted):,} preempted"),

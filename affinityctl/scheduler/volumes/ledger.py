@@ -147,6 +147,11 @@ class VolumeLedger(Ledger):
             # Otherwise these would be there.
             self.known.add(VOLUME)
 
+    def objects(self) -> Iterator[VolumeObject]:
+        """Yield all that was put in of claims, volumes, classes and drivers."""
+        for every in (self.claims, self.volumes, self.classes, self.csi_drivers):
+            yield from every.values()
+
     def put(self, each: VolumeObject) -> None:
         match each:
             case PersistentVolumeClaim():

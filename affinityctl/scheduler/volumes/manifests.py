@@ -156,6 +156,7 @@ class _CSINodeManifest(msgspec.Struct):
 class _DriverSpec(msgspec.Struct, rename="camel"):
     storage_capacity: bool | None = None
     prevent_pod_scheduling_if_missing: bool | None = None
+    attach_required: bool | None = None
 
 
 class _DriverManifest(msgspec.Struct):
@@ -296,6 +297,7 @@ def read_csi_driver(raw: Json) -> CSIDriver:
         found.metadata.name,
         tracks_capacity=bool(spec.storage_capacity),
         needed_on_node=bool(spec.prevent_pod_scheduling_if_missing),
+        attaches=spec.attach_required is not False,
     )
 
 

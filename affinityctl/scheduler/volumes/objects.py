@@ -231,6 +231,8 @@ class CSIDriver:
     """There are CSIStorageCapacities that say where there is room."""
     needed_on_node: bool = False
     """Pods keep away from nodes that do not have it (preventPodSchedulingIfMissing)."""
+    attaches: bool = True
+    """A volume is attached to a node before pods there can have it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from tests.commands.lint.test_planted_workloads import (
     of,
     surge,
     web,
+    with_claim,
 )
 from tests.deploy.places import EXAMPLES, ROOT
 
@@ -113,6 +114,9 @@ CURED = [
         of("DaemonSet", web().host_port(80), updateStrategy=surge(1, 0)),
         ["daemonset-excludes-itself"],
         id="daemons with host ports",
+    ),
+    pytest.param(
+        of("Deployment", with_claim("once")), ["claim-for-one-node"], id="a disk of one node"
     ),
     pytest.param(
         of("DaemonSet", APART), ["daemonset-excludes-itself"], id="daemons that keep apart"

@@ -29,6 +29,7 @@ from tests.builders import (
     workload,
 )
 from tests.commands.lint.asking import found, linted
+from tests.volumes import bound, claim, volume
 
 WEB = selector(app="web")
 DB = selector(app="db")
@@ -42,7 +43,12 @@ def nodes(number: int, zones: int = 3, **labels: str) -> list[Json]:
     return [node(f"n{i}", {HOST: f"n{i}", ZONE: f"z{i % zones}", **labels}) for i in range(number)]
 
 
-CLUSTER = [namespace("default"), namespace("shop", {"team": "a"}), *nodes(6)]
+CLAIMS = [
+    claim("once", accessModes=["ReadWriteOnce"]),
+    claim("alone", accessModes=["ReadWriteOncePod"]),
+    claim("many", accessModes=["ReadWriteMany"]),
+]
+CLUSTER = [namespace("default"), namespace("shop", {"team": "a"}), *nodes(6), *CLAIMS]
 DATABASE = pod("db").labels(app="db").on("n0")
 
 
@@ -116,6 +122,17 @@ def spread(label_selector: Json | None, key: str = ZONE, when: str = "DoNotSched
     return made
 
 
+def with_claim(name: str) -> Pod:
+    """Build a pod of one of the claims that `CLUSTER` has."""
+    made = web()
+    made["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+    return made
+
+
+RECREATE = {"type": "Recreate"}
+NO_GPU = node_term(requirement("gpu", "DoesNotExist"))
+IN_Z1 = node_term(requirement(ZONE, "In", "z1"))
+NOT_Z0, NOT_Z1 = (node_term(requirement(ZONE, "NotIn", each)) for each in ("z0", "z1"))
 OWN = requirement("app", "In", "web")
 OTHERS = [requirement("app", "Exists"), requirement("app", "NotIn", "web")]
 POLICY = {
@@ -144,6 +161,20 @@ FAULTS: list[Any] = [
         "comparison-without-number",
         web().prefers_nodes(1, node_term(requirement("gpu", "Lt", "many"))),
     ),
+    ("exclusion-undone", web().requires_nodes(NOT_Z0, NOT_Z1)),
+    ("exclusion-undone", web().requires_nodes(IN_Z1, NO_GPU)),
+    ("alpha-annotation", web().annotated("scheduler.alpha.kubernetes.io/affinity", "{}")),
+    ("claim-for-one-node", of("Deployment", with_claim("once"))),
+    (
+        "claim-for-one-node",
+        of(
+            "Deployment",
+            with_claim("once").avoids(1, term(HOST, WEB)),
+            strategy=RECREATE,
+            replicas=2,
+        ),
+    ),
+    ("claim-for-one-node", of("Deployment", with_claim("alone").affinity(term(HOST, WEB)))),
     ("affinity-field-unknown", pruned()),
     ("affinity-field-unknown", web().avoids(1, term(HOST, DB | {"matchLabel": {"a": "b"}}))),
     (
@@ -536,6 +567,19 @@ FINE = [
         of("Deployment", web().avoids(1, term(HOST, selector(tier="cache"))), replicas=2),
         id="away from what may come",
     ),
+    pytest.param(web().requires_nodes(NOT_Z0, IN_Z1), id="excluded, or named"),
+    pytest.param(
+        of("Deployment", with_claim("many"), strategy=surge(1, 0)), id="a claim for several nodes"
+    ),
+    pytest.param(
+        of("Deployment", with_claim("once"), strategy=RECREATE), id="the old pod goes first"
+    ),
+    pytest.param(of("StatefulSet", with_claim("once")), id="its pods go one by one"),
+    pytest.param(of("Deployment", with_claim("unknown")), id="a claim of which nothing is known"),
+    pytest.param(
+        of("Deployment", with_claim("once").affinity(term(HOST, WEB))), id="all on one node"
+    ),
+    pytest.param(of("Deployment", with_claim("once").selects(**{HOST: "n1"})), id="one node alone"),
     pytest.param(of("Job", web(), parallelism=3), id="a job"),
     pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
     pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
@@ -577,6 +621,22 @@ FINE = [
 @pytest.mark.parametrize("thing", FINE)
 def test_what_works_is_left_alone(thing: Json) -> None:
     assert found(linted(*CLUSTER, DATABASE, thing)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param({"csi": {"driver": "d", "volumeHandle": "h"}}, True, id="it is attached"),
+        pytest.param({"nfs": {"server": "s", "path": "/"}}, False, id="it is mounted alone"),
+        pytest.param({"csi": {"driver": "nfs", "volumeHandle": "h"}}, False, id="a driver's word"),
+    ],
+)
+def test_a_claim_is_for_one_node_if_its_volume_is_attached(source: Json, *, expected: bool) -> None:
+    driver = {"kind": "CSIDriver", "metadata": {"name": "nfs"}, "spec": {"attachRequired": False}}
+    there = bound("disk", "v", accessModes=["ReadWriteOnce"])
+    of_it = volume("v", accessModes=["ReadWriteOnce"], **source)
+    things = (driver, there, of_it, of("Deployment", with_claim("disk")))
+    assert ("claim-for-one-node" in found(linted(*CLUSTER, *things))) is expected
 
 
 SSD = node("ssd", {HOST: "ssd", "disk-type": "fast"})

@@ -9,12 +9,21 @@ import msgspec
 
 from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.template import NEW, PREFERRED, REQUIRED, Template
+from extender.core.model.labels import Labels, Operator
 from extender.core.model.node_selection import int64
 from extender.core.model.pod_affinity import NO_WRITTEN_AFFINITY
 from extender.core.model.wording import plural
 from extender.core.wire.limits import OF_RULES
 from extender.core.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 from extender.core.wire.validation import is_label_value
+
+_EXCLUDING: Final = frozenset((Operator.NOT_IN.value, Operator.DOES_NOT_EXIST.value))
+_OF_ALPHA_NOW: Final = {
+    "scheduler.alpha.kubernetes.io/affinity": "spec.affinity",
+    "scheduler.alpha.kubernetes.io/tolerations": "spec.tolerations",
+}
+"""Annotations that were once, with the fields in their place."""
+_OF_ALPHA: Final = _OF_ALPHA_NOW.keys()
 
 
 def _never_met(template: Template) -> Iterator[Spot]:
@@ -44,6 +53,40 @@ def _node_terms(template: Template) -> Iterator[tuple[str, TermManifest]]:
             yield f"{REQUIRED}.nodeSelectorTerms[{index}]", term
     for index, each in enumerate(found.preferred or ()):
         yield f"{PREFERRED}[{index}].preference", each.term
+
+
+def _undone(template: Template) -> Iterator[Spot]:
+    """Yield terms that exclude nodes, which another term lets in again."""
+    required = [each for each in _node_terms(template) if each[0].startswith(REQUIRED)]
+    excluding = [(where, term) for where, term in required if _only_excludes(term)]
+    if not required[1:]:
+        return
+    nodes = template.around.nodes
+    for where, term in excluding:
+        path = f"{template.owner.path}.affinity.nodeAffinity.{where}"
+        if nodes and all(_lets_in(term, each.labels) for each in nodes):
+            yield Spot(path, "every node meets it, so that the other terms are of no account")
+        elif any(term != other for _, other in excluding):
+            what = "a node that it excludes is let in by another term, as one of them is enough"
+            yield Spot(path, what)
+
+
+def _only_excludes(term: TermManifest) -> bool:
+    every = (*(term.match_expressions or ()), *(term.match_fields or ()))
+    return bool(every) and all(each.operator in _EXCLUDING for each in every)
+
+
+def _lets_in(term: TermManifest, labels: Labels) -> bool:
+    return not term.match_fields and all(
+        each.key not in labels or (each.values and labels[each.key] not in each.values)
+        for each in term.match_expressions or ()
+    )
+
+
+def _read_by_none(template: Template) -> Iterator[Spot]:
+    for name in sorted(template.annotations & _OF_ALPHA):
+        path = f"{template.owner.path.removesuffix('spec')}metadata.annotations[{name}]"
+        yield Spot(path, f"no scheduler since Kubernetes 1.8 reads it; use {_OF_ALPHA_NOW[name]}")
 
 
 def _many(template: Template) -> Iterator[Spot]:
@@ -85,6 +128,23 @@ RULES: Final = (
         "A required term with it matches no node; with a preferred one scoring fails for the pod.",
         "Compare with one whole number, and by In or NotIn with label values.",
         _never_met,
+    ),
+    Rule(
+        "exclusion-undone",
+        Level.WARNING,
+        "A node selector term that only excludes nodes (NotIn, DoesNotExist) stands beside "
+        "another: a node has to meet one of them, and not all.",
+        "Pods go to nodes that were to be excluded.",
+        "Write the conditions into one term, whose conditions all have to be met.",
+        _undone,
+    ),
+    Rule(
+        "alpha-annotation",
+        Level.ERROR,
+        "A pod has its affinity or tolerations in an annotation of Kubernetes 1.5.",
+        "The rules in it have no effect.",
+        "Write them into the spec.",
+        _read_by_none,
     ),
     Rule(
         "too-many-terms",

@@ -12,6 +12,7 @@ from affinityctl.commands.simulate.whatif.rooms import is_unmeasured
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Placement, PreemptedPod, Scheduler
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile
+from affinityctl.scheduler.volumes.attaching import Held
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.objects import Pod
@@ -132,6 +133,14 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
+class NotStarted:
+    """A pod on a node that does not get its volume."""
+
+    pod: Key
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateStep:
     """One turn of a controller that updates its pods."""
 
@@ -193,6 +202,8 @@ class Step:
     """Pods of this change that wait after it."""
     held: Sequence[Key] = ()
     """Pods of this change that their StatefulSet does not make yet."""
+    not_started: Sequence[NotStarted] = ()
+    """Pods of this change that got a node, and wait there for a volume."""
     full: PendingPods | None = None
     """The first pod that found no node any more, of those that were placed until then."""
     update: Update | None = None
@@ -207,13 +218,13 @@ class Step:
 
     @property
     def hurts(self) -> bool:
-        """Return whether pods are gone for good, a drain or update does not end, or a trial hurts.
+        """Return whether pods are lost or do not start, something does not end, or a trial hurts.
 
         Whether pods wait is for the end to say.
         """
         stuck = self.update is not None and self.update.stuck is not None
         trials = any(each.hurts for each in self.trials or ())
-        return bool(self.gone or self.blocked or stuck or trials)
+        return bool(self.gone or self.blocked or self.not_started or stuck or trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +260,12 @@ def ended(scheduler: Scheduler, step: Step, since: Mark, of: Iterable[Key]) -> S
     step.placed = scheduler.placements[since.placements :]
     step.preempted = scheduler.preemptions[since.preemptions :]
     held = scheduler.held
-    left = [key for key in of if scheduler.waits(key)]
+    keys = [*of]
+    left = [key for key in keys if scheduler.waits(key)]
     step.waiting = [key for key in left if key not in held]
     step.held = [key for key in left if key in held]
+    asleep = scheduler.not_started
+    step.not_started = [NotStarted(key, asleep[key]) for key in keys if key in asleep]
     return step
 
 

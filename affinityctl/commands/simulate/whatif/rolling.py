@@ -270,6 +270,10 @@ def _judge(now: _State, update: Update) -> None:
             # In its place comes one of the new version.
             cure = "; delete that pod" if _is_to_go(now, now.held_by) else ""
             update.stuck = f"after {turns}: {held_up(now.held_by)}{cure}"
+        elif asleep := [pod.key for pod in now.new if pod.key in now.scheduler.not_started]:
+            update.kept = sorted(kept)
+            held = now.scheduler.not_started[asleep[0]]
+            update.stuck = f"after {turns}: {asleep[0]} does not start, for {held}"
         return
     first = waiting[0]
     found = explain(now.scheduler.state, first, now.scheduler.profile)

@@ -24,6 +24,7 @@ from affinityctl.commands.simulate.whatif.successors import (
     successor,
 )
 from affinityctl.scheduler.profiles import BY_DEFAULT, Profile, preemption
+from affinityctl.scheduler.volumes.attaching import Held, held_elsewhere
 from affinityctl.scheduler.volumes.binding import bindings
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.objects import claims_in
@@ -99,6 +100,8 @@ class Scheduler:
         """Those of them that ask for what is not looked at, by the field in which they do."""
         self.uncertain: set[Key] = set()
         """Those of them that what is not looked at may refuse."""
+        self.not_started: dict[Key, Held] = {}
+        """Those of them that do not start, for want of a volume."""
         self.preemptions: list[PreemptedPod] = []
         self.is_as_found = False
         """Nothing has changed yet, so that what a scheduler has said holds."""
@@ -165,6 +168,7 @@ class Scheduler:
     def remove(self, pod: Pod) -> None:
         """Take a pod away, wherever it is."""
         self._touch(pod.key)
+        self.not_started.pop(pod.key, None)
         self._waiting.pop(pod.key, None)
         self._in_turn.discard(pod.key)
         self._before.pop(pod.key, None)
@@ -173,6 +177,21 @@ class Scheduler:
         if known is not None and known.node is not None:
             self.disruptions.went(known)
             self._rooms.moved(known, -1)
+            self._volumes_freed()
+
+    def _volumes_freed(self) -> None:
+        """Start the pods whose volumes no other node has any more."""
+        for key in [*self.not_started]:
+            pod = self.state.pods[key]
+            held = held_elsewhere(self.state, pod, str(pod.node), self.not_started)
+            if held is not None:
+                self.not_started[key] = held
+                continue
+            del self.not_started[key]
+            self._touch(key)
+            ready = pod.with_status(ready=True)
+            self.state.upsert_pod(ready)
+            self.disruptions.came(ready)
 
     def wanted(self, of: Identity | None, there: int) -> int:
         """Return how many pods a workload wants; as many as are there, where it does not say."""
@@ -198,6 +217,7 @@ class Scheduler:
         labels, has = state.nodes.labels, state.node_resources.allocatable
         before = [Node(name, labels(name), has(name)) for name in nodes]
         waiting, origins = dict(self._waiting), dict(self._before)
+        not_started = dict(self.not_started)
         in_turn = set(self._in_turn)
         mark = self.mark
         take_back_claims = ledger_of(state).remembering()
@@ -218,6 +238,7 @@ class Scheduler:
                 state.upsert_pod(pod)
                 self._rooms.moved(pod, 1)
             self._waiting, self._before, self._in_turn = waiting, origins, in_turn
+            self.not_started = not_started
             del self.placements[mark.placements :], self.preemptions[mark.preemptions :]
             self.nodes_changed(nodes)
 
@@ -307,8 +328,13 @@ class Scheduler:
         bound = structs.replace(pod.judged_by(None), node=node).with_status(
             record=None, nominated=None, ready=True
         )
+        held = held_elsewhere(self.state, bound, node, self.not_started)
+        if held is None:
+            self.disruptions.came(bound)
+        else:
+            self.not_started[pod.key] = held
+            bound = bound.with_status(ready=False)
         self.state.upsert_pod(bound)
-        self.disruptions.came(bound)
         self._rooms.moved(bound, 1)
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))
 

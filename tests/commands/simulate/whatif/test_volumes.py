@@ -19,6 +19,7 @@ from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
 from tests.volumes import (
     AT_ONCE,
     BY_HAND,
+    DRIVER,
     IN_X,
     IN_Y,
     WAIT,
@@ -264,3 +265,64 @@ def test_what_is_not_known_of_volumes_leaves_the_answer_open() -> None:
     assert node_of_it is not None
     assert scheduler.uncertain
     assert [*scheduler.beyond] == ["volumes"]
+
+
+ATTACHED: dict[str, Any] = {"csi": {"driver": DRIVER, "volumeHandle": "h"}}
+TAKEN_ALONG = {"kind": "CSIDriver", "metadata": {"name": DRIVER}, "spec": {"attachRequired": False}}
+SHARED = bound("data", "v", accessModes=["ReadWriteOnce"])
+
+
+def once(**source: Any) -> Json:
+    return volume("v", accessModes=["ReadWriteOnce"], **source)
+
+
+def sharing(name: str, on: str) -> Pod:
+    """Build a pod that shares the claim with others, and may be on one node alone."""
+    return using("data", name=name).selects(**{HOST: on})
+
+
+@pytest.mark.parametrize(
+    ("of_it", "on", "starts"),
+    [
+        pytest.param([once(**ATTACHED)], "x2", False, id="attached elsewhere"),
+        pytest.param([once(**ATTACHED)], "x1", True, id="on the same node"),
+        pytest.param([once()], "x2", True, id="nothing is attached"),
+        pytest.param(
+            [once(**ATTACHED), TAKEN_ALONG],
+            "x2",
+            True,
+            id="its driver attaches none",
+        ),
+        pytest.param(
+            [volume("v", accessModes=["ReadWriteOnce", "ReadOnlyMany"], **ATTACHED)],
+            "x2",
+            True,
+            id="the volume allows several nodes",
+        ),
+    ],
+)
+def test_a_pod_starts_where_its_volume_is(of_it: list[Json], on: str, *, starts: bool) -> None:
+    scheduler = cluster(SHARED, *of_it, pods=(sharing("old", "x1").on("x1"),))
+    assert placed(scheduler, sharing("new", on)) == [on]
+    assert (not scheduler.not_started) is starts
+    assert scheduler.state.pods["default/new"].status.ready is starts
+
+
+def test_it_starts_once_the_other_pod_is_gone() -> None:
+    old = sharing("old", "x1").on("x1")
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=(old,))
+    placed(scheduler, sharing("second", "x2"), sharing("third", "y1"))
+    assert [*scheduler.not_started] == ["default/second", "default/third"]
+    scheduler.remove(scheduler.state.pods["default/old"])
+    assert {key: held.by for key, held in scheduler.not_started.items()} == {
+        "default/third": "default/second"
+    }
+
+
+def test_a_trial_takes_back_which_pods_have_not_started() -> None:
+    old = sharing("old", "x1").on("x1")
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=(old,))
+    with scheduler.trial([]):
+        placed(scheduler, sharing("new", "x2"))
+        assert scheduler.not_started
+    assert not scheduler.not_started
