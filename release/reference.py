@@ -8,13 +8,17 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import getsource
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
 from affinityctl.cli import affinity_extender, kubectl_affinity
+from affinityctl.commands import COMMANDS
 from affinityctl.commands.lint.rulebook import CHAPTERS
 from clusterload.cli import clusterload
 from extender.core.command_line import Parser
@@ -28,7 +32,7 @@ from extender.core.parts import part_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
 
@@ -138,9 +142,32 @@ def _flags(command: Parser) -> Iterator[str]:
 def main() -> None:
     """Write all files into the folder that is named."""
     folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    (folder / "schemas").mkdir(parents=True, exist_ok=True)
+    for file in (folder / "schemas").iterdir():
+        file.unlink()  # of a command that is no more
+    for name, text in (pages() | schemas()).items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def schemas() -> dict[str, str]:
+    """Write the JSON schema of what each command prints with -o json, from its types."""
+    modules = {name: f"affinityctl.commands.{name}.answer" for name in COMMANDS}
+    found = {name: import_module(of).ANSWERS for name, of in modules.items() if find_spec(of)}
+    return {f"schemas/{name}.json": _schema(name, answers) for name, answers in found.items()}
+
+
+def _schema(command: str, answers: Sequence[Any]) -> str:
+    any_of, parts = msgspec.json.schema_components(answers, ref_template="#/$defs/{name}")
+    for part in parts.values():
+        if "properties" in part:
+            part["additionalProperties"] = False
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"affinity-extender {command} -o json",
+        **(any_of[0] if len(any_of) == 1 else {"anyOf": any_of}),
+        "$defs": parts,
+    }
+    return msgspec.json.format(msgspec.json.encode(whole)).decode() + "\n"
 
 
 def pages() -> dict[str, str]:

@@ -104,11 +104,22 @@ def scheduler_config_flag(of: Parser) -> None:
     )
 
 
-def output_flag(of: Parser, *formats: str) -> None:
-    """Add the flag for the format of what is said; the first is the default."""
+def output_flag(of: Parser, *further: str, names: str = "") -> None:
+    """Add the flag for the format of what is said; `names` says what the format name lists."""
     of.add_argument(
         *("-o", "--output"),
-        choices=formats,
-        default=formats[0],
-        help="output format (default %(default)s)",
+        choices=("text", *further, "json", "yaml", *(("name",) if names else ())),
+        default="text",
+        help="output format (default %(default)s)"
+        + (
+            f"; name: {names}, a line KIND/NAME for each, with -n NAMESPACE where the command line "
+            "does not say it, for xargs -L1 kubectl"
+            if names
+            else ""
+        ),
     )
+
+
+def only_namespace(flags: argparse.Namespace) -> str | None:
+    """Return the one namespace that -n names, where it may be repeated; None without one."""
+    return flags.namespace[0] if len(flags.namespace) == 1 else None

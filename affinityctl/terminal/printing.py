@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import yaml
@@ -16,9 +18,48 @@ WIDTH: Final = 80
 INDENT: Final = "  "
 
 
-def printed(output: str, told: Callable[[], Any], text: Callable[[], str]) -> str:
+_NUMBER: Final = re.compile(r"\[\d+\]\Z")
+"""Of a pod that a template would make: namespace/kind/name[index]."""
+
+
+class Named(NamedTuple):
+    """An object as kubectl names it."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+def named_pod(key: str) -> Named:
+    """Name a pod, or for one that is not made yet what would make it."""
+    namespace, _, name = key.partition("/")
+    kind, slash, of = name.partition("/")
+    return Named(kind, namespace, _NUMBER.sub("", of)) if slash else Named("pod", namespace, name)
+
+
+def named_lines(things: Iterable[Named], known: str | None = None) -> str:
+    """Write each once as KIND/NAME, with `-n NAMESPACE` if that is not the `known` one.
+
+    A line is what `xargs -L1 kubectl get` takes: the blanks of a hostile name are quoted.
+    """
+    lines = (
+        shlex.quote(printable(f"{each.kind}/{each.name}"))
+        + ("" if each.namespace in {"", known} else f" -n {shlex.quote(printable(each.namespace))}")
+        for each in things
+    )
+    return "\n".join(dict.fromkeys(lines))
+
+
+def printed(
+    output: str,
+    told: Callable[[], Any],
+    text: Callable[[], str],
+    names: Callable[[], str],
+) -> str:
     """Write an answer in a format: builtin values and dataclasses for programs, or text."""
     match output:
+        case "name":
+            return names()
         case "json":
             return as_json(told())
         case "yaml":

@@ -123,7 +123,7 @@ def say(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     text = text.encode(encoding, _SPELLED).decode(encoding)
     try:
-        print(text, flush=True)  # noqa: T201 - that is what a command is for
+        print(text, end="\n" if text else "", flush=True)  # noqa: T201 - that is what a command is for
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -47,7 +47,9 @@ def complete(line: str, program: str = "affinity-extender") -> set[str]:
         pytest.param("affinity-extender quota --what", {"--what-if"}, id="a flag"),
         pytest.param("affinity-extender serve --mode re", {"replace"}, id="a value of the schema"),
         pytest.param(
-            "affinity-extender quota -o ", {"text", "json"}, id="a value of the command's own"
+            "affinity-extender quota -o ",
+            {"text", "json", "yaml", "name"},
+            id="a value of the command's own",
         ),
         pytest.param("affinity-extender completion z", {"zsh"}, id="a shell"),
     ],

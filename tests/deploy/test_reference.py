@@ -20,7 +20,7 @@ from tests.features.every import all_metrics
 REFERENCE = ROOT / "docs" / "reference"
 
 
-PAGES = reference.pages()
+PAGES = reference.pages() | reference.schemas()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -33,7 +33,8 @@ def test_the_chart_has_the_schema_of_the_configuration() -> None:
 
 
 def test_it_has_no_other_page() -> None:
-    assert {page.name for page in REFERENCE.iterdir()} == PAGES.keys()
+    there = {str(page.relative_to(REFERENCE)) for page in REFERENCE.rglob("*.*")}
+    assert there == PAGES.keys()
 
 
 @pytest.mark.parametrize(

@@ -28,5 +28,5 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    output_flag(of, "text", "json")
+    output_flag(of, names="the objects that have traps")
     whole_cluster_group(of)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
+from affinityctl.commands.advise.answer import Advised
 from affinityctl.commands.advise.census import WORDS, Census, census
 from affinityctl.commands.advise.costs import (
     ENOUGH,
@@ -24,6 +25,7 @@ from affinityctl.commands.lint.finding import AnyRule, Finding, Level
 from affinityctl.commands.lint.linting import lint
 from affinityctl.commands.lint.manifest_files import numbered
 from affinityctl.commands.lint.objects import Objects, list_cluster
+from affinityctl.commands.lint.report import named
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.profiles import BY_DEFAULT
@@ -70,7 +72,11 @@ def run(flags: argparse.Namespace) -> int:
         ),
     )
     advised = found, costs(found, busiest_minute(_created(objects))), seated, worst_first
-    say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised)))
+
+    def names() -> str:
+        return named(each.place for each in worst_first)
+
+    say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised), names))
     return DONE
 
 
@@ -114,9 +120,7 @@ def _rate(each: float) -> str:
     return f"{each:,.0f}" if each >= 1 else "less than one"
 
 
-def _told(
-    found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]
-) -> Mapping[str, object]:
+def _told(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) -> Advised:
     return {
         "nodes": found.nodes,
         "pods": found.pods,
@@ -136,14 +140,15 @@ def _told(
         },
         "podsPerSecond": {
             **{name: round(a_second(each), 1) for name, each in costs.by_whom.items()},
-            "needed": costs.needed and round(costs.needed, 2),
+            "needed": None if costs.needed is None else round(costs.needed, 2),
         },
         "model": {"machine": model().machine, "nodes": model().nodes},
         "mode": costs.advice.value,
         "why": _why(costs),
         "risk": RISK if costs.advice is Advice.REPLACE else None,
-        "placements": seated
-        and {
+        "placements": None
+        if seated is None
+        else {
             "podsThatSitWorse": seated.worse,
             "moves": [
                 {"pod": each.pod.key, "from": each.pod.node, "to": each.target}

@@ -31,7 +31,8 @@ output:
   text   a summary, then each rule with the pods in the way, and what can be done about it
   wide   the same, and a line for each node
   json   one object; what GET /explain of a running extender answers; for several pods a list
-  yaml   the same
+  yaml   the same; docs/reference/schemas has the schema of both
+  name   the pods that are explained, or that wait
 
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
@@ -102,5 +103,5 @@ def add_flags(of: Parser) -> None:
         "the scheduler's defaults, scores up to 100",
     )
     scheduler_config_flag(of)
-    output_flag(of, "text", "wide", "json", "yaml")
+    output_flag(of, "wide", names="the pods that are explained, or wait")
     whole_cluster_group(of)

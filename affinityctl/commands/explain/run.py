@@ -26,7 +26,15 @@ from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
-from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.terminal.printing import (
+    INDENT,
+    columns,
+    named_lines,
+    named_pod,
+    printed,
+    section,
+    wrapped,
+)
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
@@ -112,7 +120,7 @@ def run(flags: argparse.Namespace) -> int:
         if not each.fits:
             pod = state.in_force(each.pod)
             each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
-    say(write(state, found, flags.output))
+    say(write(state, found, flags.output, flags.namespace))
     return _worst(EXIT[each.verdict] for each in found)
 
 
@@ -140,7 +148,8 @@ def _survey(
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
-    say(write_waiting(found, now, flags.output))
+    known = None if flags.all_namespaces else flags.namespace
+    say(write_waiting(found, now, flags.output, known))
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 
@@ -173,8 +182,10 @@ def _node(state: ClusterState, name: str) -> str:
     raise ConfigError("--node", f"no node {name}{similar(name, state.nodes)}")
 
 
-def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
-    """Write explanations in a format: text, wide, json or yaml."""
+def write(
+    state: ClusterState, found: Sequence[Explanation], output: str, known: str | None = None
+) -> str:
+    """Write explanations in a format; `known` is the namespace that the command line says."""
     pairs = [(each, notes(state, each)) for each in found]
     wide = output == "wide"
 
@@ -185,7 +196,10 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
     def text() -> str:
         return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
 
-    return printed(output, told, text)
+    def names() -> str:
+        return named_lines((named_pod(each.pod.key) for each in found), known)
+
+    return printed(output, told, text, names)
 
 
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:

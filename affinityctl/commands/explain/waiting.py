@@ -6,9 +6,17 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
-from typing import Any, Final
+from typing import Final
 
-from affinityctl.terminal.printing import INDENT, printed, section, wrapped
+from affinityctl.commands.explain.answer import Cause, Survey
+from affinityctl.terminal.printing import (
+    INDENT,
+    named_lines,
+    named_pod,
+    printed,
+    section,
+    wrapped,
+)
 from extender.core.model.objects import Pod
 from extender.core.model.wording import age_of, plural, some
 from extender.diagnosis.verbs.explanation import Explanation
@@ -50,11 +58,11 @@ def _by_age(pod: Pod) -> tuple[float, str]:
     return inf if created is None else created, pod.key
 
 
-def write(found: Sequence[Waiting], now: float, output: str) -> str:
-    """Write which pods wait for what in a format: text, wide, json or yaml."""
+def write(found: Sequence[Waiting], now: float, output: str, known: str | None = None) -> str:
+    """Write which pods wait for what; `known` is the namespace that the command line says."""
     waiting, missing = _by_cause(found, made=True), _by_cause(found, made=False)
 
-    def told() -> Mapping[str, Any]:
+    def told() -> Survey:
         return {
             "waiting": [_told(cause, kinds) for cause, kinds in waiting.items()],
             "notMade": [_told(cause, kinds) for cause, kinds in missing.items()],
@@ -63,7 +71,11 @@ def write(found: Sequence[Waiting], now: float, output: str) -> str:
     def text() -> str:
         return "\n\n".join((*_parts(waiting, _WAIT, now), *_parts(missing, _MISSING, now)))
 
-    return printed(output, told, text)
+    def names() -> str:
+        pods = (pod for each in found for pod in each.pods)
+        return named_lines((named_pod(pod.key) for pod in pods), known)
+
+    return printed(output, told, text, names)
 
 
 def _by_cause(found: Sequence[Waiting], *, made: bool) -> Mapping[str, Sequence[Waiting]]:
@@ -99,7 +111,7 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         yield from (wrapped(f"Note: {note.text}", INDENT * 2) for note in each.notes)
 
 
-def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
+def _told(cause: str, kinds: Sequence[Waiting]) -> Cause:
     return {
         "cause": cause,
         "kinds": [
@@ -107,7 +119,7 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Mapping[str, Any]:
                 "pods": [
                     {"pod": pod.key, "created": _moment(pod.status.created)} for pod in each.pods
                 ],
-                "summary": each.explanation and summary(each.explanation),
+                "summary": None if each.explanation is None else summary(each.explanation),
                 "notes": each.notes,
             }
             for each in kinds

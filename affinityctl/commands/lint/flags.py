@@ -86,5 +86,5 @@ def add_flags(of: Parser) -> None:
         help="print kubectl commands that patch the workloads, instead of a report; nothing is "
         "changed (default: off; -o json has the patch of each finding)",
     )
-    output_flag(of, "text", "json", "sarif")
+    output_flag(of, "sarif", names="the objects with findings, or what made them")
     whole_cluster_group(of)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any, Final
 
-from affinityctl.commands.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.commands.lint.answer import Linted
+from affinityctl.commands.lint.finding import AnyRule, Finding, Level, Place, Report
 from affinityctl.commands.lint.lines import line_of
 from affinityctl.commands.lint.rulebook import BY_ID
-from affinityctl.terminal.printing import INDENT, WIDTH, as_json, wrapped
+from affinityctl.terminal.printing import INDENT, WIDTH, Named, as_json, named_lines, wrapped
 from extender import __version__
 from extender.core.errors import printable
 from extender.core.model.wording import plural
@@ -25,9 +26,9 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _INDEX: Final = {id_: index for index, id_ in enumerate(BY_ID)}
 
 
-def json_text(report: Report) -> str:
+def told(report: Report) -> Linted:
     counts = Counter(each.rule.level for each in report.findings)
-    answer = {
+    return {
         "findings": [
             {
                 "rule": each.rule.id,
@@ -54,7 +55,6 @@ def json_text(report: Report) -> str:
             "unknown": report.unknown,
         },
     }
-    return as_json(answer)
 
 
 def text(report: Report) -> str:
@@ -70,6 +70,17 @@ def text(report: Report) -> str:
         parts.append(f"and {len(blocks) - MOST_OWNERS} more objects; -o json has all")
     rules = dict.fromkeys(each.rule for found in shown for each in sorted(found, key=_rank))
     return "\n\n".join([*parts, *map(_rule, rules), _summary(report)])
+
+
+def named(places: Iterable[Place]) -> str:
+    """Name objects, or what made them, as kubectl does; those without a name by their file."""
+    return named_lines(map(_named, places))
+
+
+def _named(place: Place) -> Named:
+    kind, _, name = (place.owner or place.object).partition(" ")
+    namespace, _, of = name.rpartition("/")
+    return Named(kind.lower(), namespace, of or place.file)
 
 
 def _rank(found: Finding) -> int:

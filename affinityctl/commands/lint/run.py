@@ -17,9 +17,10 @@ from affinityctl.commands.lint.objects import (
     read_configs,
 )
 from affinityctl.commands.lint.patching import script
-from affinityctl.commands.lint.report import json_text, sarif_text, text
+from affinityctl.commands.lint.report import named, sarif_text, text, told
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.commands.lint.template import Surroundings
+from affinityctl.terminal.printing import printed
 from extender.core.command_line import DONE, NOT_FINE, complain, say
 from extender.core.config import KIND, Mode
 from extender.core.config.checks import MINOR_VERSION
@@ -37,8 +38,13 @@ def run(flags: argparse.Namespace) -> int:
     objects, around, configs = _subject(flags)
     mode = objects.mode if flags.mode is None else Mode(flags.mode)
     found = lint(objects, configs, around, mode, flags.ignore)
-    writers = {"text": text, "json": json_text, "sarif": sarif_text}
-    say(script(found) if flags.fix else writers[flags.output](found))
+    shown = script if flags.fix else sarif_text if flags.output == "sarif" else text
+
+    def names() -> str:
+        return named(each.place for each in found.findings)
+
+    output = "text" if flags.fix else flags.output
+    say(printed(output, lambda: told(found), lambda: shown(found), names))
     return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 

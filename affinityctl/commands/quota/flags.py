@@ -72,5 +72,5 @@ def add_flags(of: Parser) -> None:
         "not)",
     )
     config_flag(of, "where rules in annotations count", "nowhere")
-    output_flag(of, "text", "json")
+    output_flag(of, names="the pods in scope")
     whole_cluster_group(of)

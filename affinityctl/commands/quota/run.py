@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import partial
 
+from affinityctl.commands.quota import answer
 from affinityctl.commands.quota.survey import NamespaceSurvey, survey
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
-from affinityctl.terminal.printing import columns, more, printed
+from affinityctl.terminal.flags import only_namespace
+from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, say
 from extender.core.config.features import features, more_rules, reads_rules
@@ -43,7 +45,13 @@ def run(flags: argparse.Namespace) -> int:
     note_empty_namespaces(state, flags.namespace)
     found = survey(state, flags.namespace, supposed, limited=flags.limited_by_default)
     what_if: list[str] = flags.what_if
-    say(printed(flags.output, lambda: _told(found, what_if), lambda: _text(found, what_if)))
+
+    def names() -> str:
+        pods = (pod for each in found for pod in (*each.placed, *each.waiting))
+        return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
+
+    told, text = partial(_told, found, what_if), partial(_text, found, what_if)
+    say(printed(flags.output, told, text, names))
     return NOT_FINE if any(map(_would_refuse, found)) else DONE
 
 
@@ -89,12 +97,12 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
 # For programs
 
 
-def _told(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> dict[str, Any]:
+def _told(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> answer.Surveyed:
     return {"whatIf": what_if, "namespaces": [_namespace(each, bool(what_if)) for each in found]}
 
 
-def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001
-    told: dict[str, Any] = {
+def _namespace(found: NamespaceSurvey, supposed: bool) -> answer.Namespace:  # noqa: FBT001
+    told: answer.Namespace = {
         "namespace": found.name,
         "placed": [pod.key for pod in found.placed],
         "waiting": [pod.key for pod in found.waiting],
@@ -106,7 +114,7 @@ def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noq
     return told
 
 
-def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
+def _quota(found: NamespaceSurvey, each: QuotaInUse) -> answer.Quota:
     charges = [of for pod in found.placed if (of := pod.facet(CHARGE)) is not None]
     return {
         "name": name_of(each.quota.key),
@@ -118,12 +126,12 @@ def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
     }
 
 
-def _refusal(refusal: Refusal) -> dict[str, Any]:
+def _refusal(refusal: Refusal) -> answer.Refused:
     why = refusal.shortfall
     return {
         "pod": refusal.pod.key,
         "cause": why.cause,
-        "quota": why.quota and name_of(why.quota),
+        "quota": name_of(why.quota) if why.quota else None,
         "resources": why.resources,
     }
 

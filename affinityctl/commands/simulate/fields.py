@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
-
-from affinityctl.commands.simulate.whatif.outcome import PendingPods, Simulation, Step, Update
+from affinityctl.commands.simulate import answer
+from affinityctl.commands.simulate.whatif.outcome import (
+    PendingPods,
+    Simulation,
+    Step,
+    Trial,
+    Update,
+)
 from affinityctl.commands.simulate.whatif.scheduling import Placement
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Verdict
@@ -15,7 +18,7 @@ from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.wire.explanation import MOST_NEAR_MISSES
 
 
-def told(found: Simulation) -> Mapping[str, Any]:
+def told(found: Simulation) -> answer.Simulated:
     return {
         "fine": found.verdict is Verdict.FITS,
         "verdict": found.verdict,
@@ -34,8 +37,8 @@ def told(found: Simulation) -> Mapping[str, Any]:
     }
 
 
-def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
+def _told_step(state: ClusterState, step: Step) -> answer.Step:
+    told: answer.Step = {
         "change": step.change,
         "placed": [_placement(each) for each in step.placed],
         "removed": step.removed,
@@ -64,16 +67,32 @@ def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
             "wouldGoWithCosts": step.scaled.would_go,
         }
     if step.trials is not None:
-        told["trials"] = [{"hurts": each.hurts, **asdict(each)} for each in step.trials]
+        told["trials"] = [_trial(each) for each in step.trials]
     return told
 
 
-def _placement(placement: Placement) -> Mapping[str, Any]:
-    before = {} if placement.before is None else {"from": placement.before}
-    return {"pod": placement.pod, "node": placement.node, **before}
+def _trial(trial: Trial) -> answer.Trial:
+    return {
+        "hurts": trial.hurts,
+        "name": trial.name,
+        "nodes": trial.nodes,
+        "moved": trial.moved,
+        "waiting": trial.waiting,
+        "blocked": trial.blocked,
+        "gone": trial.gone,
+        "uncertain": trial.uncertain,
+        "why": trial.why,
+    }
 
 
-def _told_update(update: Update) -> Mapping[str, Any]:
+def _placement(placement: Placement) -> answer.Placement:
+    told: answer.Placement = {"pod": placement.pod, "node": placement.node}
+    if placement.before is not None:
+        told["from"] = placement.before
+    return told
+
+
+def _told_update(update: Update) -> answer.Update:
     return {
         "stuck": update.stuck,
         "waits": update.waits,
@@ -89,8 +108,8 @@ def _told_update(update: Update) -> Mapping[str, Any]:
     }
 
 
-def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
+def _told_pending(state: ClusterState, alike: PendingPods) -> answer.Pending:
+    told: answer.Pending = {"pods": alike.pods, "count": len(alike.pods)}
     if alike.until is not None:
         told["notCreatedUntilReady"] = alike.until
     if (why := alike.explanation) is not None:

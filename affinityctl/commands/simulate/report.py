@@ -21,7 +21,15 @@ from affinityctl.commands.simulate.whatif.outcome import (
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
 from affinityctl.commands.simulate.whatif.scheduling import SAID, Placement
 from affinityctl.scheduler.volumes.ledger import ledger_of
-from affinityctl.terminal.printing import INDENT, columns, printed, section, wrapped
+from affinityctl.terminal.printing import (
+    INDENT,
+    columns,
+    named_lines,
+    named_pod,
+    printed,
+    section,
+    wrapped,
+)
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import ZONE
 from extender.core.model.node_resources import VOLUMES
@@ -47,8 +55,8 @@ _WARNINGS: Final = {
 """By field, where its name alone does not tell."""
 
 
-def write(found: Simulation, output: str) -> str:
-    """Write what was found in a format: text, wide, json or yaml."""
+def write(found: Simulation, output: str, known: str | None = None) -> str:
+    """Write what was found; `known` is the namespace that the command line says."""
 
     def text() -> str:
         parts = (
@@ -58,7 +66,20 @@ def write(found: Simulation, output: str) -> str:
         )
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
-    return printed(output, lambda: told(found), text)
+    def names() -> str:
+        return named_lines(map(named_pod, _hurt_pods(found)), known)
+
+    return printed(output, lambda: told(found), text, names)
+
+
+def _hurt_pods(found: Simulation) -> Iterator[str]:
+    """Yield the pods for which the answer is not fine."""
+    for alike in found.pending:
+        yield from alike.pods
+    for each in found.steps:
+        yield from (*each.gone, *(blocked.pod for blocked in each.blocked))
+        for trial in each.trials or ():
+            yield from (*trial.waiting, *trial.gone, *(blocked.pod for blocked in trial.blocked))
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:

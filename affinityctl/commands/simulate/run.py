@@ -81,7 +81,7 @@ def run(flags: argparse.Namespace) -> int:
         scheduler.beyond,
         is_certain=not scheduler.uncertain - waited,
     )
-    say(write(found, flags.output))
+    say(write(found, flags.output, flags.namespace))
     return EXIT[found.verdict]
 
 

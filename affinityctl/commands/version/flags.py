@@ -18,4 +18,4 @@ examples:
 
 
 def add_flags(of: Parser) -> None:
-    output_flag(of, "text", "json")
+    output_flag(of)

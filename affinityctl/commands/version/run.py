@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 
+from affinityctl.commands.version.answer import Version
+from affinityctl.terminal.printing import printed
 from affinityctl.terminal.program import version_line
 from extender import __version__
 from extender.core.command_line import DONE, PROGRAM, say
 
 
 def run(flags: argparse.Namespace) -> int:
-    told = {
+    told: Version = {
         "name": PROGRAM,
         "version": __version__,
         "pythonVersion": platform.python_version(),
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
-    say(json.dumps(told, indent=2) if flags.output == "json" else version_line())
+    say(printed(flags.output, lambda: told, version_line, str))
     return DONE

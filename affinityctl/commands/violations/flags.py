@@ -63,5 +63,5 @@ def add_flags(of: Parser) -> None:
         "where rules in annotations count, and the plugins' arguments",
         "nowhere, the scheduler's defaults",
     )
-    output_flag(of, "text", "json")
+    output_flag(of, names="the pods that break a rule, or whose rules cannot be read")
     whole_cluster_group(of)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from affinityctl.commands.violations.answer import Breaking, Violations
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
-from affinityctl.terminal.printing import columns, more, printed
+from affinityctl.terminal.flags import only_namespace
+from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE, say
 from extender.core.config.features import about_places, features, reads_rules
@@ -46,7 +48,12 @@ def run(flags: argparse.Namespace) -> int:
         if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
     ]
     told = partial(_told, shown, broken, places.write_finding)
-    say(printed(flags.output, told, lambda: _text(shown, broken)))
+
+    def names() -> str:
+        pods = (*(each.pod for each in shown), *broken)
+        return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
+
+    say(printed(flags.output, told, lambda: _text(shown, broken), names))
     return NOT_FINE if shown or broken else DONE
 
 
@@ -67,8 +74,8 @@ def _plain(text: str | None) -> Selector | None:
 
 
 def _told(
-    found: Sequence[Any], broken: Sequence[Pod], write: Callable[[Any], object]
-) -> Mapping[str, object]:
+    found: Sequence[Any], broken: Sequence[Pod], write: Callable[[Any], Breaking]
+) -> Violations:
     return {
         "pods": [write(each) for each in found],
         "count": len(found),

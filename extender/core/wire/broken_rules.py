@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from extender.core.errors import ObjectError
 from extender.core.model.objects import Pod
+
+
+class BrokenRules(TypedDict):
+    """A pod whose rules cannot be read or are too many."""
+
+    pod: str
+    node: str | None
+    field: str
+    fault: str
 
 
 def broken_rules(pod: Pod) -> ObjectError | None:
@@ -13,7 +22,7 @@ def broken_rules(pod: Pod) -> ObjectError | None:
     return None if pod.spec.broken_rules is None else ObjectError(*pod.spec.broken_rules)
 
 
-def write_broken_rules(pod: Pod) -> dict[str, Any]:
+def write_broken_rules(pod: Pod) -> BrokenRules:
     """Write a pod whose rules cannot be read or are too many: what else it breaks is unknown."""
     field, fault = pod.spec.broken_rules or ("", "")
     return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}

@@ -1,0 +1,53 @@
+"""What `-o json` and `-o yaml` print, from which docs/reference/schemas has the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypedDict
+
+
+class Rules(TypedDict):
+    kind: str
+    carriers: int
+    matched: int
+    complete: bool
+
+
+class Model(TypedDict):
+    machine: str
+    nodes: int
+
+
+Move = TypedDict("Move", {"pod": str, "from": str | None, "to": str})
+
+
+class Placements(TypedDict):
+    podsThatSitWorse: int
+    moves: Sequence[Move]
+    complete: bool
+
+
+class Trap(TypedDict):
+    rule: str
+    level: str
+    object: str
+    path: str
+    message: str
+
+
+class Advised(TypedDict):
+    nodes: int
+    pods: int
+    podsWithRules: int
+    rules: Sequence[Rules]
+    millisecondsPerPod: Mapping[str, float]
+    podsPerSecond: Mapping[str, float | None]
+    model: Model
+    mode: str
+    why: str
+    risk: str | None
+    placements: Placements | None
+    traps: Sequence[Trap]
+
+
+ANSWERS: Final = (Advised,)
