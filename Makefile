@@ -73,8 +73,8 @@ sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
 	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
 
-chart: $(RUN_STAMP) ## make the package of the Helm chart, in dist/
-	@$(BIN)/python -m release.chart $(DIST)
+chart: $(RUN_STAMP) ## make the package of the Helm chart and its icon, in dist/; URL= where the icon will be found, HOMEPAGE
+	@$(BIN)/python -m release.chart $(DIST) $(if $(URL),--url $(URL)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
 URL_FOUND = $(or $(URL),$(error URL= is missing: where the archives will be found))
 
@@ -82,7 +82,7 @@ krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/;
 	@$(BIN)/python -m release.krew $(URL_FOUND) --output $(DIST) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
-ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affinity-extender-$(VERSION).tgz \
+ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 

@@ -6,11 +6,16 @@ import io
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
+from extender import __version__
 from release.chart import CHART, package
 from release.krew import PLATFORMS
 from tests.deploy.places import MANIFESTS, ROOT
@@ -22,11 +27,15 @@ def made(*arguments: str, path: str = "/usr/bin:/bin") -> subprocess.CompletedPr
     )
 
 
-def test_the_package_of_the_chart_has_every_file_of_it_and_of_the_manifests() -> None:
-    with tarfile.open(fileobj=io.BytesIO(package())) as archive:
-        found = {
+def unpacked(content: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        return {
             member.name: file.read() for member in archive if (file := archive.extractfile(member))
         }
+
+
+def test_the_package_of_the_chart_has_every_file_of_it_and_of_the_manifests() -> None:
+    found = unpacked(package())
     files = {
         Path(CHART.name, shown, path.relative_to(folder)).as_posix(): path.read_bytes()
         for shown, folder in (("", CHART), ("manifests", MANIFESTS))
@@ -35,6 +44,50 @@ def test_the_package_of_the_chart_has_every_file_of_it_and_of_the_manifests() ->
     }
     assert found == files
     assert package() == package()
+
+
+@pytest.mark.parametrize(
+    ("url", "homepage", "added"),
+    [
+        pytest.param(
+            "https://example.com/v1/",
+            "",
+            {"icon": "https://example.com/v1/affinity-extender.svg"},
+            id="where the archives are",
+        ),
+        pytest.param(
+            "",
+            "https://example.com",
+            {"home": "https://example.com", "sources": ["https://example.com"]},
+            id="where the project is",
+        ),
+    ],
+)
+def test_the_package_says_where_things_are_found(
+    url: str, homepage: str, added: dict[str, Any]
+) -> None:
+    name = f"{CHART.name}/Chart.yaml"
+    plain, found = unpacked(package()), unpacked(package(url, homepage))
+    assert yaml.safe_load(found.pop(name)) == yaml.safe_load(plain.pop(name)) | added
+    assert found == plain
+
+
+def test_a_release_says_it_in_the_chart() -> None:
+    given = ("URL=https://example.com/v1", "HOMEPAGE=https://example.com")
+    told = "--url https://example.com/v1 --homepage https://example.com"
+    assert f"release.chart dist {told}\n" in made("make", "--dry-run", "release", *given).stdout
+
+
+def test_the_icon_lies_beside_the_package(tmp_path: Path) -> None:
+    done = made(
+        sys.executable, "-m", "release.chart", str(tmp_path), "--url", "https://example.com"
+    )
+    names = {path.name for path in tmp_path.iterdir()}
+    assert done.stdout.split() == [str(tmp_path / name) for name in sorted(names)]
+    makefile = (ROOT / "Makefile").read_text().replace("$(VERSION)", __version__)
+    assert names <= set(re.findall(r"[\w.-]+", makefile)), "the sums are of them"
+    icon = ET.parse(tmp_path / f"{CHART.name}.svg").getroot()  # noqa: S314 - our own
+    assert icon.tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_krew_s_archives_are_among_what_the_sums_are_of() -> None:

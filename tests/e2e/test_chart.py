@@ -10,16 +10,19 @@ import subprocess
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
 from affinityctl import cli
+from affinityctl.cli import affinity_extender
 from extender import __version__
 from extender.core.config.checks import faults
 from extender.core.config.document import decode
 from extender.core.config.features import lease_name, left_to_scheduler
 from extender.core.source import lease_key
 from release.chart import CHART, package
+from tests.builders import HOST, ZONE
 from tests.deploy.kustomize import render
 from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, SIDECAR, read_yaml
 from tests.deploy.test_alerts import RUNBOOKS, assert_runbooks_at_the_url
@@ -231,6 +234,39 @@ NODES_TOO = {"plugins": ["InterPodAffinity", "NodeAffinity"]}
 OURS = {"schedulerName": "affinity-scheduler"}
 OURS_OFF = OURS | {"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}
 OF_GROUPS = {"schedulerName": "groups"}
+NAME = "app.kubernetes.io/name"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SPREAD: JSON = {"topologyKey": ZONE, "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}
+OF_PODS: JSON = {
+    "extraArgs": ["--v=4", "--logging-format=text"],
+    "podAnnotations": {"example.com/owner": "a"},
+    "podLabels": {"team": "a"},
+    "nodeSelector": {"pool": "system"},
+    "tolerations": [{"key": "pool", "operator": "Equal", "value": "a", "effect": "NoSchedule"}],
+    "affinity": {
+        "nodeAffinity": {
+            REQUIRED: {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z1"]}]}
+                ]
+            }
+        },
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 1,
+                    "podAffinityTerm": {
+                        "topologyKey": HOST,
+                        "labelSelector": {"matchLabels": {"team": "a"}},
+                    },
+                }
+            ],
+        },
+    },
+    "topologySpreadConstraints": [SPREAD],
+    "priorityClassName": "mine",
+}
+"""A value for each that is about the pods."""
 
 
 def fields(path: str, value: Any = True) -> JSON:  # noqa: FBT002 - most are switched on
@@ -250,6 +286,22 @@ CONTRADICTIONS: list[tuple[str, JSON]] = [
     ("perSecnd", fields("config.hints.perSecnd", 1)),
     ("/config/prioritize/maxScore", fields("config.prioritize.maxScore", 101)),
     ("matchLabel", fields("annotations.namespaceSelector.matchLabel", {})),
+    ("/image/digest", fields("image.digest", "sha256:12")),
+    ("/extraArgs/0", {"extraArgs": ["--mode=replace"]}),
+    ("/nodeSelector/pool", fields("nodeSelector.pool", 1)),
+    ("efect", {"tolerations": [{"efect": "NoSchedule"}]}),
+    ("topologykey", fields("affinity.podAntiAffinity", {REQUIRED: [{"topologykey": HOST}]})),
+    ("nodeSelectorTerm", fields(f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerm", [])),
+    ("maxSkew", {"topologySpreadConstraints": [SPREAD | {"maxSkew": 0}]}),
+    ("minDomain", {"topologySpreadConstraints": [SPREAD | {"minDomain": 2}]}),
+    *(
+        (f"/{where}/app.kubernetes.io~1name", fields(where.replace("/", "."), {NAME: "mine"}))
+        for where in ("podLabels", "service/labels")
+    ),
+    ("service:", fields("service.labels.team", "a")),
+    ("service:", {"form": "k3s"} | fields("service.annotations.team", "a")),
+    ("topologySpreadConstraints:", {"form": "k3s", "topologySpreadConstraints": [SPREAD]}),
+    *((f"{name}:", {"form": "kubeadm", name: value}) for name, value in OF_PODS.items()),
     ("namespaceOptIn.enabled", {"form": "kubeadm"} | OPT_IN),
     ("groups.enabled", {"groups": {"enabled": True}}),
     ("config:", {"form": "kubeadm"} | fields("config.logging.verbosity", 3)),
@@ -654,6 +706,148 @@ def test_policies_are_those_of_the_component(helm: Helm, values: JSON, folder: s
     assert {key: one for key, one in found.items() if key not in plain} == compared(
         list(yaml.safe_load_all(policies))
     )
+
+
+POD = {"apiVersion": "v1", "kind": "Pod"}
+
+
+def pod_specs(objects: list[JSON]) -> dict[str, JSON]:
+    """Return the template of the pods of each workload, by its kind and name."""
+    return {
+        f"{one['kind']} {one['metadata']['name']}": one["spec"]["template"]
+        for one in objects
+        if "template" in one.get("spec", {})
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "workloads"),
+    [
+        ("sidecar", {"Deployment affinity-scheduler"}),
+        ("service", {"Deployment affinity-scheduler", "Deployment affinity-extender"}),
+        ("k3s", {"DaemonSet affinity-extender"}),
+    ],
+)
+def test_all_pods_are_where_the_values_say_and_carry_what_they_say(
+    helm: Helm, form: str, workloads: set[str]
+) -> None:
+    values = {name: of for name, of in OF_PODS.items() if form != "k3s" or "Spread" not in name}
+    plain, found = (pod_specs(templated(helm, {"form": form} | each)) for each in ({}, values))
+    assert found.keys() == plain.keys() == workloads
+    for name, template in found.items():
+        kubernetes_validate.validate(template | POD, KUBERNETES[:4], strict=True)
+        before, spec = plain[name]["spec"], template["spec"]
+        labels = plain[name]["metadata"]["labels"]
+        assert template["metadata"] == {
+            "labels": labels | OF_PODS["podLabels"],
+            "annotations": OF_PODS["podAnnotations"],
+        }
+        assert spec["nodeSelector"] == before["nodeSelector"] | OF_PODS["nodeSelector"]
+        assert spec["tolerations"] == before.get("tolerations", []) + OF_PODS["tolerations"]
+        assert (spec["affinity"], spec["priorityClassName"]) == (OF_PODS["affinity"], "mine")
+        arguments = [
+            (one["args"], each["args"])
+            for part in ("initContainers", "containers")
+            for one, each in zip(before.get(part, ()), spec.get(part, ()), strict=True)
+            if one["name"] == "affinity-extender"
+        ]
+        assert [each for one, each in arguments] == [
+            one + OF_PODS["extraArgs"] for one, _ in arguments
+        ]
+        if form != "k3s":
+            (constraint,) = spec["topologySpreadConstraints"]
+            own = before["topologySpreadConstraints"][0]["labelSelector"]
+            assert constraint == SPREAD | {"labelSelector": own}
+        for _, each in arguments:
+            assert affinity_extender().parse(each).v == "4"
+    assert sum("--v=4" in str(template) for template in found.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reached"),
+    [
+        ("image.pullPolicy", "Always", ["imagePullPolicy: Always"] * 2),
+        ("imagePullSecrets", [{"name": "mine"}], ["imagePullSecrets:", "name: mine"]),
+        ("resources.limits.memory", "3Gi", ["memory: 3Gi"]),
+        ("scheduler.image.repository", "example.com/s", [f"image: example.com/s:v{KUBERNETES}"]),
+        ("scheduler.resources.limits.memory", "3Gi", ["memory: 3Gi"]),
+        ("replicas", 3, ["replicas: 3"]),
+        ("prometheusNamespace", "seen", ["kubernetes.io/metadata.name: seen"]),
+    ],
+)
+def test_a_value_reaches_its_fields(helm: Helm, path: str, value: Any, reached: list[str]) -> None:
+    text = helm("template", "affinity-extender", *OF_CLUSTER, values=fields(path, value))
+    changed = set(text.splitlines()) - set(
+        helm("template", "affinity-extender", *OF_CLUSTER).splitlines()
+    )
+    wanted = [line.strip(" -") for line in text.splitlines() if line in changed]
+    assert wanted == reached
+
+
+def test_constraints_may_have_their_own_selector_and_may_be_none(helm: Helm) -> None:
+    mine = SPREAD | {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+    for given in ([mine], []):
+        values = {"topologySpreadConstraints": given}
+        (template,) = pod_specs(templated(helm, values)).values()
+        assert template["spec"].get("topologySpreadConstraints", []) == given
+
+
+def test_the_service_carries_what_the_values_say(helm: Helm) -> None:
+    of_service = {"annotations": {"example.com/a": "b"}, "labels": {"team": "a"}}
+    key = "Service", "kube-system", "affinity-extender"
+    plain, found = (
+        compared(templated(helm, SERVICE | each))[key] for each in ({}, {"service": of_service})
+    )
+    plain["metadata"]["labels"] |= of_service["labels"]
+    assert found == plain | {
+        "metadata": plain["metadata"] | {"annotations": of_service["annotations"]}
+    }
+
+
+DIGEST = f"sha256:{'0a' * 32}"
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        pytest.param({}, f"affinity-extender:{__version__}", id="by default, the version"),
+        pytest.param({"tag": "9.9.9"}, "affinity-extender:9.9.9", id="a tag"),
+        pytest.param({"digest": DIGEST}, f"affinity-extender@{DIGEST}", id="a digest"),
+        pytest.param(
+            {"tag": "9.9.9", "digest": DIGEST},
+            f"affinity-extender@{DIGEST}",
+            id="a digest wins over a tag",
+        ),
+    ],
+)
+def test_the_image_of_the_extender(helm: Helm, image: JSON, expected: str) -> None:
+    scheduler = {"scheduler": {"image": {"tag": f"v{KUBERNETES}@{DIGEST}"}}}
+    (template,) = pod_specs(templated(helm, {"image": image} | scheduler)).values()
+    sidecars = [each["image"] for each in template["spec"]["initContainers"]]
+    assert sidecars == [expected] * 2
+    (container,) = template["spec"]["containers"]
+    assert container["image"] == f"registry.k8s.io/kube-scheduler:v{KUBERNETES}@{DIGEST}"
+
+
+def test_what_artifact_hub_is_told_is_what_the_chart_has(helm: Helm) -> None:
+    chart = read_yaml(CHART / "Chart.yaml")
+    told = {
+        name.removeprefix("artifacthub.io/"): yaml.safe_load(of)
+        for name, of in chart["annotations"].items()
+    }
+    assert told["license"] == "Apache-2.0"
+    assert told["prerelease"] is __version__.startswith("0.")
+    (template,) = pod_specs(templated(helm, {})).values()
+    used = {
+        each["image"]
+        for part in ("initContainers", "containers")
+        for each in template["spec"][part]
+    }
+    assert {each["image"] for each in told["images"]} == used
+    kinds = {"added", "changed", "deprecated", "removed", "fixed", "security"}
+    assert {each["kind"] for each in told["changes"]} <= kinds
+    assert all(each["description"] for each in told["changes"])
+    assert all(each["url"].startswith("https://") for each in told["links"])
 
 
 def test_values_reach_the_two_configurations(helm: Helm) -> None:

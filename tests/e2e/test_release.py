@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 from extender import __version__
-from release.chart import package
+from release.chart import CHART, ICON, package
 from tests.deploy.places import ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
@@ -72,7 +73,12 @@ def test_the_wheels_run_beside_what_the_plugin_brings(
 def test_what_is_made_again_has_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     for name, source in WHEELS.items():
         assert built(source, tmp_path).read_bytes() == (dist / name).read_bytes(), name
-    assert (dist / f"affinity-extender-{__version__}.tgz").read_bytes() == package()
+    path = dist / f"affinity-extender-{__version__}.tgz"
+    with tarfile.open(path) as archive:
+        chart = yaml.safe_load(archive.extractfile("affinity-extender/Chart.yaml") or b"")
+    url, _, icon = chart["icon"].rpartition("/")
+    assert (dist / icon).read_bytes() == (CHART / ICON).read_bytes()
+    assert path.read_bytes() == package(url, chart.get("home", ""))
 
 
 def test_the_image_has_the_program_of_the_wheel(dist: Path, tmp_path: Path) -> None:

@@ -30,6 +30,17 @@
 {{- if and (eq $form "kubeadm") $config }}
 {{- fail "config: has no effect with form kubeadm; the file is on the hosts" }}
 {{- end }}
+{{- range list "extraArgs" "podAnnotations" "podLabels" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
+{{- if and (eq $form "kubeadm") (index $values .) }}
+{{- fail (printf "%s: has no effect with form kubeadm; the pods are files on the hosts" .) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $form "k3s") .Values.topologySpreadConstraints }}
+{{- fail "topologySpreadConstraints: has no effect with form k3s, where each server has one pod" }}
+{{- end }}
+{{- if and (ne $form "service") (or .Values.service.annotations .Values.service.labels) }}
+{{- fail (printf "service: form %s has no Service" $form) }}
+{{- end }}
 {{- if and .Values.scheduler.config (not $scheduler) }}
 {{- fail (printf "scheduler.config: form %s has no second scheduler" $form) }}
 {{- end }}

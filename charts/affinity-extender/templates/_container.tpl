@@ -1,5 +1,6 @@
 {{- define "affinity-extender.image" -}}
-image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $tag := print ":" (.Values.image.tag | default .Chart.AppVersion) -}}
+image: {{ .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}{{ $tag }}{{ end }}
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
@@ -71,6 +72,9 @@ args:
   {{- if not $onHost }}
   # For the kubelet's probes, which come to the pod's address; the NetworkPolicy keeps others away.
   - {{ dig "serving" "opsBindAddress" "0.0.0.0" .Values.config | print "--ops-bind-address=" | quote }}
+  {{- end }}
+  {{- with .Values.extraArgs }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
 ports:
   {{- if ne .Values.form "sidecar" }}

@@ -86,14 +86,55 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Preferred, not required: on a small cluster, two on one node are better than one. */}}
-{{- define "affinity-extender.spread" -}}
-- topologyKey: {{ .key }}
-  maxSkew: 1
-  whenUnsatisfiable: ScheduleAnyway
-  labelSelector:
-    matchLabels:
-      {{- .labels | nindent 6 }}
+{{/* What all pods have in common: `labels` of their own, `selector` of their workload, `spread` over these
+     keys, and `onHost` on the servers of k3s. */}}
+{{- define "affinity-extender.podMetadata" -}}
+labels:
+  {{- .labels | nindent 2 }}
+  {{- with .root.Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .root.Values.podAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- define "affinity-extender.placement" -}}
+{{- $values := .root.Values }}
+{{- $nodes := dict "kubernetes.io/os" "linux" }}
+{{- $tolerations := list }}
+{{- if .onHost }}
+{{- $_ := set $nodes "node-role.kubernetes.io/control-plane" "true" }}
+{{- range list "node-role.kubernetes.io/control-plane" "CriticalAddonsOnly" }}
+{{- $tolerations = append $tolerations (dict "key" . "operator" "Exists") }}
+{{- end }}
+{{- end }}
+{{- $spread := $values.topologySpreadConstraints }}
+{{- if not (kindIs "slice" $spread) }}
+{{- $spread = list }}
+{{- range .spread }}
+{{- /* Preferred, not required: on a small cluster, two on one node are better than one. */}}
+{{- $spread = append $spread (dict "topologyKey" . "maxSkew" 1 "whenUnsatisfiable" "ScheduleAnyway") }}
+{{- end }}
+{{- end -}}
+priorityClassName: {{ $values.priorityClassName | default (ternary "system-node-critical" "system-cluster-critical" .onHost) }}
+nodeSelector:
+  {{- mergeOverwrite $nodes $values.nodeSelector | toYaml | nindent 2 }}
+{{- with concat $tolerations $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $spread }}
+topologySpreadConstraints:
+  {{- $own := dict "labelSelector" (dict "matchLabels" (fromYaml .selector)) }}
+  {{- range $spread }}
+  - {{- merge (ternary dict (deepCopy $own) (hasKey . "labelSelector")) . | toYaml | nindent 4 }}
+  {{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The release of the scheduler: the cluster's, without what a provider adds to it. */}}
