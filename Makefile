@@ -81,6 +81,14 @@ URL_FOUND = $(or $(URL),$(error URL= is missing: where the archives will be foun
 krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
 	@$(BIN)/python -m release.krew $(URL_FOUND) --output $(DIST) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
+# In a copy, so that no packages of npm get between the sources.
+PLUGIN = $(DIST)/headlamp
+.PHONY: headlamp
+headlamp: ## build the plugin for Headlamp, into dist/headlamp/plugins (needs Node.js 20 and npm)
+	@mkdir -p $(PLUGIN)/plugins/affinity-extender && cp -R integrations/headlamp/. $(PLUGIN)
+	@cd $(PLUGIN) && npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error && npm run lint && npm run tsc && npm run build
+	@cp $(PLUGIN)/dist/main.js $(PLUGIN)/package.json $(PLUGIN)/plugins/affinity-extender
+
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \

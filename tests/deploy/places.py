@@ -30,6 +30,7 @@ EVERY_OVERLAY = sorted(path.parent for path in OVERLAYS.glob("*/kustomization.ya
 MONITORING = MANIFESTS / "components" / "monitoring"
 SERVICEMONITOR = MANIFESTS / "components" / "servicemonitor"
 EXAMPLES = ROOT / "docs" / "examples"
+INTEGRATIONS = ROOT / "integrations"
 SAMPLES = ROOT / "extender" / "samples"
 
 

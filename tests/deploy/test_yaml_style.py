@@ -16,6 +16,7 @@ from tests.deploy.kustomize import render
 from tests.deploy.places import (
     EVERY_OVERLAY,
     EXAMPLES,
+    INTEGRATIONS,
     KUBEADM,
     MANIFESTS,
     SAMPLES,
@@ -30,7 +31,9 @@ STYLE = Path(__file__).with_name("yamllint.yaml")
 
 def test_yamllint_has_no_remark() -> None:
     command = [sys.executable, "-m", "yamllint", "--strict", "-f", "parsable", "-c", str(STYLE)]
-    folders = [str(folder) for folder in (SCHEDULER_CONFIG, MANIFESTS, SAMPLES, EXAMPLES)]
+    folders = [
+        str(folder) for folder in (SCHEDULER_CONFIG, MANIFESTS, SAMPLES, EXAMPLES, INTEGRATIONS)
+    ]
     report = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
     assert (report.returncode, report.stdout, report.stderr) == (0, "", "")
 
