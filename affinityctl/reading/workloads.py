@@ -137,7 +137,8 @@ class Workloads:
             if missing > 0:
                 labels = _revision_labels(identity.kind, revisions.get(identity, set()))
                 numbers = self._free_numbers(workload)
-                yield from _numbered(workload.make_pod(pods, labels), islice(numbers, missing))
+                first = workload.make_pod(pods, labels).with_status(said=workload.said)
+                yield from _numbered(first, islice(numbers, missing))
 
     def _free_numbers(self, workload: Workload) -> Iterator[int]:
         taken = self._ordinals.get(workload.identity, ())
