@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count, islice
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -19,7 +20,12 @@ from extender.core.errors import ObjectError
 from extender.core.model.keys import Key
 from extender.core.model.labels import TEMPLATE_HASH
 from extender.core.model.objects import Pod
-from extender.core.model.workload import Identity, controller_by_name, revision_labels
+from extender.core.model.workload import (
+    STATEFUL_SET,
+    Identity,
+    controller_by_name,
+    revision_labels,
+)
 from extender.core.offline import ClusterFileError, ClusterFiles
 from extender.core.resources import WatchedResource
 from extender.core.wire.decoding import Json, decode
@@ -77,6 +83,8 @@ class Workloads:
         self.found: dict[Identity, Workload] = {}
         self._owned: Counter[tuple[Identity, str]] = Counter()
         """Live pods by their controller and the hash of their template."""
+        self._ordinals: dict[Identity, set[str]] = {}
+        """What the names of live pods end in, by their controller."""
 
     def add(self, kind: str, raw: Json) -> None:
         """Take a workload; ObjectError names the field that is broken."""
@@ -99,12 +107,16 @@ class Workloads:
         controller = pod.metadata.controller
         if controller is not None and not ended:
             self._owned[controller, (pod.metadata.labels or {}).get(TEMPLATE_HASH, "")] += 1
+            if controller.kind == STATEFUL_SET:
+                number = pod.metadata.name.rpartition("-")[2]
+                self._ordinals.setdefault(controller, set()).add(number)
 
     def missing_pods(self, pods: PodReader, nodes: int) -> Iterator[Pod]:
         """Yield the pods that templates would make beside those that there are.
 
-        They are called namespace/kind/name[index]. A DaemonSet has one for each of the nodes
-        where nothing says how many it wants. ObjectError names the workload that is broken.
+        They are called namespace/kind/name[index]; of a StatefulSet, the index is the ordinal. A
+        DaemonSet has one for each of the nodes where nothing says how many it wants. ObjectError
+        names the workload that is broken.
         """
         there: Counter[Identity] = Counter()
         revisions: dict[Identity, set[str]] = {}
@@ -124,7 +136,13 @@ class Workloads:
                 )
             if missing > 0:
                 labels = _revision_labels(identity.kind, revisions.get(identity, set()))
-                yield from _numbered(workload.make_pod(pods, labels), missing)
+                numbers = self._free_numbers(workload)
+                first = workload.make_pod(pods, labels).with_status(said=workload.said)
+                yield from _numbered(first, islice(numbers, missing))
+
+    def _free_numbers(self, workload: Workload) -> Iterator[int]:
+        taken = self._ordinals.get(workload.identity, ())
+        return (number for number in count(workload.start) if str(number) not in taken)
 
     def _top(self, identity: Identity, template_hash: str) -> Identity:
         """Return the workload that counts for one; itself when it has no controller here."""
@@ -183,8 +201,8 @@ def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:
     return {TEMPLATE_HASH: first} if kind == "Deployment" and first and not more else {}
 
 
-def _numbered(first: Pod, number: int) -> Iterator[Pod]:
-    for index in range(number):
+def _numbered(first: Pod, numbers: Iterable[int]) -> Iterator[Pod]:
+    for index in numbers:
         key = Key(f"{first.key}[{index}]")
         yield msgspec.structs.replace(first, key=key, uid=key)
 

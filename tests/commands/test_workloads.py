@@ -157,6 +157,22 @@ def test_they_are_named_after_their_workload_and_share_what_is_read() -> None:
     assert (first.node, first.pod_class.labels) == (None, labels | marks)
 
 
+@pytest.mark.parametrize(
+    ("there", "start", "expected"),
+    [
+        pytest.param((), 0, ["0", "1", "2"], id="none is there"),
+        pytest.param((1,), 0, ["0", "2"], id="the second is there"),
+        pytest.param((4,), 3, ["3", "5"], id="they begin with a number"),
+    ],
+)
+def test_those_of_a_stateful_set_have_the_ordinals_that_are_free(
+    there: tuple[int, ...], start: int, expected: list[str]
+) -> None:
+    made = workload("StatefulSet", "web", FAR, replicas=3, ordinals={"start": start})
+    keys = missing(made, *(replica(each, "StatefulSet/web") for each in there))
+    assert keys == [f"shop/statefulset/web[{each}]" for each in expected]
+
+
 def test_workloads_with_the_same_generated_name_are_two() -> None:
     job = workload("Job", "", FAR)
     job["metadata"] |= {"generateName": "batch-"}

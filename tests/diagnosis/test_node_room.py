@@ -190,3 +190,43 @@ def test_the_largest_of_the_nodes_that_are_too_small_is_named() -> None:
     question = Question(asked, ["a", "b"], [RESOURCES])
     [group] = explanation_of(state_of([A, smaller], [], []), question).groups
     assert "(asks for 9, the largest of them has 4)" in group.cause
+
+
+def key(name: str, effect: str = "NoSchedule", value: str = "") -> Json:
+    return {"key": name, "effect": effect, "value": value}
+
+
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NO_CLOUD = "node.cloudprovider.kubernetes.io/uninitialized"
+
+
+@pytest.mark.parametrize(
+    ("taints", "expected"),
+    [
+        pytest.param([TAINT], "t if the pod tolerated the taint dedicated=db:NoSchedule", id="set"),
+        pytest.param(
+            [key(UNREACHABLE), key(UNREACHABLE, "NoExecute")],
+            f"t once it is reachable (the taint {UNREACHABLE} goes then)",
+            id="of a node that does not answer",
+        ),
+        pytest.param(
+            [key(NO_CLOUD, value="true"), TAINT],
+            f"t once it is initialized by the cloud controller manager (the taint {NO_CLOUD} goes "
+            "then), and if the pod tolerated the taint dedicated=db:NoSchedule",
+            id="of both kinds",
+        ),
+        pytest.param(
+            [key(NO_CLOUD), key("node.kubernetes.io/not-ready")],
+            "t once it is initialized by the cloud controller manager and ready (the taints "
+            f"{NO_CLOUD} and node.kubernetes.io/not-ready go then)",
+            id="two that pass",
+        ),
+    ],
+)
+def test_no_pod_is_told_to_tolerate_what_is_wrong_with_a_node(
+    taints: list[Json], expected: str
+) -> None:
+    state = state_of([node("t", {}, ROOM, taints)], [], [])
+    question = Question(model_pod(pod("new")), ["t"], (TAINTS,))
+    (nearest,) = explanation_of(state, question).near_misses
+    assert str(nearest) == expected

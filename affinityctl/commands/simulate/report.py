@@ -50,7 +50,8 @@ _WARNINGS: Final = {
     GATES: "until the scheduling gates of {} are removed, no scheduler places what has them",
     OTHER_SCHEDULER: "another scheduler places {}, and may have other rules; if it has the same, "
     "name it with --scheduler-name",
-    SAID: "the scheduler did not place {}, for something that is not looked at, or that is over",
+    SAID: "the scheduler did not place {}, or a controller could not make it, for something that "
+    "is not looked at, or that is over",
 }
 """By field, where its name alone does not tell."""
 

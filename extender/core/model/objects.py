@@ -37,6 +37,9 @@ from extender.core.model.workload import (
 
 T = TypeVar("T")
 
+NOT_CREATED = "FailedCreate"
+"""What a controller gives as a reason where the API server did not take its pods."""
+
 
 class Controller(NamedTuple):
     """Who made a pod: no uid counts beyond the namespace of the pod that names it."""
@@ -261,14 +264,18 @@ class SharedSpec(Struct, frozen=True, weakref=True):
 
 
 class Said(NamedTuple):
-    """What a scheduler has said of a pod that it did not place."""
+    """What a scheduler has said of a pod that it did not place, or a controller that made none."""
 
     reason: str
-    """Unschedulable, or SchedulerError where it could not judge."""
+    """Unschedulable, or SchedulerError where it could not judge; a controller's is FailedCreate."""
     message: str
     """Bounded, in printable characters; "" where there is none."""
     since: int | None = None
     """When it first said so, in seconds since 1970."""
+
+    @property
+    def who(self) -> str:
+        return "its controller" if self.reason == NOT_CREATED else "the scheduler"
 
 
 class SharedStatus(Struct, frozen=True, weakref=True):

@@ -5,7 +5,7 @@ And what the conditions in its status say: of its end, and of the rules that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from sys import getsizeof
@@ -26,7 +26,7 @@ from extender.core.model.node_resources import (
     Requirements,
     Toleration,
 )
-from extender.core.model.objects import Said
+from extender.core.model.objects import NOT_CREATED, Said
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.workload import Owner
 from extender.core.wire.class_cache import decoded_size
@@ -52,6 +52,7 @@ CONDITIONS = frozenset((DISRUPTION_TARGET, RULES_AT_PLACEMENT, SCHEDULED))
 MOST_SAID = 1000
 """Bytes of a scheduler's message that are kept: one names a few reasons, with numbers of nodes."""
 _OF_SCHEDULER = frozenset(("Unschedulable", "SchedulerError"))
+_OF_CONTROLLER = frozenset((NOT_CREATED,))
 _SCHEDULED = SCHEDULED.encode()
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
@@ -290,8 +291,17 @@ def scheduler_said(conditions: bytes) -> Said | None:
     """
     if _SCHEDULED not in conditions:
         return None
+    return _said(conditions, SCHEDULED, "False", _OF_SCHEDULER)
+
+
+def controller_said(conditions: bytes) -> Said | None:
+    """Return what a controller has said, in its own status, of pods that it could not make."""
+    return _said(conditions, "ReplicaFailure", "True", _OF_CONTROLLER)
+
+
+def _said(conditions: bytes, of: str, status: str, reasons: Collection[str]) -> Said | None:
     for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
-        if each.type == SCHEDULED and each.status == "False" and each.reason in _OF_SCHEDULER:
+        if (each.type, each.status) == (of, status) and each.reason in reasons:
             message = bounded(each.message or "", MOST_SAID)
             return Said(each.reason or "", message, moment(each.lastTransitionTime))
     return None

@@ -32,7 +32,7 @@ from extender.core.model.verdict import (
     TAINT_TOLERATION,
     Reason,
 )
-from extender.core.model.wording import MOST_NAMED, amount_of, plural, some
+from extender.core.model.wording import MOST_NAMED, amount_of, plural, plural_of, some
 from extender.core.verbs.node_fit import NodeFit, places
 from extender.core.verbs.plugins import FilterPlugin, Unknown, too_many
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
@@ -46,6 +46,21 @@ Lacks: TypeAlias = Callable[[str], str | None]
 PLAIN: Final = ""
 EMPTY: Final = " even when empty"
 HELD: Final = " beside the pods nominated there"
+_BETWEEN: Final = " and "
+"""Taints of one node."""
+_PASSING: Final[Mapping[str, str]] = {
+    "node.cloudprovider.kubernetes.io/uninitialized": (
+        "initialized by the cloud controller manager"
+    ),
+    "node.kubernetes.io/disk-pressure": "no longer short of disk space",
+    "node.kubernetes.io/memory-pressure": "no longer short of memory",
+    "node.kubernetes.io/network-unavailable": "given a network",
+    "node.kubernetes.io/not-ready": "ready",
+    "node.kubernetes.io/pid-pressure": "no longer short of process IDs",
+    "node.kubernetes.io/unreachable": "reachable",
+}
+"""Taints that Kubernetes keeps on a node as long as something is wrong with it, and what ends them:
+to tolerate them would put the pod on a broken node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -213,7 +228,7 @@ class TaintRule(Rule):
             return None
         if taints not in self._known:
             hard = [_said(each) for each in taints if not self.requirements.covers(each)]
-            self._known[taints] = " and ".join(hard) or None
+            self._known[taints] = _BETWEEN.join(hard) or None
         return self._known[taints]
 
     def cause(self, group: RefusalGroup) -> str:
@@ -226,7 +241,19 @@ class TaintRule(Rule):
         return f"Refused on {plural(refusal.hits, 'node')}: untolerated taint {refusal.domain}"
 
     def remedy(self, domain: str | None, nodes: int) -> str:
-        return f" if the pod tolerated the taint {domain}"
+        there = (domain or "").split(_BETWEEN)
+        passing = sorted({key for key in map(_key_of, there) if key in _PASSING})
+        lasting = [each for each in there if _key_of(each) not in _PASSING]
+        parts = []
+        if passing:
+            are = " and ".join(_PASSING[key] for key in passing)
+            taints = f"the {plural_of('taint', passing)} {_BETWEEN.join(passing)}"
+            go = "go" if passing[1:] else "goes"
+            it_is = "they are" if nodes > 1 else "it is"
+            parts.append(f"once {it_is} {are} ({taints} {go} then)")
+        if lasting:
+            parts.append(f"if the pod tolerated the taint {_BETWEEN.join(lasting)}")
+        return f" {', and '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,3 +399,7 @@ def _knows_tolerations(pod: Pod) -> bool:
 def _said(taint: Taint) -> str:
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
+
+
+def _key_of(said: str) -> str:
+    return said.rpartition(":")[0].partition("=")[0]

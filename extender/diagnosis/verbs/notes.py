@@ -13,7 +13,7 @@ from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
 from extender.core.model.node_resources import KNOWN_SCHEDULERS
-from extender.core.model.objects import Pod
+from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import WrittenTerm
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
@@ -49,6 +49,7 @@ _HELD: Final = {
 IN_SHORT: Final = frozenset(
     (
         "makesRoom",
+        "noPriorityClass",
         "otherRevision",
         "otherWorkload",
         "preemption",
@@ -410,7 +411,9 @@ def _beyond(explanation: Explanation) -> Iterator[Note]:
 def _said(explanation: Explanation) -> Iterator[Note]:
     """Quote what a scheduler has said, where a verdict is not led by that."""
     said, quote = explanation.said, quoted(explanation)
-    if explanation.fits and quote is not None:
+    if explanation.fits and said is not None and said.reason == NOT_CREATED:
+        yield Note("notTaken", "there is no pod to place until the API server takes one")
+    elif explanation.fits and quote is not None:
         yield Note(
             "schedulerDiffers",
             "what the scheduler did not place it for is not looked at here, as an extender or a "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from extender.core.model.objects import Said
+from extender.core.model.objects import NOT_CREATED, Said
 from extender.core.model.pod_affinity import LimitedTerm
 from extender.core.model.verdict import Reason, Verdict
 from extender.core.model.wording import age_of, labels_of, plural, short, some
@@ -35,7 +35,7 @@ _LEADS: Final = {
     DELETED: "{}: no scheduler looks at it",
 }
 """What leads the headline of a pod that is held, before where it would fit."""
-_REFUSED: Final = {"Unschedulable": "refused it"}
+_REFUSED: Final = {"Unschedulable": "refused it", NOT_CREATED: "could not make it"}
 
 Row: TypeAlias = Sequence[str]
 
@@ -49,7 +49,7 @@ def headline(found: Explanation) -> str:
     if found.said is not None and found.fits:
         what = _REFUSED.get(found.said.reason, "failed on it")
         since = age_ago(found, found.said)
-        return f"fits by what is looked at, on {_places(found)}; the scheduler {what}{since}"
+        return f"fits by what is looked at, on {_places(found)}; {found.said.who} {what}{since}"
     if found.awaited is not None:
         return waits_for(found.awaited)
     fits = "may fit" if found.verdict is Verdict.UNKNOWN else "fits"
@@ -71,11 +71,11 @@ def age_ago(found: Explanation, said: Said) -> str:
 
 
 def quoted(found: Explanation) -> str | None:
-    """Quote what a scheduler has said of a pod; None where it has said nothing."""
+    """Quote what a scheduler or controller has said of a pod; None where it has said nothing."""
     said = found.said
     if said is None:
         return None
-    return f"the scheduler said{age_ago(found, said)}: {said.message or said.reason}"
+    return f"{said.who} said{age_ago(found, said)}: {said.message or said.reason}"
 
 
 def _places(found: Explanation) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from extender.core.cluster.state import ClusterState
-from extender.core.model.objects import Pod
+from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
@@ -59,7 +59,9 @@ def cause_of(explanation: Explanation) -> str:
     if explanation.fits or any(each.field != OTHER_SCHEDULER for each in held):
         told = "; ".join(each.text for each in held or explanation.unknown)
         if not told and explanation.said is not None:
-            return "they fit by what is looked at, and the scheduler did not place them"
+            made = explanation.said.reason != NOT_CREATED
+            failed = "the scheduler did not place" if made else "their controller could not make"
+            return f"they fit by what is looked at, and {failed} them"
         if is_not_made(explanation.pod):
             return told or "they fit by what is looked at"
         return told or "nothing here: the scheduler has not come to them"

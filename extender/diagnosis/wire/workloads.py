@@ -9,12 +9,12 @@ from typing import Annotated, Final
 import msgspec
 
 from extender.core.errors import ObjectError
-from extender.core.model.objects import Pod
+from extender.core.model.objects import Pod, Said
 from extender.core.model.workload import Identity
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import NULL
 from extender.core.wire.objects import PodReader
-from extender.core.wire.placement import OwnerReference
+from extender.core.wire.placement import OwnerReference, controller_said
 
 WORKLOADS: Final = frozenset(
     (
@@ -102,6 +102,7 @@ class WorkloadStatus(msgspec.Struct):
     desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
     completionTime: str | None = None
+    conditions: msgspec.Raw = NULL
 
 
 class WorkloadManifest(msgspec.Struct):
@@ -134,6 +135,11 @@ class Workload:
     def start(self) -> int:
         """Return the ordinal of the first pod of a StatefulSet."""
         return 0 if self.spec.ordinals is None else self.spec.ordinals.start
+
+    @property
+    def said(self) -> Said | None:
+        """Return why its controller could not make the pods that are not there, if it says so."""
+        return controller_said(bytes(self.status.conditions))
 
     @property
     def template_labels(self) -> Mapping[str, str]:

@@ -276,6 +276,44 @@ def test_the_scheduler_is_quoted_and_not_contradicted(
     assert (every, "has not come" in text) == (code, code == 0), text
 
 
+FORBIDDEN = "pods is forbidden: failed quota: q: must specify requests.cpu"
+
+
+@pytest.mark.parametrize(
+    ("condition", "spec", "code", "said"),
+    [
+        pytest.param(
+            ("True", "FailedCreate"),
+            {},
+            4,
+            "fits by what is looked at, on 3 of 3 nodes; its controller could not make it 3 of 3 "
+            f"nodes may fit; its controller said: {FORBIDDEN}",
+            id="what fits",
+        ),
+        pytest.param(
+            ("True", "FailedCreate"),
+            {"nodeSelector": {"disk": "ssd"}},
+            1,
+            f"Note: its controller said: {FORBIDDEN}",
+            id="what does not fit",
+        ),
+        pytest.param(("False", "FailedCreate"), {}, 0, "fits on 3 of 3 nodes", id="it is over"),
+        pytest.param(("True", "FailedDelete"), {}, 0, "fits on 3 of 3 nodes", id="of other pods"),
+    ],
+)
+def test_why_a_controller_could_not_make_a_pod_is_quoted(
+    condition: tuple[str, str], spec: Any, code: int, said: str, explain: Explain
+) -> None:
+    status, reason = condition
+    failure = {"type": "ReplicaFailure", "status": status, "reason": reason, "message": FORBIDDEN}
+    web = workload("Deployment", "web", with_spec(pod("t"), **spec), replicas=1)
+    web["status"] = {"conditions": [failure]}
+    found, text = explain("deployment/web", web)
+    assert (found, said in " ".join(text.split())) == (code, True), text
+    every, text = explain("-A", web)
+    assert (every, "their controller could not make them" in text) == (code, code == 4), text
+
+
 def test_a_pod_that_has_its_node_is_refused_no_more(explain: Explain) -> None:
     placed = told_of(("Unschedulable", NO_GPU), datetime.now(UTC), nodeName="a1")
     assert explain("new", placed)[0] == 0

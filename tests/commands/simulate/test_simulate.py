@@ -416,6 +416,29 @@ def test_a_new_stateful_set_makes_its_pods_in_order(simulate: Simulate) -> None:
     assert "2 pods are not created: default/db-1, default/db-2\n" in said
 
 
+@pytest.mark.parametrize(
+    ("change", "said_of_it"),
+    [
+        pytest.param(
+            "--restart sts/db",
+            "Update statefulset default/db, 3 pods: 3 old deleted, 3 new placed, done",
+            id="an update replaces each of them",
+        ),
+        pytest.param(
+            "--scale sts/db=5",
+            "Scale statefulset default/db from 3 to 5 pods: 2 pods placed",
+            id="more are beside them",
+        ),
+    ],
+)
+def test_pods_of_a_stateful_set_that_are_not_made_have_ordinals(
+    simulate: Simulate, change: str, said_of_it: str
+) -> None:
+    first = called("db-0", pod("t")).owned_by("StatefulSet/db").uid("db0").on("a1")
+    _, said = simulate(change, workload("StatefulSet", "db", pod("t"), replicas=3), first)
+    assert said_of_it in said.splitlines()
+
+
 def test_pods_that_are_not_ready_go_where_a_budget_says_so(simulate: Simulate) -> None:
     unready = [each.phase("Running").ready(yes=False) for each in RUNNING[:2]]
     keeps = budget("keeps", WEB, allowed=0)

@@ -79,8 +79,9 @@ def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
 
 
 def ordinal(pod: Pod) -> int:
-    """Return the number at the end of a StatefulSet's pod; 0 where there is none."""
-    number = pod.key.rpartition("-")[2]
+    """Return the number of a StatefulSet's pod, which ends its name; 0 where there is none."""
+    made = OF_TEMPLATE.search(pod.key)
+    number = pod.key.rpartition("-")[2] if made is None else made[1]
     return int(number) if number.isdecimal() else 0
 
 
@@ -128,14 +129,8 @@ def awaited(pod: Pod, known: KnownWorkload, pods: Mapping[str, Pod]) -> Key | No
 
 
 def _lower(pod: Pod, name: str, known: KnownWorkload) -> Iterator[Key]:
-    """Yield the pods that a StatefulSet makes before another.
-
-    Before one whose ordinal is not known, all that have one.
-    """
-    namespace, base = pod.pod_class.namespace, OF_TEMPLATE.sub("", pod.key)
-    missing = OF_TEMPLATE.search(pod.key)
-    end = ordinal(pod) if missing is None else known.first + (known.replicas or 0)
-    for number in range(known.first, end):
+    """Yield the pods that a StatefulSet makes before another, by the names that they may have."""
+    namespace, base = pod.pod_class.namespace, f"{STATEFUL_SET.lower()}/{name}"
+    for number in range(known.first, ordinal(pod)):
         yield key_of(namespace, f"{name}-{number}")
-    for number in range(int(missing[1]) if missing is not None else 0):
-        yield Key(f"{base}[{number}]")
+        yield key_of(namespace, f"{base}[{number}]")
