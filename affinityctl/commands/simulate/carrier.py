@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -33,6 +34,7 @@ from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
 from affinityctl.commands.simulate.whatif.scaling import CostGiver
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
+from affinityctl.commands.simulate.whatif.successors import as_made
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
@@ -231,8 +233,12 @@ class Carrier:
         known = self._workloads.get(identity)
         by = AS_BY_DEFAULT if known is None else rollout(known, len(old))
         if old:
-            # As most of its pods are: those of another version go in an update, not here.
-            likely = max(old, key=lambda pod: sum(pod.pod_class == each.pod_class for each in old))
+            # As most of its pods are: those of another version go in an update, not here. What a
+            # bind has written into them tells none from another.
+            labels = () if known is None else known.template_labels.keys()
+            made = [as_made(pod, labels) for pod in old]
+            alike = Counter(pod.pod_class for pod in made)
+            likely = max(made, key=lambda pod: alike[pod.pod_class])
             make = as_applied(identity, likely, len(old), by.start).make
         else:
             make = self._applied(self._workload(identity)).make

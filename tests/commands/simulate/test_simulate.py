@@ -301,6 +301,18 @@ def test_no_replica_is_told_to_make_room_for_another(simulate: Simulate) -> None
     assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o was not there"}
 
 
+def test_more_pods_are_as_most_are_in_whatever_zone_these_were_bound(simulate: Simulate) -> None:
+    """The API server writes the zone of its node into the labels of a pod that is bound."""
+    odd = called("a-odd", pod("t").labels(app="web")).owned_by("ReplicaSet/web-5d").on("a1")
+    bound = [called(f"web-5d-{n}", APART).owned_by("ReplicaSet/web-5d") for n in range(2)]
+    zoned = [
+        each.labels({ZONE: zone}).on(f"{zone}{number}")
+        for number, zone, each in ((2, "a", bound[0]), (1, "b", bound[1]))
+    ]
+    _, said = simulate("--scale rs/web-5d=4", odd, *zoned)
+    assert "1 pod waits: default/web-5d-new-1" in said
+
+
 def spread_over_zones(number: int, name: str, cost: str = "") -> Pod:
     made = pod("t").labels({"app": "web", "pod-template-hash": "5d"})
     made = made.avoids(1, term(ZONE, WEB)).avoids(1, term(HOST, WEB))
