@@ -64,12 +64,20 @@ class Trial(TypedDict):
     why: str
 
 
+class NotStarted(TypedDict):
+    pod: Key
+    claim: str
+    heldBy: Key
+    heldOn: str
+
+
 class Step(TypedDict):
     change: str
     placed: Sequence[Placement]
     removed: Sequence[Removal]
     pending: Sequence[Key]
     notCreated: Sequence[Key]
+    notStarted: Sequence[NotStarted]
     blocked: Sequence[Blocked]
     notes: Sequence[str]
     full: NotRequired[Pending]
