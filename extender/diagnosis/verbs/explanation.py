@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -259,3 +259,9 @@ def event_of(refusals: Sequence[Refusal]) -> str:
 def is_not_asked_for(refusals: Sequence[Refusal]) -> bool:
     """Return whether nodes are none of those that the pod's own node affinity asks for."""
     return refusals[0].reason is Reason.NODE_AFFINITY
+
+
+def whatever_it_spares(term: Term) -> Hashable:
+    """Return what a term has in common with that of another revision of the same workload."""
+    pods = term.pods
+    return term.topology_key, pods.selector, pods.namespaces, pods.namespace_selector

@@ -13,7 +13,7 @@ from extender.core.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.pod_rules import is_annotated
 from extender.core.verbs.rules import Rule
-from extender.diagnosis.verbs.explanation import Explanation, TermFacts
+from extender.diagnosis.verbs.explanation import Explanation, TermFacts, whatever_it_spares
 
 MOST_TERMS: Final = 32
 MOST_WAITING: Final = 2000
@@ -58,28 +58,35 @@ class TermSurvey:
         others = sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
         mutual = set()
         for facts in self._found.terms:
-            same = (Reason.EXISTING_ANTI_AFFINITY, facts.term, facts.annotated)
-            if facts.reason is Reason.ANTI_AFFINITY and same in others:
-                facts.sharing, carrying = self._sharing(same)
+            # Those of an older revision of the same workload spare another one, and are the same.
+            kind = whatever_it_spares(facts.term)
+            same = [
+                each
+                for each in others
+                if (each[0], whatever_it_spares(each[1]), each[2])
+                == (Reason.EXISTING_ANTI_AFFINITY, kind, facts.annotated)
+            ]
+            if facts.reason is Reason.ANTI_AFFINITY and same:
+                facts.sharing, carrying = self._sharing(facts.term, same)
                 if facts.sharing == carrying:
-                    mutual.add(same)
+                    mutual.update(same)
         for named in others:
             if named not in mutual:
                 self._look_into(named)
         if own.required:
             self._look_into_all(own.required)
 
-    def _sharing(self, named: _Named) -> tuple[int, int]:
+    def _sharing(self, term: Term, same: Sequence[_Named]) -> tuple[int, int]:
         """Return how many placed pods that a term matches carry it as well, and how many in all."""
         state, pod = self._state, self._pod
-        tables = {rule.table for rule in self._rules[named]}
+        tables = {rule.table for named in same for rule in self._rules[named]}
         sharing = carrying = 0
         with state.without(pod.key, pod.uid):
             for placed in state.placed_classes:
                 if not tables.isdisjoint(placed.owned):
                     pods = sum(placed.on_nodes.values())
                     carrying += pods
-                    sharing += pods * state.is_about(named[1], placed.pod_class)
+                    sharing += pods * state.is_about(term, placed.pod_class)
         return sharing, carrying
 
     def _sort(self) -> None:

@@ -9,12 +9,16 @@ from typing import TypeAlias
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import NOT_CREATED, Pod
-from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import Reason
 from extender.core.model.wording import short
 from extender.core.verbs.node_fit import shape_of
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
-from extender.diagnosis.verbs.explanation import SUBJECTS, Explanation, is_not_asked_for
+from extender.diagnosis.verbs.explanation import (
+    SUBJECTS,
+    Explanation,
+    is_not_asked_for,
+    whatever_it_spares,
+)
 from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
@@ -115,7 +119,7 @@ class _Kinds:
     def by_node(self) -> _Alike:
         """Return which kinds refuse how many nodes together."""
         own = {
-            (_whatever_it_spares(each.term),)
+            whatever_it_spares(each.term)
             for each in self._explanation.terms
             if each.reason is Reason.ANTI_AFFINITY and each.refused
         }
@@ -127,7 +131,7 @@ class _Kinds:
                 each.rule
                 for each in refusals
                 if each.reason is not Reason.EXISTING_ANTI_AFFINITY
-                or tuple(map(_whatever_it_spares, each.rule.terms[:1])) not in own
+                or not own.intersection(map(whatever_it_spares, each.rule.terms[:1]))
             ]
             numbers = dict.fromkeys(map(self._number, rules or [each.rule for each in refusals]))
             aside = is_cordoned(refusals) or is_not_asked_for(refusals)
@@ -150,12 +154,6 @@ class _Kinds:
             number = self._kinds.setdefault(rule.kind, len(self._kinds))
             self._rules[rule] = number
         return number
-
-
-def _whatever_it_spares(term: Term) -> Hashable:
-    """Return what a term has in common with that of another revision of the same workload."""
-    pods = term.pods
-    return term.topology_key, pods.selector, pods.namespaces, pods.namespace_selector
 
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
