@@ -13,6 +13,7 @@ from affinityctl.terminal.flags import KUBECONFIG_DEFAULT, cluster_group
 from affinityctl.terminal.program import program_parser, run_program
 from clusterload import PROGRAM, SUPPOSED_NODES
 from extender.core.command_line import DONE, NOT_FINE, Commands, Parser, command, exit_codes
+from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +33,8 @@ examples:
       find the mistakes in a test; needs no cluster
   clusterload run --testconfig loadtest/affinity.yaml --report-dir reports
       create the pods of the test, measure, write reports, and remove the pods
+  clusterload compare without with --threshold 1.5
+      two folders of reports side by side
   clusterload run --help
       the flags of a command, and the files that it writes
 
@@ -49,7 +52,8 @@ reports, in --report-dir:
   generatedConfig_<test>.yaml       the test with its templates filled in
   <measurement>_<test>_<time>.json  one for each measurement that gathered figures
   junit.xml                         a case for each test, phase step and measurement
-Without --report-dir the figures are printed.
+Without --report-dir the figures are printed. In the end a table on standard error shows figures,
+limits, and which limits were kept.
 
 examples:
   clusterload run --testconfig loadtest/affinity.yaml --report-dir reports
@@ -78,6 +82,41 @@ examples:
 {exit_codes("the cluster that was asked for its nodes has none that take pods")}"""
 
 
+COMPARE_DESCRIPTION = """\
+Put the figures of two runs side by side, with how many times as large the second is.
+
+A and B are folders of reports, of each measurement the newest, or one report each. Tests of the
+same name are compared; if each has one test, the names may differ. 0 in a time or a rate says that
+nothing was measured, so it has no ratio. Needs no cluster.
+"""
+
+COMPARE_EPILOG = f"""\
+examples:
+  clusterload compare reports/without reports/with
+  clusterload compare reports/before reports/after --threshold 1.5 --measurement PodStartup
+
+{exit_codes("with --threshold: a figure of B is worse by more than that")}"""
+
+PLOT_DESCRIPTION = """\
+Draw latency percentiles and throughput of one run or more. Needs matplotlib, and no cluster.
+
+Each report is a folder of one run, of each measurement the newest, or one report file. A run is a
+group of bars; --by time and --by size draw lines for each test, over the time of the run or over
+the number of objects that it creates (from generatedConfig_<test>.yaml).
+"""
+
+PLOT_EPILOG = f"""\
+examples:
+  clusterload plot reports/without reports/with -o with.png
+  clusterload plot reports/1000 reports/2000 reports/4000 --by size -o size.svg
+  clusterload plot reports/* --by time --measurement "Extender latency" --measurement \
+SchedulingThroughput
+
+{exit_codes("matplotlib is not installed")}"""
+
+NO_MATPLOTLIB = "plot needs matplotlib, which is not installed: pip install 'clusterload[plot]'"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of clusterload and return the exit code."""
     return run_program(clusterload(), arguments)
@@ -87,6 +126,8 @@ def clusterload() -> Parser:
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG, named=PROGRAM)
     _add_run(commands)
     _add_check(commands)
+    _add_compare(commands)
+    _add_plot(commands)
     completion.add_to(commands, PROGRAM, clusterload)
     return program
 
@@ -119,6 +160,69 @@ def _add_check(commands: Commands) -> None:
         "cluster is asked",
     )
     _add_cluster(check, kubeconfig="no cluster is asked")
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = command(
+        commands,
+        "compare",
+        "put the figures of two runs side by side",
+        description=COMPARE_DESCRIPTION,
+        epilog=COMPARE_EPILOG,
+    )
+    compare.set_defaults(run=_compare)
+    for name in ("A", "B"):
+        compare.add_argument(name, type=Path, help="a folder of reports, or a report")
+    compare.add_argument(
+        "--threshold",
+        metavar="TIMES",
+        type=float,
+        help="exit with 1 if a figure of B is more than so many times worse (default: never)",
+    )
+    _add_measurement(compare, "all")
+
+
+def _add_plot(commands: Commands) -> None:
+    plot = command(
+        commands,
+        "plot",
+        "draw latency and throughput of runs",
+        description=PLOT_DESCRIPTION,
+        epilog=PLOT_EPILOG,
+    )
+    plot.set_defaults(run=_plot)
+    plot.add_argument(
+        "reports",
+        metavar="REPORT",
+        type=Path,
+        nargs="+",
+        help="a folder of reports, or a report",
+    )
+    plot.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("clusterload.png"),
+        help="where to draw; its ending says how: png, svg, pdf (default %(default)s)",
+    )
+    plot.add_argument(
+        "--by",
+        choices=("run", "time", "size"),
+        default="run",
+        help="what is drawn from left to right (default %(default)s)",
+    )
+    _add_measurement(plot, "throughput, pod startup, the scheduler's and the extender's latency")
+
+
+def _add_measurement(to: Parser, default: str) -> None:
+    to.add_argument(
+        "--measurement",
+        metavar="NAME",
+        action="append",
+        help="a measurement as compare spells it, or how several begin; may be repeated "
+        f"(default: {default})",
+    )
 
 
 def _add_tests(to: Parser, nodes: str) -> None:
@@ -199,4 +303,21 @@ def _check(flags: argparse.Namespace) -> int:
     from clusterload.command import check  # noqa: PLC0415 - see the head of this module
 
     check(flags)
+    return DONE
+
+
+def _compare(flags: argparse.Namespace) -> int:
+    from clusterload.comparing import compare  # noqa: PLC0415 - see the head of this module
+
+    return DONE if compare(flags) else NOT_FINE
+
+
+def _plot(flags: argparse.Namespace) -> int:
+    try:
+        from clusterload.plotting import plot  # noqa: PLC0415 - see the head of this module
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise ExtenderError(NO_MATPLOTLIB) from missing
+    plot(flags)
     return DONE

@@ -16,11 +16,12 @@ import msgspec
 from clusterload import SUPPOSED_NODES
 from clusterload.compiling import compile_test
 from clusterload.decoding import decode, to_yaml
+from clusterload.figures import table
 from clusterload.measurements import METHODS, Surroundings
 from clusterload.monitoring import Monitoring
 from clusterload.objects import Objects
 from clusterload.progress import Progress, warnings_shown
-from clusterload.reports import write_junit
+from clusterload.reports import GENERATED, write_junit
 from clusterload.running import Result, Run, Test
 from clusterload.schema import Scenario
 from clusterload.templates import Templates, mapping, read
@@ -139,7 +140,7 @@ def _tests(flags: argparse.Namespace, nodes: int) -> list[Test]:
         config = compile_test(templates, path.name, values, METHODS)
         test = Test(path, scenario.identifier, config, templates, values)
         if flags.report_dir:
-            target = flags.report_dir / f"generatedConfig_{test.file_part}.yaml"
+            target = flags.report_dir / f"{GENERATED}{test.file_part}.yaml"
             target.write_text(to_yaml(config), encoding="utf-8")
         tests.append(test)
     return tests
@@ -155,7 +156,10 @@ async def _run(
             summary.write(report_dir, test.file_part)
         else:
             print(f"{summary.name}: {summary.text()}", end="")  # noqa: T201 - what was asked for
-    verdict = "passed" if not result.errors else f"FAILED with {len(result.errors)} errors"
+    if measured := table(result.summaries):
+        progress.say(measured)
+    errors = "1 error" if len(result.errors) == 1 else f"{len(result.errors)} errors"
+    verdict = f"FAILED with {errors}" if result.errors else "passed"
     progress.say(f"{test.name}: {verdict} after {result.seconds:.1f} s")
     for error in result.errors:
         progress.say(f"  {error}")

@@ -1,25 +1,32 @@
-"""Shows how far a run has come: a line that changes on a terminal, a line a step elsewhere."""
+"""Shows how far a run has come and what it waits for.
+
+On a terminal a line changes; elsewhere there is a line a step, and one now and then in a long step.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import shutil
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TextIO
 
-_REFRESH_S = 0.2
-_WIDTH = 100
+REFRESH_S = 0.2
+SAID_S = 10.0
+"""Between two lines about the same step, where no line can change."""
 _CLEAR = "\r\x1b[K"
 
 
 class Progress:
     """The step that runs now; its actions are counted over all its phases."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, said_s: float = SAID_S) -> None:
         self._stream = stream
         self._live = stream.isatty()
+        self._pause = REFRESH_S if self._live else said_s
+        self._waits: dict[object, Callable[[], str]] = {}
         self._test = ""
         self._step = ""
         self._begin = time.monotonic()
@@ -29,14 +36,14 @@ class Progress:
     @contextlib.asynccontextmanager
     async def test(self, name: str) -> AsyncIterator[None]:
         self._test = name
-        refreshing = asyncio.create_task(self._refresh(), name="progress") if self._live else None
+        refreshing = asyncio.create_task(self._refresh(), name="progress")
         try:
             yield
         finally:
-            if refreshing:
-                refreshing.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await refreshing
+            refreshing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await refreshing
+            if self._live:
                 self._stream.write(_CLEAR)
 
     def step(self, name: str) -> None:
@@ -53,21 +60,40 @@ class Progress:
     def done(self) -> None:
         self._done += 1
 
+    @contextlib.contextmanager
+    def waiting(self, name: str, state: Callable[[], str]) -> Iterator[None]:
+        """Show what is waited for, and how much of it is there, as `state` says at any moment."""
+        wait = object()
+        self._waits[wait] = lambda: f"{name}: {state()}"
+        try:
+            yield
+        finally:
+            del self._waits[wait]
+
     def say(self, line: str) -> None:
         """Write a line that stays on the terminal."""
         self._stream.write(f"{_CLEAR if self._live else ''}{line}\n")
         self._stream.flush()
 
     def line(self) -> str:
-        actions = f" {self._done}/{self._expected}" if self._expected else ""
         seconds = time.monotonic() - self._begin
-        return f"{self._test}: {self._step}{actions} {seconds:.0f} s"[:_WIDTH]
+        now = [state() for state in self._waits.values()]
+        if self._expected:
+            objects = "object" if self._expected == 1 else "objects"
+            now.insert(0, f"{self._done:,} of {self._expected:,} {objects}")
+        return ": ".join(
+            filter(None, (f"{self._test}: {self._step}, {seconds:.0f} s", "; ".join(now)))
+        )
 
     async def _refresh(self) -> None:
         while True:
-            self._stream.write(_CLEAR + self.line())
-            self._stream.flush()
-            await asyncio.sleep(_REFRESH_S)
+            if self._live:
+                width = shutil.get_terminal_size((100, 24)).columns - 1
+                self._stream.write(_CLEAR + self.line()[:width])
+                self._stream.flush()
+            await asyncio.sleep(self._pause)
+            if not self._live:
+                self.say(self.line())
 
 
 class _ProgressHandler(logging.Handler):

@@ -15,6 +15,27 @@ JUNIT_FILE = "junit.xml"
 _SUITE = "ClusterLoaderV2"
 
 PERCENTILES = (50, 90, 99)
+GENERATED = "generatedConfig_"
+"""How the file begins that has a test with its templates filled in."""
+RATE = "pods/s"
+"""The unit of what is better the higher it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The bound of a figure in a report."""
+
+    figure: str
+    bound: float
+    label: str = ""
+    """Of which row; without it of all."""
+    at_least: bool = False
+
+    def broken(self, value: float) -> bool:
+        return value < self.bound if self.at_least else value > self.bound
+
+    def __str__(self) -> str:
+        return f"{'at least' if self.at_least else 'at most'} {self.bound:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +45,8 @@ class Summary:
     name: str
     content: Any
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    limits: Sequence[Limit] = ()
+    """Those that fail the test when they are broken."""
 
     def text(self) -> str:
         """Return the JSON as Go writes it: whole floats without a point, a newline at the end."""

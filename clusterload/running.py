@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,6 +92,7 @@ class Run:
             self._test.config.namespace,
         )
         try:
+            self._progress.step("make the namespaces")
             await namespaces.prepare()
             await self._steps()
         except ExtenderError as error:
@@ -98,6 +100,7 @@ class Run:
         finally:
             for measurement in self._measurements.values():
                 await measurement.dispose()
+            self._progress.step("remove the namespaces and what is in them")
             await namespaces.remove()
         result.seconds = time.monotonic() - begin
         overall = f"{self._test.name} overall ({self._test.path})"
@@ -153,7 +156,11 @@ class Run:
     async def _measure(self, method: str, identifier: str, params: Params) -> Outcome:
         key = (method, identifier)
         if key not in self._measurements:
-            surroundings = dataclasses.replace(self._surroundings, identifier=identifier)
+            surroundings = dataclasses.replace(
+                self._surroundings,
+                identifier=identifier,
+                waiting=partial(self._progress.waiting, identifier),
+            )
             self._measurements[key] = METHODS[method](surroundings)
         try:
             outcome = await self._measurements[key].execute(Parameters(params))

@@ -11,6 +11,7 @@ import msgspec
 from extender.core.errors import ObjectError
 from extender.core.kube.frames import Metadata
 
+_RUNNING = "running"
 _ENDED = frozenset(("Succeeded", "Failed"))
 _SHORT_LIVED = frozenset(("name", "emptyDir", "downwardAPI", "configMap", "secret", "projected"))
 
@@ -183,11 +184,19 @@ def describe(pods: Iterable[Pod]) -> str:
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no pods"
 
 
+def running(pods: Iterable[Pod], wanted: int) -> str:
+    """Return how many of the pods that are wanted run, and in which states the others are."""
+    counts = Counter(map(state, pods))
+    run = counts.pop(_RUNNING, 0)
+    rest = "".join(f", {count:,} {state}" for state, count in sorted(counts.items()))
+    return f"{run:,} of {wanted:,} pod{'' if wanted == 1 else 's'} run{rest}"
+
+
 def state(pod: Pod) -> str:
     if pod.deleting:
         return "terminating"
     if pod.phase in _ENDED:
         return "ended"
     if pod.phase == "Running":
-        return "running" if pod.ready else "running but not ready"
+        return _RUNNING if pod.ready else "running but not ready"
     return "not running yet" if pod.node else "without a node"

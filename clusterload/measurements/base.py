@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,12 +19,23 @@ if TYPE_CHECKING:
     from extender.core.kube.client import ApiClient
 
 
+State = Callable[[], str]
+"""Says what is waited for, and how much of it is there."""
+
+
+def unseen(state: State) -> AbstractContextManager[None]:
+    del state
+    return contextlib.nullcontext()
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     client: ApiClient
     objects: Objects
     monitoring: Monitoring
     identifier: str = ""
+    waiting: Callable[[State], AbstractContextManager[None]] = unseen
+    """Shows what a measurement waits for, as long as it does."""
 
 
 @dataclass(frozen=True, slots=True)

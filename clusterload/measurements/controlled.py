@@ -63,6 +63,7 @@ class WaitForControlledPodsRunning(Following):
         self._seen: dict[str, tuple[str, int]] = {}
         """The key and the last generation of each controller by uid, deleted ones included."""
         self._changed_at: dict[str, float] = {}
+        self._state = "the watch has not caught up yet"
         self._set_owners: dict[str, str] = {}
         """The uid of the Deployment of each ReplicaSet by uid, deleted ones included."""
 
@@ -106,13 +107,17 @@ class WaitForControlledPodsRunning(Following):
             self._changed_at[controller.uid] = time.monotonic()
 
     async def _gather(self, parameters: Parameters) -> Outcome:
-        await self._catch_up(parameters.seconds("syncTimeout", DEFAULT_SYNC_TIMEOUT_S))
+        with self._surroundings.waiting(lambda: self._state):
+            await self._catch_up(parameters.seconds("syncTimeout", DEFAULT_SYNC_TIMEOUT_S))
+            return await self._until_settled()
+
+    async def _until_settled(self) -> Outcome:
         # Each has its time from when it was last changed.
         last = max(self._changed_at.values(), default=time.monotonic())
         left = last + self._timeout - time.monotonic()
         try:
             async with asyncio.timeout(left):
-                await self._pulse.until(lambda: not self._unsettled())
+                await self._pulse.until(self._all_settled)
         except TimeoutError:
             return self._failure(self._unsettled())
         return Outcome()
@@ -133,6 +138,11 @@ class WaitForControlledPodsRunning(Following):
                 await self._pulse.until(caught_up)
         except TimeoutError:
             raise ExtenderError(f"the watch did not catch up in {seconds:g} s") from None
+
+    def _all_settled(self) -> bool:
+        left, every = len(self._unsettled()), len(self._seen)
+        self._state = f"{every - left:,} of {every:,} object{'' if every == 1 else 's'} up to date"
+        return not left
 
     def _unsettled(self) -> dict[str, Collection[WholePod]]:
         """Return the pods of each controller, by key, that has not all its replicas yet."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import time
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import msgspec
 
 from clusterload.decoding import fold_case
 from clusterload.measurements.base import Outcome
-from clusterload.reports import Summary, perf_data
+from clusterload.reports import Limit, Summary, perf_data
 from extender.core.config.faults import convert
 from extender.core.errors import ExtenderError
 
@@ -38,6 +37,12 @@ class Query(msgspec.Struct, frozen=True, rename="camel"):
     lower_bound: bool = False
     """Whether the threshold is the least value that is allowed, not the greatest."""
     require_samples: bool = False
+
+    @property
+    def limit(self) -> Limit | None:
+        if self.threshold is None:
+            return None
+        return Limit(self.name, self.threshold, at_least=self.lower_bound)
 
 
 class Request(msgspec.Struct, frozen=True, rename="camel"):
@@ -90,7 +95,12 @@ class GenericPrometheusQuery:
         for each in request.queries:
             query = each.query.replace("%v", f"{seconds}s")
             answers[each.name] = await self._monitoring.query(query, end)
-        summary = Summary(f"{NAME} {request.metric_name}", figures(request, answers))
+        limits = [limit for each in request.queries if (limit := each.limit)]
+        summary = Summary(
+            f"{NAME} {request.metric_name}",
+            figures(request, answers),
+            limits=limits if enable_violations else (),
+        )
         errors = [
             each
             for query in request.queries
@@ -132,13 +142,11 @@ def faults(query: Query, samples: list[Sample], dimensions: Sequence[str]) -> li
     found = []
     if len({_place(each, dimensions) for each in samples}) < len(samples):
         found.append(f"{query.name}: too many samples, the dimensions do not tell them apart")
-    if query.threshold is not None:
-        broken = operator.lt if query.lower_bound else operator.gt
-        limit = f"{'at least' if query.lower_bound else 'at most'} {query.threshold:g}"
+    if limit := query.limit:
         found += [
             f"{query.name}: {each.number:g}, want {limit}"
             for each in samples
-            if broken(each.number, query.threshold)
+            if limit.broken(each.number)
         ]
     return found
 

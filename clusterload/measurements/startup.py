@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clusterload.durations import format_duration
 from clusterload.measurements.base import Following, Outcome
-from clusterload.reports import PERCENTILES, Summary, percentile, perf_data
+from clusterload.reports import PERCENTILES, Limit, Summary, percentile, perf_data
 from clusterload.watching import watching
 from clusterload.workloads import Pod, read_pod
 
@@ -83,8 +83,14 @@ class PodStartupLatency(Following):
             latencies = self.latencies(stateless=stateless)
             error = self._violation(latencies[STARTUP]) or error
             name = f"{prefix}{NAME}_{self._surroundings.identifier}"
-            summaries.append(Summary(name, _report(latencies)))
+            summaries.append(Summary(name, _report(latencies), limits=self._limits()))
         return Outcome(summaries, error)
+
+    def _limits(self) -> list[Limit]:
+        return [
+            Limit(f"Perc{percent}", threshold * _MS, STARTUP)
+            for percent, threshold in self._thresholds.items()
+        ]
 
     def _violation(self, startup: list[float]) -> str:
         for percent, threshold in self._thresholds.items():

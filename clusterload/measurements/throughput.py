@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from clusterload.measurements.base import Following, Outcome
-from clusterload.reports import PERCENTILES, Summary, percentile
+from clusterload.reports import PERCENTILES, Limit, Summary, percentile
 from clusterload.watching import Watch, watching
 from clusterload.workloads import Pod, read_pod
 
@@ -56,7 +56,8 @@ class SchedulingThroughput(Following):
         error = ""
         if violations and best < threshold:
             error = f"scheduler throughput: {best:f} pods/s at best, less than {threshold:f}"
-        return Outcome([Summary(NAME, summary)], error)
+        limits = [Limit("max", threshold, at_least=True)] if violations and threshold else []
+        return Outcome([Summary(NAME, summary, limits=limits)], error)
 
 
 def throughput(samples: Sequence[float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clusterload.measurements.base import Outcome
 from clusterload.reports import Summary, perf_data
 from clusterload.watching import watching
-from clusterload.workloads import all_run, describe, read_pod
+from clusterload.workloads import all_run, describe, read_pod, running
 from extender.core.errors import ExtenderError
 
 if TYPE_CHECKING:
@@ -26,16 +26,18 @@ class WaitForRunningPods:
     """
 
     def __init__(self, surroundings: Surroundings) -> None:
-        self._client = surroundings.client
+        self._surroundings = surroundings
 
     async def execute(self, parameters: Parameters) -> Outcome:
         wanted = parameters.whole("desiredPodCount")
         timeout = parameters.seconds("timeout", DEFAULT_TIMEOUT_S)
         critical = parameters.flag("isFatal", default=False)
-        async with watching(self._client, *parameters.pods(), read_pod) as pods:
+        around = self._surroundings
+        async with watching(around.client, *parameters.pods(), read_pod) as pods:
             try:
-                async with asyncio.timeout(timeout):
-                    await pods.pulse.until(lambda: all_run(pods.objects.values(), wanted))
+                with around.waiting(lambda: running(pods.objects.values(), wanted)):
+                    async with asyncio.timeout(timeout):
+                        await pods.pulse.until(lambda: all_run(pods.objects.values(), wanted))
             except TimeoutError:
                 found = describe(pods.objects.values())
                 error = f"after {timeout:g} s not {wanted} pods run: {found}"
@@ -48,10 +50,12 @@ class WaitForRunningPods:
 
 class Sleep:
     def __init__(self, surroundings: Surroundings) -> None:
-        del surroundings
+        self._surroundings = surroundings
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        await asyncio.sleep(parameters.seconds("duration"))
+        seconds = parameters.seconds("duration")
+        with self._surroundings.waiting(lambda: f"a pause of {seconds:g} s"):
+            await asyncio.sleep(seconds)
         return Outcome()
 
     async def dispose(self) -> None:

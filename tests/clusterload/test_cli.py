@@ -103,7 +103,7 @@ def test_exit_codes(line: str, code: int, said: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param(["--help"], ["run", "check", "clusterloader2", "--report-dir"], id="all"),
+        pytest.param(["--help"], ["run", "check", "compare", "plot", "clusterloader2"], id="all"),
         pytest.param(
             ["run", "--help"], ["junit.xml", "CL2_QPS=200", "$KUBECONFIG", "limit"], id="run"
         ),
@@ -112,6 +112,8 @@ def test_exit_codes(line: str, code: int, said: str, capsys: pytest.CaptureFixtu
             ["generatedConfig", "or 100 where", "default: no cluster is asked"],
             id="check",
         ),
+        pytest.param(["compare", "--help"], ["TIMES", "worse by more"], id="compare"),
+        pytest.param(["plot", "--help"], ["clusterload.png", "matplotlib", "--by"], id="plot"),
     ],
 )
 def test_help_teaches(

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,6 +231,51 @@ async def test_without_a_report_folder_figures_are_printed(
     assert await run_tests(given, Progress(io.StringIO()))
 
     assert 'PodStartupLatency_Startup: {\n  "version": "1.0"' in capsys.readouterr().out
+
+
+async def test_in_the_end_a_table_shows_figures_and_limits(
+    cluster: SmallCluster, folder: Path
+) -> None:
+    text = TEST.replace("{action: start}", "{action: start, threshold: 9m, perc99Threshold: 1ns}")
+    (folder / "small.yaml").write_text(text)
+    said = io.StringIO()
+    given = flags(*of_cluster(cluster, folder), *small(folder), "--report-dir", str(folder / "out"))
+
+    assert not await run_tests(given, Progress(said))
+
+    (line,) = (each for each in said.getvalue().splitlines() if " pod_startup " in each)
+    name, unit, *figures, limit, verdict = re.split(r" {3,}", line)
+    assert (name, unit) == ("PodStartupLatency_Startup pod_startup", "ms")
+    assert len(figures) == 3
+    assert (limit, verdict) == ("p50, p90 at most 540000; p99 at most 1e-06", "FAILED")
+    assert said.getvalue().index(line) < said.getvalue().index("small: FAILED with 1 error ")
+
+
+async def test_a_wait_says_how_many_pods_run(cluster: SmallCluster, folder: Path) -> None:
+    cluster.places = False
+    stream = Saying("wait, 0 s: Pods: 0 of 6 pods run, 6 without a node")
+    given = flags(*of_cluster(cluster, folder), *small(folder))
+    running = asyncio.create_task(run_tests(given, Progress(stream, said_s=0.001)))
+
+    await asyncio.wait_for(stream.said.wait(), 10)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+class Saying(io.StringIO):
+    """A stream that tells when a text was written."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.said = asyncio.Event()
+        self._text = text
+
+    def write(self, text: str) -> int:
+        if self._text in text:
+            self.said.set()
+        return super().write(text)
 
 
 async def test_an_interrupted_run_cleans_up(cluster: SmallCluster, folder: Path) -> None:

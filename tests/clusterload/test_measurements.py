@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -206,6 +209,28 @@ async def test_waiting_in_vain_says_for_what(
 
     assert outcome.critical
     assert outcome.error == "after 0.05 s not 2 pods run: 1 running, 1 without a node"
+
+
+@contextlib.contextmanager
+def noted(said: list[str], state: Callable[[], str]) -> Iterator[None]:
+    """Note what is said at the end of a wait."""
+    yield
+    said.append(state())
+
+
+async def test_waits_say_how_much_of_it_is_there(
+    cluster: SmallCluster, surroundings: Surroundings
+) -> None:
+    said: list[str] = []
+    surroundings = dataclasses.replace(surroundings, waiting=partial(noted, said))
+    deployments = await waiting_for_deployments(surroundings)
+    cluster.create(DEPLOYMENTS, deployment())
+    assert await call(deployments, action="gather") == Outcome()
+    await deployments.dispose()
+    running = METHODS["WaitForRunningPods"](surroundings)
+    assert await call(running, desiredPodCount=2) == Outcome()
+    assert await call(METHODS["Sleep"](surroundings), duration="1ms") == Outcome()
+    assert said == ["1 of 1 object up to date", "2 of 2 pods run", "a pause of 0.001 s"]
 
 
 # WaitForControlledPodsRunning
