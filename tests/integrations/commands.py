@@ -6,7 +6,6 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from affinityctl.cli import kubectl_affinity
-from tests.deploy.places import INTEGRATIONS
 
 if TYPE_CHECKING:
     import argparse
