@@ -86,7 +86,7 @@ PLUGIN = $(DIST)/headlamp
 .PHONY: headlamp
 headlamp: ## build the plugin for Headlamp, into dist/headlamp/plugins (needs Node.js 20 and npm)
 	@mkdir -p $(PLUGIN)/plugins/affinity-extender && cp -R integrations/headlamp/. $(PLUGIN)
-	@cd $(PLUGIN) && npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error && npm run lint && npm run tsc && npm run build
+	@cd $(PLUGIN) && npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error && npm run lint && npm run tsc && CI=true npm test && npm run build
 	@cp $(PLUGIN)/dist/main.js $(PLUGIN)/package.json $(PLUGIN)/plugins/affinity-extender
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)

@@ -17,6 +17,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler as AnyHandler
 
 from extender.core.callbacks.observing import soon
+from extender.core.callbacks.passing import Passing
 from extender.core.errors import ExtenderError, RequestError
 from extender.core.logs import TRACE
 from extender.core.metrics import Metrics
@@ -52,8 +53,10 @@ def callbacks_app(
     gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
     """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
+    # What all calls pass is on record once it is called: the scheduler need not.
+    wanted = (verb for verb, each in callbacks.items() if not isinstance(each, Passing))
     port = _Shared(
-        metrics, Callers(hosts), Arrivals(), LastCalls(callbacks), dict.fromkeys(callbacks, 0)
+        metrics, Callers(hosts), Arrivals(), LastCalls(wanted), dict.fromkeys(callbacks, 0)
     )
     app[ARRIVALS], app[LAST_CALLS], app[CALLBACKS] = port.arrivals, port.calls, callbacks
     for name, callback in callbacks.items():

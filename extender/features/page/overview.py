@@ -1,4 +1,4 @@
-"""The first page: is it in sync, who is refused and why, what is slow."""
+"""The first page: which pods wait, who is refused and why, is it in sync, what is slow."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, Final
 from extender.core.web.offered import Tile, View
 from extender.features.page.recent import Recent
 from extender.features.page.status import MODES, Shown, Status
+from extender.features.page.waiting import MOST_PODS, causes
 from extender.features.page.words import duration
 
 MOST_REFUSED: Final = 10
+MOST_CAUSES: Final = 10
 SLOW_SECONDS: Final = 0.1
 """A callback that takes longer holds up the scheduler, which asks for one pod after the other."""
 
@@ -24,7 +26,7 @@ LINKS: Final = (
 )
 
 
-def overview(
+async def overview(
     shown: Shown,
     recent: Recent,
     failures: Mapping[str, str],
@@ -35,6 +37,7 @@ def overview(
 ) -> View:
     """Return the page; `failures` are reasons of readiness checks that do not pass."""
     status, refused = shown.status(), None if shown.refused is None else shown.refused.latest()
+    found = await causes(shown.state)
     own = _tiles(shown, recent, explaining, None if refused is None else len(refused))
     values = {
         "status": status,
@@ -42,6 +45,9 @@ def overview(
         "failures": failures,
         "recent": recent,
         "callbacks": list(_callbacks(status, recent)),
+        "causes": found[:MOST_CAUSES],
+        "uncounted": len(shown.state.waiting_pods) - MOST_PODS,
+        "more_causes": len(found) - MOST_CAUSES,
         "refused": refused,
         "most_refused": MOST_REFUSED,
         "tiles": sorted((*tiles, *own), key=lambda each: each.place),
@@ -59,7 +65,7 @@ def _tiles(
     what = "hints, preemptions and evictions in the last hour"
     said = f"errors in the last {duration(recent.seconds)}"
     yield Tile(20, "/page/activity", acts, what)
-    yield Tile(30, explaining, len(shown.state.waiting_pods), "pods wait for a node")
+    yield Tile(30, explaining, len(shown.state.waiting_pods), "waiting for a node")
     yield Tile(40, None, len(shown.state.reservations), "pods assumed on a node")
     yield Tile(50, None, errors, said, bad=errors > 0)
     if refused is not None:

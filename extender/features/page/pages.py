@@ -166,6 +166,6 @@ class Pages:
         tiles = [tile for each in self._sections.values() for tile in each.tiles()]
         failures = failing(self._readiness)
         recent = await self._shown.recent.read()
-        return overview(
+        return await overview(
             self._shown, recent, failures, tiles, links=self._links, explaining=self._explaining
         )

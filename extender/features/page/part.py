@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from functools import cached_property
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from extender.core.metrics.series import Collectors, GaugeRow
 from extender.core.parts import Context, Part, Program, Task
 from extender.core.web.offered import Handler, Request, Response, Route
-from extender.features.page.recent import RecentCalls
+from extender.features.page.recent import EVERY_SECONDS, RecentCalls
 
 if TYPE_CHECKING:
     from extender.features.page.pages import Pages
@@ -24,8 +25,17 @@ class PagesForPeople(Part):
         self._context = context
         self._started = time()
         self._recent = RecentCalls(context.metrics)
+        self._waiting = self.metrics(context.metrics.make)
         self._program: Program | None = None
         self._pages: Pages | None = None
+
+    @staticmethod
+    def metrics(make: Collectors) -> GaugeRow:
+        return make.gauges(
+            "waiting_pods",
+            "Pods that wait for a node, by what keeps them from most, as their scheduler says.",
+            "reason",
+        )
 
     def built(self, program: Program) -> None:
         """Answer at the address of each section."""
@@ -40,6 +50,14 @@ class PagesForPeople(Part):
     def tasks(self) -> Iterator[Task]:
         """Yield what reads the metrics, so that pages can tell of the last minutes."""
         yield "recent-calls", self._recent.run()
+        yield "waiting-pods", self._count_waiting()
+
+    async def _count_waiting(self) -> NoReturn:
+        from extender.features.page.waiting import count  # noqa: PLC0415
+
+        while True:
+            await count(self._context.state, self._waiting)
+            await asyncio.sleep(EVERY_SECONDS)
 
     @cached_property
     def shown(self) -> Shown:

@@ -27,6 +27,7 @@ export interface Answer {
   fitting: number;
   nearMisses: { text: string }[];
   notes: { text: string }[];
+  whatToDo?: string[];
 }
 
 /** Why there is no answer, and what can be done about it. */
@@ -67,7 +68,7 @@ export function problemOf(error: { status?: number; message: string }, place: Pl
   if (error.status === 403 && said.includes('services/proxy')) {
     return {
       title: 'You may not ask the extender.',
-      todo: `You need the right to get services/proxy of ${where}; kubectl affinity explain needs the right to list nodes and pods instead.`,
+      todo: `You need the right to get services/proxy of ${where}; kubectl affinity explain needs the right to list nodes, namespaces and pods instead.`,
     };
   }
   if (error.status === 403) {

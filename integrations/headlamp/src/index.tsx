@@ -66,15 +66,17 @@ function verdictOf({ verdict, fitting, nodeCount, held }: Answer): string {
 }
 
 function Told({ answer }: { answer: Answer }) {
+  const todo = answer.whatToDo ?? [];
   const rows = [
     { name: 'Reasons', value: <Lines of={[...texts(answer.held), ...answer.summary.split('; ')]} /> },
     { name: 'Not known', value: <Lines of={texts(answer.unknown)} />, hide: !answer.unknown.length },
+    { name: 'What to do', value: <Lines of={todo} />, hide: !todo.length },
     {
       name: 'It would fit on',
       value: <Lines of={texts(answer.nearMisses)} />,
       hide: !answer.nearMisses.length,
     },
-    { name: 'What to do', value: <Lines of={texts(answer.notes)} />, hide: !answer.notes.length },
+    { name: 'Notes', value: <Lines of={texts(answer.notes)} />, hide: !answer.notes.length },
   ];
   return (
     <>

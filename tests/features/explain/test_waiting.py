@@ -111,8 +111,8 @@ async def test_a_search_looks_into_those_that_it_finds(read: Any) -> None:
 
 async def test_the_overview_leads_there(read: Any) -> None:
     text = await read(seen_of(pod("p")), "/")
-    assert "1 pods wait for a node" in text
-    assert "In mode assist the scheduler refuses nodes. See what pods wait for" in text
+    assert "not tried yet 1 default/p Which rules and pods are behind that" in text
+    assert "1 waiting for a node" in text
 
 
 async def test_nothing_is_explained_of_a_cluster_that_is_not_known(read: Any) -> None:

@@ -25,7 +25,7 @@ def framing(seen: Seen) -> PagesForPeople:
         started=now - 61,
         resources=(ResourceStatus("pods", synced=True, objects=1234, last_event=now - 2),),
     )
-    part = PagesForPeople(context_over(seen.state, metrics=seen.metrics))
+    part = PagesForPeople(context_over(seen.state))
     part.shown = Shown(
         seen.state,
         RecentCalls(seen.metrics),

@@ -1,0 +1,104 @@
+"""Pods that wait for a node, by what their scheduler says of them.
+
+No verdict is computed for that, so it costs the same however large the cluster is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from math import inf
+from typing import Final
+
+from extender.core.cluster.state import ClusterState
+from extender.core.metrics.series import GaugeRow
+from extender.core.model.objects import Pod
+from extender.core.model.verdict import Reason
+
+MOST_PODS: Final = 20_000
+STEP: Final = 200
+"""Pods between which others are served; with as many different messages, some 1 ms."""
+NOT_TRIED: Final = "not tried yet"
+GATES: Final = "scheduling gates"
+OTHER: Final = "other"
+REASONS: Final = (*(each.value for each in Reason), NOT_TRIED, GATES, OTHER)
+"""Those that the metric tells apart: texts of pods may have any number of others."""
+
+_NODES: Final = re.compile(r"\d+/\d+ nodes are available: ")
+_ENDS: Final = re.compile(r"\. |\.$")
+_NEXT: Final = re.compile(r", (?=\d+ )")
+_ROOM: Final = ("Insufficient ", "Too many pods")
+
+
+@dataclass(slots=True)
+class Cause:
+    """What keeps pods from most nodes, in the scheduler's words."""
+
+    reason: str
+    oldest: Pod
+    pods: int = 0
+
+    def add(self, pod: Pod) -> None:
+        self.pods += 1
+        if _created(pod) < _created(self.oldest):
+            self.oldest = pod
+
+    @property
+    def known(self) -> str:
+        """The reason among REASONS."""
+        if self.reason.startswith(_ROOM):
+            return Reason.RESOURCES.value
+        return self.reason if self.reason in REASONS else OTHER
+
+
+async def causes(state: ClusterState) -> list[Cause]:
+    """Group the pods that wait, those of most pods first; MOST_PODS at most."""
+    found: dict[str, Cause] = {}
+    read: dict[str, str] = {}
+    for place, pod in enumerate([*islice(state.waiting_pods, MOST_PODS)]):
+        if place % STEP == 0:
+            await asyncio.sleep(0)
+        if not pod.status.deleting:
+            reason = _reason(pod, read)
+            found.setdefault(reason, Cause(reason, pod)).add(pod)
+    return sorted(found.values(), key=lambda each: (-each.pods, each.reason))
+
+
+async def count(state: ClusterState, row: GaugeRow) -> None:
+    """Set how many pods wait, by REASONS."""
+    found: Counter[str] = Counter()
+    for each in await causes(state):
+        found[each.known] += each.pods
+    for reason in REASONS:
+        row.set(found[reason], reason)
+
+
+def _reason(pod: Pod, read: dict[str, str]) -> str:
+    said = pod.status.said
+    if said is None:
+        return GATES if pod.spec.requirements.gates else NOT_TRIED
+    message = said.message or said.reason
+    if message not in read:
+        read[message] = main_reason(message)
+    return read[message]
+
+
+def main_reason(message: str) -> str:
+    """Return what refuses most nodes by a scheduler's message; all of one that counts no nodes."""
+    start = _NODES.match(message)
+    if start is None:
+        return message
+    counts = _ENDS.split(message[start.end() :], maxsplit=1)[0]
+    nodes, reason = -1, message
+    for each in _NEXT.split(counts):
+        number, _, said = each.partition(" ")
+        if said and number.isdecimal() and int(number) > nodes:
+            nodes, reason = int(number), said
+    return reason
+
+
+def _created(pod: Pod) -> float:
+    return inf if pod.status.created is None else pod.status.created
