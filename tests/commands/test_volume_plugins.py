@@ -677,11 +677,40 @@ def test_a_volume_that_a_pod_has_for_itself(
     assert refusals(state_of(*ephemeral(owner), asked), asked) == expected
 
 
-def test_where_a_volume_is_is_said_in_words() -> None:
-    state = state_of(bound("data-0", "v"), volume("v", IN_X))
-    asked = READER.read(json.dumps(using("data-0")).encode())
-    said = [rule.what for each in OF_VOLUMES for rule in each.rules(state, asked)]
-    assert "volume: claim data-0 is bound to a volume in zone x" in said
+SELECTED = {"volume.kubernetes.io/selected-node": "gone"}
+OTHER = capacity(storageClassName="other", nodeTopology={})
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param(
+            [bound("data", "v"), volume("v", IN_X)],
+            "volume: claim data is bound to a volume in zone x",
+            id="where a volume is",
+        ),
+        pytest.param(
+            [with_metadata(claim("data"), annotations=SELECTED), WAIT],
+            f"volume: no volume for claim data (class wait of {DRIVER}, being made for gone, a "
+            "node that there is not) is or can be made there",
+            id="made for a node that is gone",
+        ),
+        pytest.param(
+            [claim("data"), WAIT, tracking(), OTHER],
+            f"volume: its driver reports no storage for claim data (class wait of {DRIVER})",
+            id="no room is known of its class",
+        ),
+        pytest.param(
+            [claim("data"), WAIT, tracking(), OTHER, with_metadata(capacity(), name="d")],
+            f"volume: too little free storage for claim data (class wait of {DRIVER})",
+            id="too little room",
+        ),
+    ],
+)
+def test_what_volumes_lack_is_said_in_words(objects: list[Json], expected: str) -> None:
+    state = state_of(*objects)
+    asked = READER.read(json.dumps(using("data")).encode())
+    assert expected in [rule.what for each in OF_VOLUMES for rule in each.rules(state, asked)]
 
 
 def test_what_is_not_known_refuses_nothing_and_is_said() -> None:

@@ -50,6 +50,12 @@ class ClaimBinder:
             (each, _Suitable(volumes.of_class(each.storage_class), each)) for each in asking
         ]
 
+    @property
+    def is_reported(self) -> bool:
+        """Return whether some CSIStorageCapacity is about the class of each of the claims."""
+        reported = {each.storage_class for each in self._volumes.capacities.values()}
+        return all(each.storage_class in reported for each in self._claims)
+
     def on(self, node: str) -> ClaimsOnNode:
         found = self._known.get(node)
         if found is None:

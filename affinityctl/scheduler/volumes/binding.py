@@ -99,10 +99,9 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
         lambda node: binder.on(node).fits,
         f"volume: no volume for {names} is or can be made there",
     )
+    lacks = "too little free storage" if binder.is_reported else "its driver reports no storage"
     yield VolumeRule(
-        Reason.STORAGE,
-        lambda node: binder.on(node).space,
-        f"volume: too little free storage for {names}",
+        Reason.STORAGE, lambda node: binder.on(node).space, f"volume: {lacks} for {names}"
     )
 
 

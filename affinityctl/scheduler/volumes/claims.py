@@ -172,6 +172,8 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     if found is not None:
         made = f" of {found.provisioner}" if found.provisions else " without a provisioner"
     there = f", being made for {claim.selected_node}" if claim.selected_node else ""
+    if claim.selected_node and claim.selected_node not in state.nodes:
+        there += ", a node that there is not"
     of = f"class {claim.storage_class}{made}" if claim.storage_class else "without a class"
     return f"{claim.name} ({of}{there})"
 

@@ -245,6 +245,10 @@ FAULTS: list[Any] = [
     ),
     ("affinity-matches-no-pod", web().affinity(term(ZONE, selector(app="dv")))),
     ("affinity-matches-no-pod", web().affinity(term(ZONE, DB, namespaces=["shop"]))),
+    (
+        "anti-affinity-matches-no-pod",
+        web().labels(part="server").anti_affinity(term(HOST, selector(app="wep", part="server"))),
+    ),
     ("no-node-matches", web().selects(disk="ssd")),
     (
         "node-affinity-contradictory",
@@ -498,6 +502,8 @@ def test_every_rule_about_workloads_has_a_fault() -> None:
 
 
 FINE = [
+    web().labels(part="server").anti_affinity(term(HOST, selector(app="new"))),
+    web().labels(part="db").anti_affinity(term(HOST, selector(app="db"))),
     pytest.param(of("Deployment", limited(2, WEB), replicas=3), id="a limit that no spec can have"),
     pytest.param(
         exclusive().annotated(EXCLUSIVE_ANNOTATION, f" app by {ZONE} "), id="a domain for one app"

@@ -10,8 +10,9 @@ from affinityctl.commands.lint.finding import Level, Rule, Spot
 from affinityctl.commands.lint.near import hint, said
 from affinityctl.commands.lint.selectors import contains, contradictory, no_common_pod, within
 from affinityctl.commands.lint.template import REQUIRED, NodesFor, Template, TermAt
-from extender.core.model.labels import EVERYTHING
+from extender.core.model.labels import EVERYTHING, Selector
 from extender.core.model.node_resources import Toleration
+from extender.core.model.wording import labels_of
 
 _ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
@@ -92,6 +93,24 @@ def _no_pod(template: Template) -> Iterator[Spot]:
         found = (template.around.meant(term, template.around.pods) for term in terms)
         instead = hint(next(filter(None, found), None))
         yield Spot(path, f"no pod and no template in the cluster is one that it asks for{instead}")
+
+
+def _no_pod_against(template: Template) -> Iterator[Spot]:
+    """Find anti-affinity that was probably meant for the pods themselves, and keeps none away."""
+    known, own = template.around.pods, template.labels
+    for at in template.of(against=True):
+        if known is None or _is_empty(at) or template.matches_itself(at.term):
+            continue
+        chosen = at.term.pods.selector.requirements
+        missed = [each for each in chosen if not each.matches(own)]
+        others = any(each.is_negative for each in missed) or len(missed) == len(chosen)
+        if not others and not template.around.some_meets(known, [at.term]):
+            asked = ",".join(labels_of(Selector.of((each,))) for each in missed)
+            yield Spot(
+                f"{at.path}.labelSelector",
+                f"no pod and no template in the cluster is one that it keeps away: those of this "
+                f"{template.owner.kind} lack {asked}",
+            )
 
 
 def _circle(template: Template) -> Iterator[Spot]:
@@ -181,6 +200,14 @@ RULES: Final = (
         "The pod waits until such a pod comes.",
         "Correct the selector or the namespaces; without any, a term is about its own namespace.",
         _no_pod,
+    ),
+    Rule(
+        "anti-affinity-matches-no-pod",
+        Level.WARNING,
+        "Required anti-affinity is about pods that do not exist, and not quite about its own.",
+        "It keeps no pod away: replicas may share a node.",
+        "Select the pods by labels that they have.",
+        _no_pod_against,
     ),
     Rule(
         "affinity-circle",

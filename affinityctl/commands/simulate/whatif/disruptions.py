@@ -11,7 +11,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.disruption import Counted, PodDisruptionBudget
 from extender.core.model.keys import Key, name_of
 from extender.core.model.objects import Pod
-from extender.core.model.wording import some
+from extender.core.model.wording import plural, some
 from extender.core.model.workload import DAEMON_SET, JOB, STATIC, Identity
 
 MOST_GRANTED: Final = 2_000
@@ -111,7 +111,7 @@ class Disruptions:
             return None
         if len(budget.disrupted) > MOST_GRANTED:
             return "has too many disruptedPods in its status"
-        return None if allowed > 0 else "allows no more evictions"
+        return None if allowed > 0 else f"allows no more evictions{_numbers(counted)}"
 
     def _now(self, budget: PodDisruptionBudget) -> tuple[Counted, int]:
         """Return what would be counted now, and how many more pods may go."""
@@ -166,3 +166,14 @@ class Disruptions:
             of = pod.pod_class
             if of.namespace == budget.namespace and budget.selector.matches(of.labels):
                 yield pod
+
+
+def _numbers(counted: Counted) -> str:
+    """Say by which numbers a budget refuses; "" where they do not tell."""
+    healthy, wanted, expected = counted.healthy, counted.desired, counted.expected
+    if not expected or healthy > wanted:
+        return ""
+    if wanted >= expected:
+        return f", however many pods are healthy: it wants {wanted:,} of {expected:,}"
+    are = "is" if healthy == 1 else "are"
+    return f": {healthy:,} of {plural(expected, 'pod')} {are} healthy, and it wants {wanted:,}"

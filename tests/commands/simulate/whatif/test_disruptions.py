@@ -68,6 +68,18 @@ READY, UNREADY = web("p", "a1"), unready("p", "a1")
         pytest.param(READY, [budget(MIN_1, of=None, **counted(1, 1))], "", id="of no pod"),
         pytest.param(
             READY,
+            [budget(MIN_2, **counted(2, 2))],
+            "b allows no more evictions: 2 of 3 pods are healthy, and it wants 2",
+            id="as many are healthy as it wants",
+        ),
+        pytest.param(
+            READY,
+            [budget(MIN_2, **counted(1, 2))],
+            "b allows no more evictions, however many pods are healthy: it wants 2 of 2",
+            id="it wants all of them",
+        ),
+        pytest.param(
+            READY,
             [budget(MAX_1, disruptionsAllowed=1), budget(MIN_1, name="c", disruptionsAllowed=1)],
             "evicts no pod that is in two budgets: default/b, default/c",
             id="two budgets, whatever they allow",
