@@ -155,7 +155,8 @@ async def _run(
             summary.write(report_dir, test.file_part)
         else:
             print(f"{summary.name}: {summary.text()}", end="")  # noqa: T201 - what was asked for
-    verdict = "passed" if not result.errors else f"FAILED with {len(result.errors)} errors"
+    errors = "1 error" if len(result.errors) == 1 else f"{len(result.errors)} errors"
+    verdict = "passed" if not result.errors else f"FAILED with {errors}"
     progress.say(f"{test.name}: {verdict} after {result.seconds:.1f} s")
     for error in result.errors:
         progress.say(f"  {error}")
