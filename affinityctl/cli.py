@@ -27,6 +27,11 @@ KUBECTL_PLUGIN_FILE = "kubectl-affinity"
 
 _MOVED = "load"
 
+CODES = exit_codes(
+    "what was looked for is not fine; the help of each command says what that means",
+    "it cannot be known: what decides is not looked at",
+)
+
 DESCRIPTION = """\
 Answers kube-scheduler's questions about inter-pod affinity from counters that are kept up to
 date, instead of from a walk over all pods for each pod that is scheduled.
@@ -53,7 +58,7 @@ examples:
   affinity-extender serve --help
       the flags of a command; docs/reference/ has every field of the configuration
 
-{exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
+{CODES}"""
 
 PLUGIN_DESCRIPTION = """\
 Answers questions about inter-pod affinity in a cluster. This is affinity-extender under the name
@@ -71,7 +76,7 @@ examples:
   kubectl affinity lint
       which workloads have affinity that cannot work, or does nothing?
 
-{exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
+{CODES}"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

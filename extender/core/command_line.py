@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from extender.core.errors import UnreadableError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from _typeshed import SupportsWrite
 
@@ -56,9 +56,14 @@ class Parser(argparse.ArgumentParser):
         first = given[0].partition("=")[0] if given else ""
         if first.startswith("-") and self.commands() and first not in self._option_string_actions:
             self.error(f"unrecognized arguments: {first}; flags come after the command")
+        commands = self.commands()
+        if commands and first and not first.startswith("-") and first not in commands:
+            self.error(f"there is no command {first}{_meant(first, commands)}")
+        if not given[1:]:
+            commands.get(first, self).teach(given)
         chosen, unknown = self.parse_known_args(given)
         if unknown:
-            of = self.commands().get(getattr(chosen, "command", None) or "", self)
+            of = commands.get(getattr(chosen, "command", None) or "", self)
             of.error(f"unrecognized arguments: {' '.join(unknown)}{of.suggestion(unknown)}")
         return chosen
 
@@ -78,8 +83,19 @@ class Parser(argparse.ArgumentParser):
         """Return which flag may have been meant by the first that is unknown."""
         name = next((one.partition("=")[0] for one in unknown if one.startswith("-")), "")
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        close = difflib.get_close_matches(name, known, n=1)
-        return f"; did you mean {close[0]}?" if close else ""
+        return _meant(name, known)
+
+    def teach(self, given: Sequence[str]) -> None:
+        """Show the help in the place of an error where nothing is given and something has to be."""
+        needed = any(action.required for action in self._actions)
+        if needed and not (given and given[0] in self._option_string_actions):
+            self.print_help(sys.stderr)
+            self.exit(MISUSED)
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def parser(prog: str, description: str, epilog: str) -> Parser:

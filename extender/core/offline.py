@@ -15,6 +15,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.config.features import features
 from extender.core.errors import InputError, ObjectError, UnreadableError
 from extender.core.files import json_documents, read_content, yaml_documents
+from extender.core.model.wording import plural
 from extender.core.resources import PODS, RESOURCES, WatchedResource
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.objects import PodReader
@@ -164,7 +165,7 @@ class ClusterFiles:
 def listed(kinds: Counter[str]) -> str:
     """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
     each = [f"{count} {kind[:80]}" for kind, count in sorted(kinds.items())]
-    more = f" and {len(each) - 10} more kinds" if each[10:] else ""
+    more = f" and {plural(len(each) - 10, 'more kind')}" if each[10:] else ""
     return ", ".join(each[:10]) + more
 
 

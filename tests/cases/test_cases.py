@@ -67,7 +67,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "lint --cluster 14-instance-type-domain.yaml",
         1,
-        ("3 replicas, and 1 domains of node.kubernetes.io/instance-type",),
+        ("3 replicas, and 1 domain of node.kubernetes.io/instance-type",),
     ),
     (
         "explain urgent-0 --cluster 16-preempt-by-anti-affinity.yaml",

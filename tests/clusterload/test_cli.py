@@ -44,8 +44,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param("--version", 0, "", id="the version"),
         pytest.param("--help", 0, "", id="help"),
         pytest.param("completion bash", 0, "", id="completion"),
-        pytest.param("", 2, "the following arguments are required: command", id="no command"),
-        pytest.param("load", 2, "invalid choice: 'load'", id="no such command"),
+        pytest.param("", 2, "usage: clusterload", id="no command"),
+        pytest.param("load", 2, "there is no command load", id="no such command"),
         pytest.param("run", 2, "--testconfig: either this or --testsuite", id="run what?"),
         pytest.param("check", 2, "--testconfig: either this or --testsuite", id="check what?"),
         pytest.param(
@@ -96,7 +96,7 @@ def test_exit_codes(line: str, code: int, said: str, capsys: pytest.CaptureFixtu
     assert main(line.split()) == code
     complaint = capsys.readouterr().err
     assert bool(complaint) == (code > 0)
-    assert complaint.count("\n") <= 1
+    assert complaint.count("\n") <= 1 or complaint.startswith("usage: ")
     assert said in complaint
 
 

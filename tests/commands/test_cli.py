@@ -149,10 +149,15 @@ def test_a_switch_may_stand_alone(served: list[config.Config], value: str) -> No
             id="half a flag",
         ),
         pytest.param(
-            "",
-            "affinity-extender: the following arguments are required: command; see "
+            "qouta",
+            "affinity-extender: there is no command qouta; did you mean quota?; see "
             "affinity-extender --help\n",
-            id="no command",
+            id="a misspelt command",
+        ),
+        pytest.param(
+            "frobnicate --port 1",
+            "affinity-extender: there is no command frobnicate; see affinity-extender --help\n",
+            id="no command that is like it",
         ),
     ],
 )
@@ -165,6 +170,32 @@ def test_wrong_usage_is_one_line_and_ends_with_2(
     assert cli.main(arguments.split()) == 2
     assert capsys.readouterr() == ("", expected)
     assert served == []
+
+
+@pytest.mark.parametrize(
+    ("line", "taught"),
+    [
+        pytest.param("", "affinity-extender explain web-7f9c-x2x4z -n shop", id="no command"),
+        pytest.param("completion", "source <(affinity-extender completion bash)", id="no shell"),
+    ],
+)
+def test_where_all_is_missing_the_help_is_shown(
+    line: str, taught: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("usage: affinity-extender")
+    assert taught in captured.err
+
+
+@pytest.mark.parametrize("program", [cli.main, cli.kubectl], ids=["main", "plugin"])
+def test_the_help_has_every_exit_code(
+    program: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program(["--help"]) == 0
+    codes = capsys.readouterr().out.partition("exit codes:\n")[2]
+    assert [line.split()[0] for line in codes.splitlines() if line] == ["0", "1", "2", "3", "4"]
 
 
 def test_a_mistake_in_the_file_names_its_path(

@@ -111,9 +111,13 @@ def _why(costs: Costs) -> str:
     if not costs.enough:
         return WHY[costs.advice]
     return (
-        f"the scheduler alone gets {_rate(a_second(costs.in_tree))} pods a second through "
+        f"the scheduler alone gets {_pods(a_second(costs.in_tree))} a second through "
         f"affinity, and your busiest minute needed {_rate(costs.needed or 0.0)}"
     )
+
+
+def _pods(rate: float) -> str:
+    return plural(round(rate), "pod") if rate >= 1 else "less than one pod"
 
 
 def _rate(each: float) -> str:
@@ -223,7 +227,7 @@ def _need(costs: Costs) -> str:
     if costs.needed is None:
         return (
             "Nothing says when pods were created. The scheduler alone is taken to be enough for "
-            f"{_rate(a_second(costs.in_tree) / ENOUGH)} pods a second; it could place {ENOUGH:g} "
+            f"{_pods(a_second(costs.in_tree) / ENOUGH)} a second; it could place {ENOUGH:g} "
             "times as many."
         )
     return (

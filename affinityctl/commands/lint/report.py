@@ -67,7 +67,8 @@ def text(report: Report) -> str:
     shown = blocks[:MOST_OWNERS]
     parts = [_block(found) for found in shown]
     if blocks[MOST_OWNERS:]:
-        parts.append(f"and {len(blocks) - MOST_OWNERS} more objects; -o json has all")
+        more = plural(len(blocks) - MOST_OWNERS, "more object")
+        parts.append(f"and {more}; -o json has all")
     rules = dict.fromkeys(each.rule for found in shown for each in sorted(found, key=_rank))
     return "\n\n".join([*parts, *map(_rule, rules), _summary(report)])
 
@@ -105,7 +106,8 @@ def _block(found: list[Finding]) -> str:
         for path, message in list(places)[:MOST_PLACES]:
             lines += (*_path(path), wrapped(message, " " * 6, 0))
         if len(places) > MOST_PLACES:
-            lines.append(f"    and {len(places) - MOST_PLACES} more places; -o json has all")
+            more = plural(len(places) - MOST_PLACES, "more place")
+            lines.append(f"    and {more}; -o json has all")
     return "\n".join(lines)
 
 

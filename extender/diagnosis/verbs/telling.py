@@ -130,7 +130,7 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
     about = f"pods with {labels_of(term.pods.selector)}{merged}"
     if isinstance(term, LimitedTerm):
-        about = f"at most {term.most} {about}"
+        about = f"at most {plural(term.most, 'pod')}{about.removeprefix('pods')}"
     if term.pods.selector.matches_nothing:
         about = "no pods: it has no labelSelector"
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY

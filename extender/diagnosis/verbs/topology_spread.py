@@ -152,7 +152,8 @@ class SkewRule(Rule):
         count, constraint = self.count, self.count.constraint
         domains = len(count.pods)
         if domains < constraint.min_domains:
-            fewest = f"there are {domains:,} of at least {constraint.min_domains:,} domains"
+            are = "is" if domains == 1 else "are"
+            fewest = f"there {are} {domains:,} of at least {constraint.min_domains:,} domains"
         elif domains:
             least = count.least(self.by)
             names = sorted(domain for domain in count.pods if self._pods(domain) == least)

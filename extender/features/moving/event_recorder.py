@@ -12,6 +12,7 @@ from extender.core.controllers.history import EVICTION
 from extender.core.errors import ExtenderError
 from extender.core.model.keys import name_of, namespace_of
 from extender.core.model.objects import Pod
+from extender.core.model.wording import plural
 from extender.core.ports import Occurrence
 from extender.core.timing import LogThrottle, TokenBucket
 from extender.features.moving.findings import time_of
@@ -74,15 +75,15 @@ class EventRecorder:
 
     async def paused(self, going: int, pods: int, allowed: int) -> None:
         await self._tell_of_pause(
-            f"evictions are paused: {going} of {pods} pods break rules that hold during execution "
+            f"evictions are paused: {going} of {plural(pods, 'pod')} {_break(going)} "
             f"and would go, and {allowed} may (requiredDuringExecution.maxAffected)",
             going,
         )
 
     async def paused_in(self, namespace: str, going: int, allowed: int) -> None:
         await self._tell_of_pause(
-            f"evictions are paused in namespace {namespace}: {going} of its pods break rules that "
-            f"hold during execution and would go, and {allowed} of one namespace may (half of "
+            f"evictions are paused in namespace {namespace}: {going} of its pods {_break(going)} "
+            f"and would go, and {allowed} of one namespace may (half of "
             "requiredDuringExecution.maxAffected)",
             going,
         )
@@ -98,7 +99,7 @@ class EventRecorder:
 
     async def resumed(self, going: int, namespace: str | None = None) -> None:
         where = "" if namespace is None else f" in namespace {namespace}"
-        note = f"evictions go on{where}: {going} pods break rules that hold during execution"
+        note = f"evictions go on{where}: {plural(going, 'pod')} {_break(going)}"
         self._lines.log(logging.INFO, "resumed", "%s", note)
         if self._pauses.take():
             await self._report(None, Occurrence("EvictionsResumed", "Resuming", note))
@@ -141,3 +142,7 @@ def _what(pod: Pod, record: Record, *, for_tenant: bool = False) -> str:
     within = namespace_of(pod.key) if for_tenant else None
     words = "a rule is broken" if cause is None else breach_in_words(pod, cause, within=within)
     return f"{words}, since {time_of(record.since_epoch)}"
+
+
+def _break(pods: int) -> str:
+    return f"{'breaks' if pods == 1 else 'break'} rules that hold during execution"

@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from extender.core.controllers.context import ControllerContext
 from extender.core.controllers.reconciling import LOOK_SECONDS
 from extender.core.errors import ExtenderError
+from extender.core.model.wording import plural
 from extender.core.ports import Occurrence, Remark
 from extender.core.timing import LogThrottle
 from extender.features.moving.failed_moves import MOST
@@ -70,4 +71,8 @@ class Stopping:
         everything, names = self._turns.moves.failed.stopped
         if everything:
             return Remark(f"no pod is moved: {ALL}")
-        return Remark(f"no pod is moved in {len(names)} namespaces: {ALONE}") if names else None
+        return (
+            Remark(f"no pod is moved in {plural(len(names), 'namespace')}: {ALONE}")
+            if names
+            else None
+        )

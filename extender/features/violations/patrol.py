@@ -101,7 +101,7 @@ def _begun(violation: Violation, shown: Witnesses) -> str:
     if isinstance(violation.term, LimitedTerm):
         return (
             f"maxMatchingPods is exceeded: in {where}, where {shown.owner} is, are more than "
-            f"{violation.term.most} pods, {shown.other} among them ({term})"
+            f"{plural(violation.term.most, 'pod')}, {shown.other} among them ({term})"
         )
     if violation.role is Role.REQUIRED_ANTI:
         return (

@@ -694,7 +694,9 @@ THREE = of("Deployment", web().avoids(1, term(HOST, WEB)), replicas=3)
         ),
         pytest.param([budget(maxUnavailable=0), THREE], "all 3 pods", id="none may be away"),
         pytest.param(
-            [budget(minAvailable=1), of("StatefulSet", web(), replicas=1)], "all 1 ", id="a single"
+            [budget(minAvailable=1), of("StatefulSet", web(), replicas=1)],
+            "the only pod of ",
+            id="a single",
         ),
         pytest.param([budget(minAvailable=2), THREE], None, id="one may go"),
         pytest.param([budget(maxUnavailable="1%"), THREE], None, id="a share of which one is left"),

@@ -141,7 +141,7 @@ async def test_after_three_moves_in_a_row_that_failed_a_namespace_is_left_alone(
     assert it.of(fine) >= 1
     remark = it.stopping.check()
     assert isinstance(remark, Remark)
-    assert "in 1 namespaces" in remark
+    assert "in 1 namespace:" in remark
     assert it.metric("evictions_stopped_namespaces") == 1
     assert it.metric("evictions_stopped") == 0
     (note,) = it.mover.notes("EvictionsStopped")

@@ -19,6 +19,8 @@ def _none_may_go(budget: Budget) -> Iterator[Spot]:
     patch = (add("spec.maxUnavailable", 1), *([remove(field)] if given else ()))
     # Of a single replica, whoever has it has to say whether it may be away at all.
     message = f"all {budget.pods} pods of {whose} have to be there"
+    if budget.pods == 1:
+        message = f"the only pod of {whose} has to be there"
     yield Spot(field, message, patch if budget.pods > 1 else ())
 
 

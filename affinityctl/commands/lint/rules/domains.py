@@ -13,6 +13,7 @@ from affinityctl.commands.lint.patching import REPLACE_FIRST, Operation, add, re
 from affinityctl.commands.lint.selectors import contradictory, negative
 from affinityctl.commands.lint.template import Template, TermAt
 from extender.core.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
+from extender.core.model.wording import plural
 
 _SUCCESSORS: Final[Mapping[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -29,6 +30,8 @@ class _Apart(NamedTuple):
     """What keeps replicas apart."""
 
     path: str
+    places: str
+    """Their number with a noun."""
     what: str
     domains: int
     at: TermAt | None
@@ -40,17 +43,18 @@ def _apart(template: Template) -> Iterator[_Apart]:
         key = at.term.topology_key
         domains = template.eligible_domains(key)
         if domains and template.matches_itself(at.term):
-            yield _Apart(at.path, f"domains of {key}", domains, at)
+            yield _Apart(at.path, plural(domains, "domain"), f"of {key}", domains, at)
     if template.ports and (nodes := len(template.eligible_nodes())):
         ports = ", ".join(map(str, sorted(template.ports)))
-        yield _Apart(f"{template.owner.path}.containers", f"nodes for port {ports}", nodes, None)
+        path = f"{template.owner.path}.containers"
+        yield _Apart(path, plural(nodes, "node"), f"for port {ports}", nodes, None)
 
 
 def _too_many(template: Template) -> Iterator[Spot]:
     replicas = template.owner.rollout.replicas or 0
-    for path, what, domains, at in _apart(template):
+    for path, places, what, domains, at in _apart(template):
         if replicas > domains:
-            message = f"{replicas} replicas, and {domains} {what}"
+            message = f"{replicas:,} replicas, and {places} {what}"
             yield Spot(path, message, () if at is None else _spread_instead(template, at))
 
 
@@ -64,9 +68,11 @@ def _stuck(template: Template) -> Iterator[Spot]:
     rollout = template.owner.rollout
     if not rollout.rolling or rollout.unavailable:
         return
-    for path, what, domains, at in _apart(template):
+    for path, places, what, domains, at in _apart(template):
         if rollout.replicas == domains and (at is None or template.holds_old_pods_off(at)):
-            full = f"{domains} replicas fill all {domains} {what}"
+            full = f"{domains:,} replicas fill all {places} {what}"
+            if domains == 1:
+                full = f"1 replica fills the only {places.removeprefix('1 ')} {what}"
             message = f"{full}, and maxUnavailable comes to 0: no room for a new pod"
             yield Spot(path, message, tuple(_making_room(at)))
 
@@ -127,7 +133,8 @@ def _partial_key(template: Template) -> Iterator[Spot]:
         key = at.term.topology_key
         nodes, without = len(template.eligible_nodes()), template.eligible_nodes_without(key)
         if 0 < without < nodes:
-            message = f"{without} of {nodes} nodes that the pods may use lack the label {key}"
+            lack = "lacks" if without == 1 else "lack"
+            message = f"{without} of {nodes} nodes that the pods may use {lack} the label {key}"
             yield Spot(f"{at.path}.topologyKey", message)
 
 
@@ -159,7 +166,9 @@ def _none_chosen(template: Template) -> Iterator[Spot]:
         if key is not None:
             yield Spot(f"{at.path}.namespaceSelector", f"no label {key} meets it")
         elif known and not any(map(chosen.matches, known.values())):
-            yield Spot(f"{at.path}.namespaceSelector", f"matches none of {len(known)} namespaces")
+            yield Spot(
+                f"{at.path}.namespaceSelector", f"matches none of {plural(len(known), 'namespace')}"
+            )
 
 
 def _negative(template: Template) -> Iterator[Spot]:

@@ -12,7 +12,7 @@ from affinityctl.commands.lint.selectors import contains, contradictory, no_comm
 from affinityctl.commands.lint.template import REQUIRED, NodesFor, Template, TermAt
 from extender.core.model.labels import EVERYTHING, Selector
 from extender.core.model.node_resources import Toleration
-from extender.core.model.wording import labels_of
+from extender.core.model.wording import labels_of, plural
 
 _ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
@@ -136,9 +136,10 @@ def _no_node(template: Template) -> Iterator[Spot]:
         kept_off = sum(NodesFor(template.nodes.required, _ANY_TAINT).judge(each) for each in nodes)
         asked = chain.from_iterable(template.nodes.alternatives)
         close = map(said, chain.from_iterable(map(template.around.node_labels.changes, asked)))
-        message = f"none of {len(nodes)} nodes matches{hint(next(close, None))}"
+        whole = plural(len(nodes), "node")
+        message = f"none of {whole} matches{hint(next(close, None))}"
         if kept_off:
-            message = f"{kept_off} of {len(nodes)} nodes, each with a taint that is not tolerated"
+            message = f"{kept_off} of {whole}, each with a taint that is not tolerated"
         yield Spot(template.owner.path, message)
 
 

@@ -75,7 +75,7 @@ def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_
             scheduler.remove(pod)
             break
     else:
-        step.notes.append(f"stopped after {most:,} pods: more would fit")
+        step.notes.append(f"stopped after {plural(most, 'pod')}: more would fit")
     return ended(scheduler, step, since, ())
 
 
