@@ -155,6 +155,10 @@ repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
 
+.PHONY: worlds
+worlds: $(STAMP) ## explain and simulate beside a real scheduler and controllers on drawn clusters (WORLDS=200, 20 minutes), into bench/results/worlds.md
+	@$(BIN)/python -m pytest tests/e2e/test_worlds.py -v --record --worlds $(or $(WORLDS),200)
+
 ROUNDS ?= 20
 scale-down: $(STAMP) ## which pods a scale-down takes, with the extender and without it (ROUNDS=20, three minutes)
 	@$(BIN)/python -m pytest tests/e2e/test_scale_down.py -v --record --rounds $(ROUNDS)

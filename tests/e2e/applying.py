@@ -36,6 +36,7 @@ _COLLECTIONS = {
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
     "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",

@@ -24,7 +24,7 @@ _ADMISSION_OFF = (
     "TaintNodesByCondition",  # no kubelet and no node lifecycle would take the taint away again
 )
 
-_CONTROLLERS = (
+CONTROLLERS = (
     "deployment-controller",
     "replicaset-controller",
     "job-controller",
@@ -128,6 +128,8 @@ def control_plane(
     users: list[User],
     features: Features = DEFAULT_FEATURES,
     admission_off: Sequence[str] = _ADMISSION_OFF,
+    *,
+    controllers: Sequence[str] = CONTROLLERS,
 ) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
     options = features.of_apiserver()
@@ -135,7 +137,7 @@ def control_plane(
         storage_and_apiserver(
             binaries, binaries, folder, users, *options, admission_off=admission_off
         ) as bare,
-        _controller_manager(binaries, bare.credentials, bare.server) as manager,
+        _controller_manager(binaries, bare.credentials, bare.server, controllers) as manager,
     ):
         manager.wait_ready()
         yield replace(bare, controller_manager=manager, features=features)
@@ -207,7 +209,9 @@ def _apiserver(
     return Process("kube-apiserver", command, credentials.folder / "kube-apiserver.log", probe)
 
 
-def _controller_manager(binaries: Binaries, credentials: Credentials, server: str) -> Process:
+def _controller_manager(
+    binaries: Binaries, credentials: Credentials, server: str, controllers: Sequence[str]
+) -> Process:
     port = free_port()
     command = [
         binaries["kube-controller-manager"],
@@ -215,7 +219,7 @@ def _controller_manager(binaries: Binaries, credentials: Credentials, server: st
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        f"--controllers={','.join(_CONTROLLERS)}",
+        f"--controllers={','.join(controllers)}",
         f"--service-account-private-key-file={credentials.server_key}",
         f"--root-ca-file={credentials.ca}",
     ]
