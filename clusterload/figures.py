@@ -87,7 +87,7 @@ def table(summaries: Iterable[Summary]) -> str:
     Rows without any figure but 0 are left out, and so are the parts of the pods' startup.
     """
     lines = []
-    for summary in summaries:
+    for summary in sorted(summaries, key=lambda each: _title(each.name)):
         if _PARTS.match(summary.name):
             continue
         for row in rows(summary.name, summary.content):

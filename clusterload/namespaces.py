@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from clusterload.objects import Objects
+    from clusterload.progress import Progress
     from clusterload.schema import Namespaces
     from extender.core.kube.client import ApiClient
 
@@ -36,10 +37,13 @@ class _Namespace(msgspec.Struct, frozen=True):
 class OwnNamespaces:
     """The namespaces <prefix>-1 to <prefix>-<number> of one test."""
 
-    def __init__(self, client: ApiClient, objects: Objects, settings: Namespaces) -> None:
+    def __init__(
+        self, client: ApiClient, objects: Objects, settings: Namespaces, progress: Progress
+    ) -> None:
         self._client = client
         self._objects = objects
         self._settings = settings
+        self._progress = progress
         self._made: list[str] = []
 
     async def prepare(self) -> None:
@@ -75,7 +79,11 @@ class OwnNamespaces:
             ):
                 for name in names:
                     await self._objects.delete("", name, NAMESPACE)
-                await namespaces.pulse.until(lambda: not namespaces.keys() & set(names))
+                wanted = set(names)
+                with self._progress.waiting(
+                    "deletion", lambda: f"{len(namespaces.keys() & wanted)} of {len(wanted)} left"
+                ):
+                    await namespaces.pulse.until(lambda: not namespaces.keys() & wanted)
         except (TimeoutError, ExtenderError) as error:
             # As in clusterloader2, a clean-up that fails does not fail the test.
             logger.warning("namespaces are left behind: %s", str(error) or f"not gone in {timeout}")

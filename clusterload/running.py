@@ -90,6 +90,7 @@ class Run:
             self._surroundings.client,
             self._surroundings.objects,
             self._test.config.namespace,
+            self._progress,
         )
         try:
             self._progress.step("make the namespaces")

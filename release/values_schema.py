@@ -1,6 +1,7 @@
-"""Write into the chart's values.schema.json what `config` may hold: the program's own schema.
+"""Write into the chart's values.schema.json what `config` and `affinity` may hold, by what we read.
 
-So Helm refuses a field that the program would not start with. `make reference` runs it.
+So Helm refuses a field that the program would not start with, or that Kubernetes does not have.
+`make reference` runs it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from msgspec.json import schema
+from msgspec.json import schema_components
 
 from extender.core.config.features import whole
+from extender.core.wire.manifests import PodAffinity
+from extender.core.wire.node_terms import NodeAffinityManifest
 from release.chart import CHART
 
 FILE = CHART / "values.schema.json"
@@ -23,15 +26,18 @@ def written() -> str:
     document = json.loads(FILE.read_text())
     document["properties"]["config"] = {"$ref": "#/definitions/Config"}
     document.pop("definitions", None)
-    definitions = schema(whole(), schema_hook=_path)["$defs"]
+    _, definitions = schema_components(
+        (whole(), PodAffinity, NodeAffinityManifest),
+        schema_hook=_path,
+        ref_template="#/definitions/{name}",
+    )
     del definitions["Config"]["required"]  # the chart writes these
     lines = (
         f"    {json.dumps(name)}: {json.dumps(_bare(definitions[name]))}"
         for name in sorted(definitions)
     )
     head = json.dumps(document, indent=2).removesuffix("\n}")
-    text = head + ',\n  "definitions": {\n' + ",\n".join(lines) + "\n  }\n}\n"
-    return text.replace("#/$defs/", "#/definitions/")
+    return head + ',\n  "definitions": {\n' + ",\n".join(lines) + "\n  }\n}\n"
 
 
 def _path(kind: type) -> dict[str, Any]:

@@ -251,9 +251,19 @@ async def test_in_the_end_a_table_shows_figures_and_limits(
     assert said.getvalue().index(line) < said.getvalue().index("small: FAILED with 1 error ")
 
 
-async def test_a_wait_says_how_many_pods_run(cluster: SmallCluster, folder: Path) -> None:
-    cluster.places = False
-    stream = Saying("wait, 0 s: Pods: 0 of 6 pods run, 6 without a node")
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        pytest.param("pods", ": Pods: 0 of 6 pods run, 6 without a node", id="pods"),
+        pytest.param("news of deletions", " s: deletion: 2 of 2 left", id="namespaces"),
+    ],
+)
+async def test_a_wait_says_how_much_of_it_is_there(
+    cluster: SmallCluster, folder: Path, missing: str, said: str
+) -> None:
+    cluster.places = missing != "pods"
+    cluster.collection(NAMESPACES).muted = missing == "news of deletions"
+    stream = Saying(said)
     given = flags(*of_cluster(cluster, folder), *small(folder))
     running = asyncio.create_task(run_tests(given, Progress(stream, said_s=0.001)))
 

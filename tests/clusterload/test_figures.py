@@ -116,13 +116,13 @@ def test_the_table_has_figures_limits_and_verdicts() -> None:
     head, *lines = (re.split(r" {3,}", line) for line in table(summaries).splitlines())
     assert head == ["measurement", "unit", "p50", "p90", "p99", "max", "other", "limit"]
     assert lines == [
-        ["SchedulingThroughput", "pods/s", "5", "9.5", "max at least 9", "passed"],
+        ["Errors", "calls", "errors 0, calls 1,234", "errors at most 0", "passed"],
         [
             *("PodStartupLatency_A pod_startup", "ms", "20", "7,000"),
             *("p50, p99 at most 5000", "FAILED"),
         ],
         ["PodStartupLatency_A schedule_to_run", "ms", "10", "90"],
-        ["Errors", "calls", "errors 0, calls 1,234", "errors at most 0", "passed"],
+        ["SchedulingThroughput", "pods/s", "5", "9.5", "max at least 9", "passed"],
     ]
     assert table([]) == ""
 

@@ -77,3 +77,11 @@ def test_the_schema_of_the_chart_has_all_its_values_and_no_more() -> None:
     schema = json.loads(values_schema.FILE.read_text())
     of_helm = {"global"}
     assert read_yaml(CHART / "values.yaml").keys() == schema["properties"].keys() - of_helm
+
+
+def test_what_the_schema_of_the_chart_refers_to_is_there() -> None:
+    text = values_schema.written()
+    defined = json.loads(text)["definitions"]
+    referred = set(re.findall(r'"\$ref": "([^"]+)"', text))
+    within = {f"#/properties/{name}" for name in json.loads(text)["properties"]}
+    assert referred <= {f"#/definitions/{name}" for name in defined} | within

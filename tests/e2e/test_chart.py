@@ -93,7 +93,7 @@ def helm(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries
             timeout=60,
         )
         assert done.returncode == code, done.stderr
-        return done.stderr if code else done.stdout
+        return done.stdout + done.stderr if code else done.stdout
 
     return run
 
@@ -364,6 +364,16 @@ def test_values_that_contradict_one_another_are_refused_by_name(
 ) -> None:
     said = helm("template", "affinity-extender", *OF_CLUSTER, values=values, code=1)
     assert named in said
+
+
+@pytest.mark.parametrize(
+    "command", [["template", "x"], ["lint"], ["install", "x", "--dry-run=client"]], ids=" ".join
+)
+def test_each_command_names_a_field_that_the_program_does_not_have(
+    helm: Helm, command: list[str]
+) -> None:
+    said = helm(*command, values=fields("config.hints.perSecnd", 1), code=1)
+    assert "at '/config/hints': additional properties 'perSecnd' not allowed" in said
 
 
 @pytest.mark.parametrize("name", ["a" * 38, "a.b", "2nd"])

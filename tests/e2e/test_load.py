@@ -229,6 +229,16 @@ async def test_figures_are_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None
     (latency,) = found["GenericPrometheusQuery Extender latency"]["dataItems"]
     assert latency["labels"] == {"verb": "prioritize"}
     assert 0 < latency["data"]["Perc50"] <= latency["data"]["Perc99"] < 1000
+    shown = {
+        line[0]: line
+        for line in (re.split(r" {3,}", each) for each in run.output.splitlines())
+        if len(line) > 1
+    }
+    assert shown["PodStartupLatency pod_startup"][-2:] == ["p50, p90, p99 at most 5000", "passed"]
+    assert shown["Extender violations"][-2:] == ["max at most 0", "passed"]
+    assert float(shown["SchedulingThroughput"][-1]) == pytest.approx(
+        found["SchedulingThroughput"]["max"], rel=0.01
+    )
 
 
 @pytest.mark.long
