@@ -14,6 +14,7 @@ from extender.core.config import API_VERSION, KIND, Config, Mode
 from extender.core.errors import RequestError
 from extender.core.metrics import Metrics
 from extender.core.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
+from extender.core.web.app import LAST_CALLS, callbacks_app
 from extender.core.wire.extender_results import write_filter_error
 from extender.core.wire.preempting import write_preemption_result
 from tests.annotating import annotated
@@ -48,6 +49,14 @@ def assisting(metrics: Metrics | None = None, **fields: Any) -> Mapping[str, Cal
 def test_who_answers(fields: Any, kinds: tuple[type, type]) -> None:
     callbacks = assisting(**fields)
     assert tuple(type(callbacks[verb]) for verb in ("filter", "preempt")) == kinds
+
+
+async def test_what_all_calls_pass_is_on_record_once_it_is_called(aiohttp_client: Any) -> None:
+    app = callbacks_app(assisting(), Metrics(), 1_000)
+    client = await aiohttp_client(app)
+    assert app[LAST_CALLS].at == {"prioritize": None}
+    await client.post("/filter", json={"Pod": APART, "NodeNames": []})
+    assert app[LAST_CALLS].at.keys() == {"prioritize", "filter"}
 
 
 @pytest.mark.parametrize(

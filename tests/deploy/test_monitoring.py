@@ -11,15 +11,22 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.core.metrics.observers import HealthMetrics
 from tests.deploy.kustomize import render
 from tests.deploy.places import KUBEADM, MONITORING, ROOT, SERVICEMONITOR, SIDECAR, named, read_yaml
+from tests.deploy.test_alerts import run_tests
 from tests.features.every import all_metrics
 
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
+PANELS = [each for each in DASHBOARD["panels"] if each["type"] != "row"]
+ANNOTATIONS = {each["name"]: each["expr"] for each in DASHBOARD["annotations"]["list"]}
 QUERIES = [
-    pytest.param(target["expr"], id=f"{panel['title']} {target['refId']}")
-    for panel in DASHBOARD["panels"]
-    for target in panel["targets"]
+    *(
+        pytest.param(target["expr"], id=f"{panel['title']} {target['refId']}")
+        for panel in PANELS
+        for target in panel["targets"]
+    ),
+    *(pytest.param(expr, id=name) for name, expr in ANNOTATIONS.items()),
 ]
 RULES = [
     rule
@@ -27,13 +34,22 @@ RULES = [
     for rule in group["rules"]
 ]
 RECORDED = {rule["record"] for rule in RULES if "record" in rule}
-NAME = re.compile(r"(?<![\w:])(?:[a-z_]+:)?(?:affinity_extender|rest_client|process)[\w:]*")
+NAME = re.compile(
+    r"(?<![\w:])(?:[a-z_]+:)?(?:affinity_extender|rest_client|process|kubernetes)[\w:]*"
+)
 
 
 def samples() -> set[str]:
     """Return the names of all samples that the program can have."""
     suffixes = ("", "_total", "_bucket", "_sum", "_count", "_info")
-    return {f"{one.name}{suffix}" for one in all_metrics().collect() for suffix in suffixes}
+    health = HealthMetrics()
+    health.observe("ping", "livez", passed=True)
+    _, body = health.exposition("")
+    of_checks = re.findall(r"^# TYPE (\w+)", body.decode(), re.MULTILINE)
+    return {
+        *(f"{one.name}{suffix}" for one in all_metrics().collect() for suffix in suffixes),
+        *of_checks,
+    }
 
 
 def test_a_dashboard_is_full_of_queries() -> None:
@@ -45,6 +61,68 @@ def test_each_query_of_the_dashboard_names_metrics_that_exist(query: str) -> Non
     names = set(NAME.findall(query))
     assert names
     assert names <= samples() | RECORDED
+
+
+def test_rows_come_one_after_the_other_and_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
+        assert not cells & taken
+        taken |= cells
+    assert DASHBOARD["panels"][0]["type"] == "row"
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+A, B = '{instance="a"}', '{instance="b"}'
+OURS = {f"affinity_extender_build_info{A}": "1x20"}
+OLD, NEW = (f'{{mode="{mode}", plugins="p", hash="{mode}"}}' for mode in ("assist", "replace"))
+CONFIG = "affinity_extender_config_info"
+CHANGED = {f"{CONFIG}{OLD}": "1x10", f"{CONFIG}{NEW}": "_x11 1x10"}
+CHECKS = {
+    f'kubernetes_healthcheck{{name="{name}", type="{kind}", instance="{each}"}}': values
+    for name, kind, each, values in (
+        ("sync", "readyz", "a", "1x10 0x10"),
+        ("sync", "readyz", "b", "0x20"),
+        ("ping", "livez", "a", "0x20"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "minute", "expected"),
+    [
+        pytest.param(
+            "Starts",
+            {f"process_start_time_seconds{A}": "7x20", f"process_start_time_seconds{B}": "9x20"},
+            5,
+            {A: 7000.0},
+            id="a start is where its time says, and no other program's",
+        ),
+        pytest.param("Not ready", CHECKS, 5, {}, id="it is ready"),
+        pytest.param("Not ready", CHECKS, 15, {A: 1.0}, id="a check fails"),
+        pytest.param("Configurations", CHANGED, 1, {}, id="the first is no change"),
+        pytest.param("Configurations", CHANGED, 8, {}, id="nothing has changed"),
+        pytest.param("Configurations", CHANGED, 12, {NEW: 1.0}, id="it has changed"),
+        pytest.param("Configurations", CHANGED, 18, {}, id="that was some time ago"),
+    ],
+)
+def test_what_is_marked_in_all_panels(
+    name: str, series: dict[str, str], minute: int, expected: dict[str, float], tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yaml").write_text("groups: []\n")
+    given = [{"series": key, "values": values} for key, values in {**OURS, **series}.items()]
+    asked = {
+        "expr": ANNOTATIONS[name].replace("$instance", ".*"),
+        "eval_time": f"{minute}m",
+        "exp_samples": [{"labels": key, "value": value} for key, value in expected.items()],
+    }
+    run_tests(tmp_path, [{"interval": "1m", "input_series": given, "promql_expr_test": [asked]}])
 
 
 def test_each_rule_names_metrics_that_exist() -> None:

@@ -46,6 +46,7 @@ async def overview(
         "recent": recent,
         "callbacks": list(_callbacks(status, recent)),
         "causes": found[:MOST_CAUSES],
+        "most_pods": MOST_PODS,
         "uncounted": len(shown.state.waiting_pods) - MOST_PODS,
         "more_causes": len(found) - MOST_CAUSES,
         "refused": refused,

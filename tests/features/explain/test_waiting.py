@@ -111,7 +111,7 @@ async def test_a_search_looks_into_those_that_it_finds(read: Any) -> None:
 
 async def test_the_overview_leads_there(read: Any) -> None:
     text = await read(seen_of(pod("p")), "/")
-    assert "not tried yet 1 default/p Which rules and pods are behind that" in text
+    assert "not tried yet 1 default/p Which rules and pods are behind that?" in text
     assert "1 waiting for a node" in text
 
 

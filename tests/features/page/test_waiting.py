@@ -81,7 +81,7 @@ async def test_no_more_causes_than_fit_on_a_screen(aiohttp_client: Any) -> None:
     seen = shown(state_of(**{f"p{i:02}": f"boom {i:02}" for i in range(13)}))
     text = await read_page(await aiohttp_client(app_of(seen)), "/")
     assert ("boom 09" in text, "boom 10" in text) == (True, False)
-    assert "3 more causes are left out. Which rules" in text
+    assert "Causes of fewer pods are left out: 3." in text
 
 
 async def test_a_tenant_s_pods_are_counted_up_to_a_bound(
@@ -91,7 +91,8 @@ async def test_a_tenant_s_pods_are_counted_up_to_a_bound(
     monkeypatch.setattr("extender.features.page.overview.MOST_PODS", 2)
     seen = shown(state_of(a=None, b=None, c=None))
     text = await read_page(await aiohttp_client(app_of(seen)), "/")
-    assert f"{NOT_TRIED} 2 2 h 0 min shop/b 1 more pods are not counted." in text
+    assert f"{NOT_TRIED} 2 2 h 0 min shop/b " in text
+    assert "Pods beyond the first 2 are not counted: 1." in text
 
 
 async def test_no_text_of_a_pod_becomes_a_series() -> None:
