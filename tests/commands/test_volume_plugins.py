@@ -723,6 +723,28 @@ def test_what_is_not_known_refuses_nothing_and_is_said() -> None:
     assert "persistentvolumeclaims, persistentvolumes, storageclasses, csinodes" in said
 
 
+@pytest.mark.parametrize(
+    ("asked", "objects", "said"),
+    [
+        pytest.param(using("data").on("a"), [claim("data"), WAIT], True, id="late, and named"),
+        pytest.param(using("data"), [claim("data"), WAIT], False, id="late"),
+        pytest.param(
+            using("data").on("a"),
+            [with_metadata(claim("data"), annotations=SELECTED), WAIT],
+            False,
+            id="a scheduler has placed it",
+        ),
+        pytest.param(using("data").on("a"), [bound("data", "v"), volume("v")], False, id="bound"),
+    ],
+)
+def test_a_pod_past_the_scheduler_has_no_claim_bound(
+    asked: Any, objects: list[Json], *, said: bool
+) -> None:
+    state = state_of(*objects)
+    found = list(VolumeClaims().unknown(state, READER.read(json.dumps(asked).encode())))
+    assert any("its claim data is bound when a scheduler" in each.text for each in found) is said
+
+
 def test_a_volume_of_an_in_tree_plugin_is_said_not_to_be_looked_at() -> None:
     state = state_of(bound("data", "v"), volume("v", gcePersistentDisk={"pdName": "foo"}))
     [said] = not_looked_at(state, READER.read(json.dumps(using("data")).encode()))

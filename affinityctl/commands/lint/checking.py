@@ -175,12 +175,20 @@ class _Checker:
         return f"{name} is no field of the API{f'; its place is {place}' if place else hint(near)}"
 
     def _place(self, name: str) -> str | None:
-        """Return where a field belongs: in an object around this one, or below it."""
+        """Return where a field belongs: in an object around this one, below it, or beside it."""
         for level in reversed(self._levels[:-1]):
             if name in FIELDS[level.type]:
                 return f"{level.path}.{name}".lstrip(".")
         level = self._levels[-1]
-        return next(_below(name, level.type, level.path, _DEEPEST), None)
+        below = next(_below(name, level.type, level.path, _DEEPEST), None)
+        return below or next(self._beside(name), None)
+
+    def _beside(self, name: str) -> Iterator[str]:
+        """Yield the lists that are beside this one, whose elements have such a field."""
+        for level in self._levels[-2:-1]:
+            for at, each in FIELDS[level.type].items():
+                if each.within and name in FIELDS.get(each.name, ()):
+                    yield f"{level.path}.{at}[].{name}"
 
 
 def _below(name: str, kind: str, path: str, depth: int) -> Iterator[str]:

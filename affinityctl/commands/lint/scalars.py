@@ -56,6 +56,11 @@ def _not_negative(value: str | float) -> str | None:
     return None if (amount(value) or 0) >= 0 else f"{value} is less than 0"
 
 
+def _namespace(value: str) -> str | None:
+    fault = _is("the name of a namespace", is_dns_label)(value)
+    return f"{fault}; namespaceSelector: {{}} is all of them" if value == "*" else fault
+
+
 def _text(kind: str, judge: Callable[[str], bool]) -> Scalar:
     return Scalar((str,), "a string", _is(kind, judge))
 
@@ -71,7 +76,7 @@ SCALARS: Final[Mapping[str, Scalar]] = {
     "taintkey": _text("a label key", lambda value: not value or is_label_key(value)),
     "value": _text("a label value", is_label_value),
     "label": _text("a label value", is_label_value),
-    "namespace": _text("the name of a namespace", is_dns_label),
+    "namespace": Scalar((str,), "a string", _namespace),
     "name": _text("a name", lambda value: not value or is_dns_subdomain(value)),
     "filled": Scalar((str,), "a string", lambda value: None if value else "must not be empty"),
     "int32": _number(),

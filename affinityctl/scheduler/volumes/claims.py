@@ -126,6 +126,8 @@ class VolumeClaims(FilterPlugin):
             what = f"its scheduler has {VOLUME_BINDING} off"
             yield Unknown(VOLUMES, f"which nodes its volumes allow is not known: {what}")
         yield from (Unknown(VOLUMES, each) for each in not_looked_at(state, pod))
+        if pod.node is not None and ledger_of(state).knows_classes:
+            yield from (Unknown(VOLUMES, each) for each in _left_unbound(state, pod))
 
 
 def _wrong(state: ClusterState, pod: Pod, off: Collection[str]) -> Iterator[tuple[Reason, str]]:
@@ -176,6 +178,16 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
         there += ", a node that there is not"
     of = f"class {claim.storage_class}{made}" if claim.storage_class else "without a class"
     return f"{claim.name} ({of}{there})"
+
+
+def _left_unbound(state: ClusterState, pod: Pod) -> Iterator[str]:
+    """Name the claims that only a scheduler would have bound, of a pod that went past it."""
+    for claim in PodClaims.of(state, pod).delayed:
+        if claim.selected_node is None:
+            yield (
+                f"its claim {claim.name} is bound when a scheduler places the pod, and "
+                "spec.nodeName has done that: ask for the node by nodeSelector instead"
+            )
 
 
 def may_go_somewhere(state: ClusterState, pod: Pod, off: Collection[str] = ()) -> bool:

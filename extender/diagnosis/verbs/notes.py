@@ -85,6 +85,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_going(explanation),
         *_preempted(explanation),
         *_evicts_none(state, explanation),
+        *_evicts_here_alone(explanation),
         *_beyond(explanation),
         *_said(explanation),
     ]
@@ -379,6 +380,24 @@ def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note
             "its preemptionPolicy is Never: no pod is evicted for it, though some are less "
             "important",
         )
+
+
+def _evicts_here_alone(explanation: Explanation) -> Iterator[Note]:
+    """Say why less important pods stay that are in the way from other nodes."""
+    spec = explanation.pod.spec
+    if explanation.fits or explanation.preemption is not None or not spec.may_preempt:
+        return
+    for each in explanation.near_misses:
+        elsewhere = {pod.node for pod in each.pods}.isdisjoint(each.nodes)
+        less = all(pod.spec.priority < spec.priority for pod in each.pods)
+        if each.pods and not each.unnamed and elsewhere and less:
+            are = "is" if each.count == 1 else "are"
+            yield Note(
+                "otherNode",
+                f"{each.in_the_way} {are} less important, but not on the node that would fit then: "
+                "the scheduler evicts only from the node that it tries",
+            )
+            return
 
 
 def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:

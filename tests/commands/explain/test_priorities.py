@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import HOST, node, pod, workload
+from tests.builders import HOST, ZONE, node, pod, selector, term, workload
 from tests.commands.explain.cluster import Explain
 
 SMALL = node("small", {HOST: "small"}, {"cpu": "2", "memory": "1Gi", "pods": "3"})
@@ -84,3 +84,24 @@ def test_pods_that_a_template_would_make_have_it(explain: Explain) -> None:
     made = workload("Deployment", "web", BIG.priority_class("high"), replicas=1)
     _, told = explain("deployment/web -o json", made, SMALL, THERE, HIGH)
     assert json.loads(told)["preemption"]["victims"] == ["default/there"]
+
+
+ELSEWHERE = "default/weak is less important, but not on the node that would fit then"
+APART = pod("new").anti_affinity(term(ZONE, selector(app="weak"))).selects(**{HOST: "a2"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "on", "said"),
+    [
+        pytest.param(APART.priority(9), "a1", True, id="in the same zone"),
+        pytest.param(APART.priority(9), "a2", False, id="on the node that it tries"),
+        pytest.param(APART.priority(5), "a1", False, id="as important"),
+        pytest.param(APART.priority(9).never_preempts(), "a1", False, id="it evicts none"),
+    ],
+)
+def test_less_important_pods_of_other_nodes_stay(
+    asked: Any, on: str, *, said: bool, explain: Explain
+) -> None:
+    weak = pod("weak").labels(app="weak").priority(5).on(on)
+    code, text = explain("new", weak, asked)
+    assert (code, ELSEWHERE in " ".join(text.split())) == (1, said), text

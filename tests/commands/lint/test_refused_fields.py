@@ -17,6 +17,7 @@ from affinityctl.commands.lint.checking import REPEATED, check
 from affinityctl.commands.lint.fields import FIELDS
 from affinityctl.commands.lint.rulebook import OF_WRITTEN
 from affinityctl.commands.lint.scalars import SCALARS
+from affinityctl.commands.lint.template import PREFERRED, REQUIRED
 from affinityctl.commands.lint.together import CHECKS
 from tests.builders import HOST, ZONE, Json, Pod, node, pod, requirement, selector, term, workload
 from tests.commands.lint.asking import found, linted
@@ -218,6 +219,16 @@ def test_each_check_is_of_a_type_that_there_is() -> None:
             of("CronJob", affinity={}),
             "its place is spec.jobTemplate.spec.template.spec.affinity",
             id="below",
+        ),
+        pytest.param(
+            web(affinity={"podAffinity": {REQUIRED: [{"weight": 1}]}}),
+            f"its place is spec.affinity.podAffinity.{PREFERRED}[].weight",
+            id="beside",
+        ),
+        pytest.param(
+            web(affinity={"podAffinity": {REQUIRED: [{"topologyKey": "z", "namespaces": ["*"]}]}}),
+            "namespaceSelector: {} is all of them",
+            id="every namespace",
         ),
         pytest.param(
             spread(whenUnsatisfiable="donotschedule"), "did you mean DoNotSchedule?", id="a word"
