@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.objects import HOSTNAME, ZONE, term
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tests.e2e.objects import JSON
 
@@ -23,6 +23,17 @@ CLASSES = {
 HASH = "pod-template-hash"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+"""What the node lifecycle controller adds to cordoned nodes; it would miss the heartbeats here."""
+REPLICA = {"made": "by-a-controller"}
+"""On pods of workloads alone: these would adopt others, and delete those that are too many."""
+KINDS = (
+    *("drain",) * 5,
+    *("lose",) * 2,
+    *("important",) * 2,
+    *("restart", "restart", "roll", "roll", "scale", "place"),
+)
+"""Of changes."""
 APPS = ("red", "blue", "green")
 API = {
     "Pod": "v1",
@@ -67,6 +78,9 @@ class _Drawn:
     def __init__(self, chance: Random, seed: int) -> None:
         self._chance = chance
         self._seed = seed
+        self._crowded = self.rarely(2)
+        self._namespaces = self.one_of(NAMESPACES[:1], NAMESPACES[:1], NAMESPACES)
+        self._kind = self.one_of(*KINDS)
 
     def one_of(self, *values: Any) -> Any:
         return self._chance.choice(values)
@@ -77,9 +91,9 @@ class _Drawn:
     def world(self) -> World:
         nodes = self._nodes()
         workloads = [self._workload(name) for name in APPS[: self.one_of(1, 2, 2, 3)]]
+        budgets = list(self._budgets(workloads))
         workloads += [self._pod(f"bare-{number}") for number in range(self.one_of(0, 0, 1, 2))]
         self._chance.shuffle(workloads)
-        budgets = [self._budget(f"budget-{number}") for number in range(self.one_of(0, 1, 1, 2))]
         held = None
         late = []
         if self.rarely(8):
@@ -101,9 +115,9 @@ class _Drawn:
         return world
 
     def _nodes(self) -> list[JSON]:
-        number = self._chance.choice((3, 3, 4, 4, 5, 6, 8, 12))
+        number = self._chance.choice((3, 3, 3, 4, 4, 5) if self._crowded else (3, 4, 5, 6, 8, 12))
         zones = "abc"[: self.one_of(2, 3, 3)]
-        sizes = self.one_of(("2",), ("1", "2"), ("1", "2", "4"))
+        sizes = ("1",) if self._crowded else self.one_of(("2",), ("1", "2"), ("1", "2", "4"))
         return [self._node(f"n{each}", zones[each % len(zones)], sizes) for each in range(number)]
 
     def _node(self, name: str, zone: str, sizes: Sequence[str]) -> JSON:
@@ -116,11 +130,11 @@ class _Drawn:
             "pods": self.one_of("3", "6", "20", "20"),
         }
         spec: JSON = {}
-        if self.rarely(10):
-            spec["unschedulable"] = True
         if self.rarely(8):
             effect = self.one_of("NoSchedule", "NoSchedule", "PreferNoSchedule")
             spec["taints"] = [{"key": "dedicated", "value": "x", "effect": effect}]
+        if self.rarely(10):
+            spec |= {"unschedulable": True, "taints": [*spec.get("taints", ()), CORDONED]}
         return {
             "apiVersion": "v1",
             "kind": "Node",
@@ -134,10 +148,12 @@ class _Drawn:
         }
 
     def _workload(self, app: str) -> JSON:
-        kind = self.one_of("Deployment", "Deployment", "Deployment", "StatefulSet", "ReplicaSet")
+        kind = self.one_of("Deployment", "Deployment", "StatefulSet", "ReplicaSet")
+        if self._kind in {"restart", "roll"}:
+            kind = self.one_of("Deployment", "Deployment", "StatefulSet")
         spec: JSON = {
             "replicas": self.one_of(1, 2, 3, 3, 4, 5),
-            "selector": {"matchLabels": {"app": app}},
+            "selector": {"matchLabels": {"app": app} | REPLICA},
             "template": self._template(app, kind),
         }
         if kind == "Deployment":
@@ -152,7 +168,7 @@ class _Drawn:
         return self._object(kind, app, spec)
 
     def _object(self, kind: str, name: str, spec: JSON, labels: JSON | None = None) -> JSON:
-        metadata = {"name": name, "namespace": self.one_of(*NAMESPACES[:1] * 3, NAMESPACES[1])}
+        metadata = {"name": name, "namespace": self.one_of(*self._namespaces)}
         return {
             "apiVersion": API[kind],
             "kind": kind,
@@ -169,7 +185,7 @@ class _Drawn:
 
     def _template(self, app: str, kind: str) -> JSON:
         labels = {"app": app, "tier": self.one_of("front", "back")}
-        return {"metadata": {"labels": labels}, "spec": self._spec(app, kind)}
+        return {"metadata": {"labels": labels | REPLICA}, "spec": self._spec(app, kind)}
 
     def _pod(self, name: str) -> JSON:
         labels = {"app": self.one_of(*APPS), "tier": self.one_of("front", "back")}
@@ -177,14 +193,15 @@ class _Drawn:
 
     def _important(self, name: str) -> JSON:
         made = self._pod(name)
-        made["spec"]["priorityClassName"] = self.one_of(
-            "worlds-high", "worlds-high", "worlds-polite"
-        )
+        spec = made["spec"]
+        spec["priorityClassName"] = self.one_of("worlds-high", "worlds-high", "worlds-polite")
+        requests = {"cpu": self.one_of("300m", "900m")}
+        spec["containers"][0]["resources"] = {"requests": requests}
         return made
 
     def _spec(self, app: str, kind: str) -> JSON:
         container: JSON = {"name": "main", "image": "none.invalid/none"}
-        asks = {"cpu": self.one_of("100m", "300m", "500m", "900m")}
+        asks = {"cpu": self.one_of("500m" if self._crowded else "100m", "300m", "500m", "900m")}
         if self.rarely(4):
             asks["memory"] = self.one_of("100Mi", "3Gi")
         if not self.rarely(8):
@@ -242,31 +259,36 @@ class _Drawn:
             made["nodeTaintsPolicy"] = "Honor"
         return made
 
-    def _budget(self, name: str) -> JSON:
-        selector = self.one_of(
-            *({"matchLabels": {"app": app}} for app in APPS), {"matchLabels": {"tier": "front"}}
-        )
-        amount = self.one_of(1, 1, 2, "50%", "34%", 0)
-        spec = {self.one_of("minAvailable", "maxUnavailable"): amount, "selector": selector}
-        if policy := self.one_of(None, None, "AlwaysAllow"):
-            spec["unhealthyPodEvictionPolicy"] = policy
-        return self._object("PodDisruptionBudget", name, spec)
+    def _budgets(self, workloads: Sequence[JSON]) -> Iterator[JSON]:
+        number = self.one_of(1, 1, 2) if self._kind == "drain" else self.one_of(0, 0, 1)
+        for each in range(number):
+            of = self.one_of(*workloads)
+            labels = of["spec"]["template"]["metadata"]["labels"]
+            key = self.one_of("app", "app", "app", "tier")
+            amount = self.one_of(1, 1, 2, "50%", "34%", 0, "100%")
+            least = self.one_of("minAvailable", "maxUnavailable")
+            spec = {least: amount, "selector": {"matchLabels": {key: labels[key]}}}
+            if policy := self.one_of(None, None, "AlwaysAllow"):
+                spec["unhealthyPodEvictionPolicy"] = policy
+            made = self._object("PodDisruptionBudget", f"budget-{each}", spec)
+            made["metadata"]["namespace"] = of["metadata"]["namespace"]
+            yield made
 
     def _change(self, world: World) -> JSON:
         names = [each["metadata"]["name"] for each in world.nodes]
         scalable = [each for each in world.workloads if each["kind"] != "Pod"]
         rolling = [each for each in scalable if each["kind"] != "ReplicaSet"]
-        kinds = ["drain", "drain", "drain", "lose", "place", "important", "scale"]
-        kind = self.one_of(*kinds, *(["restart", "roll"] if rolling else []))
-        change: JSON = {"kind": kind}
-        match kind:
+        change: JSON = {"kind": self._kind}
+        match self._kind:
             case "drain":
-                change["nodes"] = self._chance.sample(names, self.one_of(1, 1, 1, 2))
+                change["nodes"] = self._chance.sample(names, self.one_of(1, 1, 2))
+                change["busiest"] = not self.rarely(3)
             case "lose":
                 zone = self.one_of("a", "b")
                 lost = [n["metadata"]["name"] for n in world.nodes if zone_of(n) == zone]
                 few = self._chance.sample(names, self.one_of(1, 1, 2))
                 change["nodes"] = lost if lost and self.rarely(3) else few
+                change["busiest"] = not lost and not self.rarely(3)
             case "important":
                 change = {"kind": "place", "objects": [self._important("vip")]}
             case "place":

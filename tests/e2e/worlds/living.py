@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,8 +17,8 @@ from tests.e2e.applying import collection
 from tests.e2e.classes import ensure_priority_class
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.scheduling import Scheduler
-from tests.e2e.worlds.asking import answered
-from tests.e2e.worlds.drawing import CLASSES, NAMESPACES, World
+from tests.e2e.worlds.asking import answered, owner_of
+from tests.e2e.worlds.drawing import CLASSES, CORDONED, NAMESPACES, World
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -134,6 +135,11 @@ class Living:
         }
         self._holding = None
         await self.retried()
+        if world.change.get("busiest"):
+            on = Counter(each["spec"].get("nodeName") for each in self.pods.objects.values())
+            del on[None]
+            there = sorted(on, key=lambda name: (-on[name], str(name)))
+            world.change["nodes"] = there[: len(world.change["nodes"])] or world.change["nodes"]
 
     def _running(self) -> Iterable[str]:
         return (key for key, pod in self.pods.objects.items() if pod["spec"].get("nodeName"))
@@ -266,6 +272,8 @@ class Living:
     async def change(self, change: JSON) -> Evictions:
         """Carry a change out, and let the cluster come to rest."""
         evictions = Evictions()
+        if change["kind"] in {"scale", "restart", "roll"}:
+            await self._let_go(change["of"])
         match change["kind"]:
             case "drain":
                 evictions = await self._drain(change["nodes"])
@@ -289,6 +297,17 @@ class Living:
         await self.retried()
         return evictions
 
+    async def _let_go(self, of: JSON) -> None:
+        """End the deletions that a workload waits for: in a simulation they take no time."""
+        recreated = of["spec"].get("strategy", {}).get("type") == "Recreate"
+        if of["kind"] != "StatefulSet" and not recreated:
+            return
+        owner = f"{of['kind']} {key_of(of)}"
+        for pod in list(self.pods.objects.values()):
+            if is_going(pod) and owner_of(pod) == owner:
+                self._staying.discard(pod["metadata"]["uid"])
+                await self.api.delete(pod_path(pod))
+
     async def _lose(self, nodes: list[str]) -> None:
         for name in nodes:
             await self.api.delete(f"/api/v1/nodes/{name}")
@@ -302,7 +321,8 @@ class Living:
     async def _drain(self, nodes: list[str]) -> Evictions:
         """Cordon nodes and evict their pods, again and again as `kubectl drain` does."""
         for name in nodes:
-            await self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+            cordoned = {"spec": {"unschedulable": True, "taints": [CORDONED]}}
+            await self.api.patch(f"/api/v1/nodes/{name}", cordoned)
         found = Evictions()
         left = self._on(nodes)
         for _ in range(ROUNDS):

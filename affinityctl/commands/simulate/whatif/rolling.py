@@ -161,9 +161,11 @@ def _take(
 
 
 def _at_once(now: _State) -> Iterator[_Turn]:
-    """Recreate: all old pods go before any new one comes."""
-    wanted = _wanted(now)
-    yield list(now.old), ()
+    """Recreate: all old pods go before any new one comes, and those that are being deleted."""
+    wanted, of = _wanted(now), {pod.workload for pod in now.old}
+    pods = now.scheduler.state.pods.values()
+    going = [pod for pod in pods if pod.status.deleting and pod.workload in of]
+    yield [*now.old, *sorted(going, key=lambda pod: pod.key)], ()
     yield (), list(islice(replicas(now.scheduler, now.make), wanted))
 
 

@@ -97,6 +97,22 @@ def test_deployments(made: Pod, number: int, spec: dict[str, Any], stuck: bool) 
         }
 
 
+def test_pods_that_are_being_deleted_are_gone_before_recreated_ones_come() -> None:
+    """As oldPodsRunning of the Deployment controller."""
+    first, second, third = replicas(template(), ["n0", "n1", "n2"])
+    third["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scheduler = scheduler_of(nodes(3), [], [first, second, third])
+    raw = workload("Deployment", "web", template(), replicas=3, strategy={"type": "Recreate"})
+    asked = read_workload("Deployment", json.dumps(raw).encode())
+    make = apply(asked, SimulationReader(), 3, "new").make
+    old = [pod for pod in scheduler.state.pods.values() if not pod.status.deleting]
+    update = at_once(roll(scheduler, Version("web", "Deployment", make, rollout(asked, 2)), old))
+    assert update.update is not None
+    assert update.update.stuck is None
+    assert {pod.node for pod in scheduler.state.pods.values()} == {"n0", "n1", "n2"}
+    assert all(pod.node for pod in scheduler.state.pods.values())
+
+
 def test_it_says_who_waits_for_whom() -> None:
     scheduler = scheduler_of(nodes(3), [], replicas(template(), ["n0", "n1", "n2"]))
     update = updated(scheduler, "Deployment", template(), replicas=3, strategy=SURGE)
