@@ -46,6 +46,7 @@ from extender.core.offline import ClusterFileError, listed
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
 from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
+from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -139,7 +140,9 @@ def _survey(
     for number, each in enumerate(kinds):
         why = explained(each[0], scored=False) if number < MOST_KINDS else None
         remarks = () if why is None else notes(state, why)
-        found.append(Waiting(each, why, [note for note in remarks if note.kind in IN_SHORT]))
+        advice = () if why is None else what_to_do(why, remarks)
+        short = [note for note in remarks if note.kind in IN_SHORT]
+        found.append(Waiting(each, why, short, advice))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
@@ -213,6 +216,8 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
             lines.append(f"{INDENT}and {more:,} more")
         yield section("Nearest: it would fit on", lines)
     yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if advice := what_to_do(found, remarks):
+        yield section("What to do", (wrapped(f"- {each}", INDENT) for each in advice))
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
     elif found.fits and not found.held:

@@ -30,6 +30,7 @@ class Pending(TypedDict):
     summary: NotRequired[str]
     nearest: NotRequired[Sequence[str]]
     notes: NotRequired[Sequence[Note]]
+    whatToDo: NotRequired[Sequence[str]]
     bottleneck: NotRequired[Bottleneck]
 
 

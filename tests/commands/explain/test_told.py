@@ -44,6 +44,12 @@ Your node selector or node affinity does not match 1 node; it asks for
 Nearest: it would fit on
   - 2 nodes in zone a if default/web-0 was not there
   - b1 if it had the labels that the node affinity asks for
+
+What to do
+  - Add nodes without the pods that it keeps away from, or make the
+    anti-affinity preferred
+  - Correct the node selector or node affinity, or add nodes with the labels
+    that it asks for
 """
 
 
@@ -231,7 +237,7 @@ def meta(name: str) -> Any:
                 pod("w").labels(app="web", **{HASH: "1", ZONE: "a"}).on("a1"),
                 pod("v").labels(app="web", **{HASH: "1", ZONE: "b"}).on("b1"),
             ],
-            "(pod-template-hash 1): let this update remove a pod first",
+            "(pod-template-hash 1). What to do - Let this update remove a pod first",
             id="an older revision in the way, by the new pod's rule",
         ),
         pytest.param(
