@@ -35,6 +35,16 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ("7 pods are not made yet by their controllers",),
     ),
     (
+        "explain -A --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("2 pods are not made yet", "default/search-1, default/search-2"),
+    ),
+    (
+        "simulate --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("2 pods are not created: default/search-1, default/search-2",),
+    ),
+    (
         "explain search-0 --cluster 08-spread-no-zone-label.yaml",
         1,
         ("your topology spread on zone: no such label",),

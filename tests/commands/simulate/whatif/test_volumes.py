@@ -176,7 +176,8 @@ def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
     scheduler = cluster(*claims, *drivers("x1", "x2", "y1", count=1))
     pods = [using(f"data-{number}", name=f"p{number}") for number in range(4)]
     assert sorted(filter(None, placed(scheduler, *pods))) == ["x1", "x2", "y1"]
-    assert why(scheduler) == ["volume: as many volumes are attached as the node takes"]
+    said = "volume: as many volumes are attached as the node takes"
+    assert why(scheduler) == [f"{said} (1 of 1 attached; this pod brings 1)"]
 
 
 def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
