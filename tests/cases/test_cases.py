@@ -123,7 +123,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain mq-2 --cluster 24-soft-node-against-soft-anti.yaml",
         4,
-        ("s-2 100 100", "s-od 100 0"),
+        (
+            "s-2 100 100",
+            "s-od 100 0",
+            "no node is best for InterPodAffinity and NodeAffinity alike",
+        ),
     ),
     (
         "explain deployment/tenant-web -n tenant --cluster 26-quota-zero-preferred-term.yaml",

@@ -33,6 +33,7 @@ from extender.core.model.wording import (
     some,
 )
 from extender.core.model.workload import MARKS
+from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
 from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
@@ -91,6 +92,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_verdict(state, explanation),
         *_profile(explanation),
         *_sitting(explanation),
+        *_weights(explanation),
         *_annotations(state, explanation),
         *_exclusive(explanation.pod),
         *_affinity(state, explanation),
@@ -166,6 +168,24 @@ def _sitting(explanation: Explanation) -> Iterator[Note]:
             "it sits as well as it can by preferred rules: no node that would take it suits it "
             "better",
         )
+
+
+def _weights(explanation: Explanation) -> Iterator[Note]:
+    """Remark on preferences of two kinds that pull apart: their weights do not compare."""
+    pulling = [each for each in explanation.scores if MAX_NODE_SCORE in each.normalised.values()]
+    if len(pulling) > 1:
+        best = [
+            {name for name, raw in each.raw.items() if each.normalised[raw] == MAX_NODE_SCORE}
+            for each in pulling
+        ]
+        if not set.intersection(*best):
+            names = " and ".join(each.plugin for each in pulling)
+            yield Note(
+                "weightsApart",
+                f"no node is best for {names} alike. Each counts from 0 to {MAX_NODE_SCORE} over "
+                "the nodes that fit, whatever the weights in the pod: a weight tells terms of one "
+                "kind from each other, and no more",
+            )
 
 
 def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
