@@ -62,6 +62,7 @@ class Trial(TypedDict):
     blocked: Sequence[Blocked]
     gone: Sequence[Key]
     uncertain: Sequence[Key]
+    notStarted: Sequence[Key]
     why: str
 
 

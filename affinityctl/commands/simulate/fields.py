@@ -82,6 +82,7 @@ def _trial(trial: Trial) -> answer.Trial:
         "blocked": trial.blocked,
         "gone": trial.gone,
         "uncertain": trial.uncertain,
+        "notStarted": trial.not_started,
         "why": trial.why,
     }
 

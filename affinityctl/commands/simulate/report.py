@@ -144,6 +144,9 @@ def _hurt(trial: Trial) -> Iterator[str]:
         yield f"{_who(kept)} {_verb(kept, 'stay')} (budget {_who(budgets)})"
     if trial.gone:
         yield f"{_who(trial.gone)} gone for good"
+    if asleep := trial.not_started:
+        volume = "a volume that another node has"
+        yield f"{_who(asleep)} {'do' if asleep[1:] else 'does'} not start, for {volume}"
     if trial.uncertain:
         yield f"{_who(trial.uncertain)} may wait (see the warnings)"
 

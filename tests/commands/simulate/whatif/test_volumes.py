@@ -14,7 +14,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.model.stepping import at_once
-from tests.builders import HOST, ZONE, Json, Pod, node, workload
+from tests.builders import HOST, ZONE, Json, Pod, node, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
 from tests.volumes import (
     AT_ONCE,
@@ -326,4 +326,22 @@ def test_a_trial_takes_back_which_pods_have_not_started() -> None:
     with scheduler.trial([]):
         placed(scheduler, sharing("new", "x2"))
         assert scheduler.not_started
+    assert not scheduler.not_started
+
+
+def test_of_two_that_are_drained_and_share_a_volume_one_does_not_start() -> None:
+    pods = [
+        using("data", name=name)
+        .labels(app="web")
+        .owned_by("ReplicaSet/web")
+        .anti_affinity(term(HOST, selector(app="web")))
+        .on("x1")
+        for name in ("p1", "p2")
+    ]
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=tuple(pods))
+    step = at_once(drain(scheduler, ["x1"]))
+    assert [each.pod for each in step.not_started] == ["default/p2"]
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=tuple(pods))
+    (trial,) = at_once(try_each(scheduler, Step("each"), {"x1": ["x1"]}, drain)).trials or ()
+    assert (trial.not_started, trial.hurts) == (["default/p2"], True)
     assert not scheduler.not_started
