@@ -16,6 +16,8 @@ from extender.core.model.objects import Pod
 from extender.core.model.workload import Identity
 from extender.core.verbs.node_fit import shape_of
 
+POD: Final = "POD"
+"""What errors call an argument that names pods."""
 SIMILAR: Final = 3
 """Names that an error proposes."""
 _PODS: Final = frozenset(("pod", "pods", "po"))
@@ -59,7 +61,7 @@ def _named(state: ClusterState, namespace: str, text: str) -> Sequence[Pod]:
     of, slash, name = text.partition("/")
     is_kind = not name and (of in _PODS or of in SHORT_NAMES)
     if is_kind and f"{namespace}/{text}" not in state.pods:
-        raise ConfigError("POD", f"{of} is a kind; a name follows a slash: {of}/NAME")
+        raise ConfigError(POD, f"{of} is a kind; a name follows a slash: {of}/NAME")
     if of in _PODS and slash:
         return [_pod(state, namespace, name)]
     if slash and of.partition(".")[0] in SHORT_NAMES:
@@ -83,14 +85,14 @@ def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
     elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
     if elsewhere:
         spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
-        raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
+        raise ConfigError(POD, f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
     require_namespace(state, namespace)
     mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
     made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
     workloads = {pod.workload for pod in state.pods.values() if pod.workload is not None}
     mine += [f"{each.kind.lower()}/{each.name}" for each in workloads if each[0] == namespace]
     close = f"; did you mean {made[0]}?" if made else similar(name, mine)
-    raise ConfigError("POD", f"no pod {name} waits or runs in namespace {namespace}{close}")
+    raise ConfigError(POD, f"no pod {name} waits or runs in namespace {namespace}{close}")
 
 
 def require_namespace(state: ClusterState, name: str) -> None:

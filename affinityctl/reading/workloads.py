@@ -17,7 +17,7 @@ from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ObjectError
-from extender.core.model.keys import Key
+from extender.core.model.keys import Key, key_of
 from extender.core.model.labels import TEMPLATE_HASH
 from extender.core.model.objects import Pod
 from extender.core.model.workload import (
@@ -114,7 +114,7 @@ class Workloads:
     def missing_pods(self, pods: PodReader, nodes: int) -> Iterator[Pod]:
         """Yield the pods that templates would make beside those that there are.
 
-        They are called namespace/kind/name[index]; of a StatefulSet, the index is the ordinal. A
+        They are called namespace/kind/name[index], those of a StatefulSet as it will call them. A
         DaemonSet has one for each of the nodes where nothing says how many it wants. ObjectError
         names the workload that is broken.
         """
@@ -138,7 +138,7 @@ class Workloads:
                 labels = _revision_labels(identity.kind, revisions.get(identity, set()))
                 numbers = self._free_numbers(workload)
                 first = workload.make_pod(pods, labels).with_status(said=workload.said)
-                yield from _numbered(first, islice(numbers, missing))
+                yield from _numbered(identity, first, islice(numbers, missing))
 
     def _free_numbers(self, workload: Workload) -> Iterator[int]:
         taken = self._ordinals.get(workload.identity, ())
@@ -201,10 +201,13 @@ def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:
     return {TEMPLATE_HASH: first} if kind == "Deployment" and first and not more else {}
 
 
-def _numbered(first: Pod, numbers: Iterable[int]) -> Iterator[Pod]:
+def _numbered(of: Identity, first: Pod, numbers: Iterable[int]) -> Iterator[Pod]:
+    """Yield pods; their uids end with a number in brackets, as no other does."""
     for index in numbers:
-        key = Key(f"{first.key}[{index}]")
-        yield msgspec.structs.replace(first, key=key, uid=key)
+        uid = key = Key(f"{first.key}[{index}]")
+        if of.kind == STATEFUL_SET:
+            key = key_of(of.namespace, f"{of.name}-{index}")
+        yield msgspec.structs.replace(first, key=key, uid=uid)
 
 
 class WorkloadFiles(ClusterFiles):

@@ -35,6 +35,16 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ("7 pods are not made yet by their controllers",),
     ),
     (
+        "explain -A --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("2 pods are not made yet", "default/search-1, default/search-2"),
+    ),
+    (
+        "simulate --cluster 08-spread-no-zone-label.yaml",
+        1,
+        ("2 pods are not created: default/search-1, default/search-2",),
+    ),
+    (
         "explain search-0 --cluster 08-spread-no-zone-label.yaml",
         1,
         ("your topology spread on zone: no such label",),
@@ -47,7 +57,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain -A --cluster 10-affinity-cycle.yaml",
         1,
-        ("default/worker-w1-y waits as well", "neither can be placed first"),
+        (
+            "default/worker-w1-y waits as well",
+            "neither can be placed first",
+            "To do: Take one of these required affinities out",
+        ),
     ),
     (
         "lint 10-affinity-cycle.yaml",
@@ -57,7 +71,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain consul-2 --cluster 12-lost-zone-statefulset.yaml",
         1,
-        ("2 of 3 nodes: volume: claim data-consul-2 is bound to a volume in zone c",),
+        (
+            "2 of 3 nodes: volume: claim data-consul-2 is bound to a volume in zone c",
+            "Note: there is no node where its volume is",
+            "What to do - Make room, or add a node, where its volume is: it cannot move",
+        ),
     ),
     (
         "explain vault-1 --cluster 14-instance-type-domain.yaml",
@@ -85,6 +103,8 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         (
             "3 placed pods; 2 of them have the same rule",
             "p3 1 node blocked by default/panda-post-x",
+            "and no label tells them apart",
+            "What to do - Give one of them other labels",
         ),
     ),
     (
@@ -95,17 +115,28 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain db-3 --cluster 22-csi-attach-limit.yaml",
         1,
-        ("2 of 2 nodes: volume: as many volumes are attached as the node takes",),
+        (
+            "2 of 2 nodes: volume: as many volumes are attached as the node takes",
+            "2 of 2 attached; this pod brings 1",
+        ),
     ),
     (
         "explain mq-2 --cluster 24-soft-node-against-soft-anti.yaml",
         4,
-        ("s-2 100 100", "s-od 100 0"),
+        (
+            "s-2 100 100",
+            "s-od 100 0",
+            "no node is best for InterPodAffinity and NodeAffinity alike",
+        ),
     ),
     (
         "explain deployment/tenant-web -n tenant --cluster 26-quota-zero-preferred-term.yaml",
         1,
-        ("quota tenant/no-cross has no room", "its controller has not made it yet"),
+        (
+            "quota tenant/no-cross has no room",
+            "counts for its preferred anti-affinity on hostname, which has a namespaceSelector",
+            "its controller has not made it yet",
+        ),
     ),
     (
         "explain -A --cluster 26-quota-zero-preferred-term.yaml",
@@ -181,7 +212,13 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain a-0 --cluster 37-group-started-in-wrong-zone.yaml",
         1,
-        ("bound to a volume in zone c", "your affinity on zone: no matching pod in zone c"),
+        (
+            "bound to a volume in zone c",
+            "your affinity on zone: no matching pod in zone c",
+            "default/b-0 holds the group that it has to be near, and its volume is elsewhere",
+            "What to do - Delete the pods that hold the group elsewhere while this one waits",
+            "Or, once its data is saved or of no use, delete the claim",
+        ),
     ),
     (
         "lint 39-spread-constraints-unread.yaml",

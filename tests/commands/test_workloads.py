@@ -170,7 +170,7 @@ def test_those_of_a_stateful_set_have_the_ordinals_that_are_free(
 ) -> None:
     made = workload("StatefulSet", "web", FAR, replicas=3, ordinals={"start": start})
     keys = missing(made, *(replica(each, "StatefulSet/web") for each in there))
-    assert keys == [f"shop/statefulset/web[{each}]" for each in expected]
+    assert keys == [f"shop/web-{each}" for each in expected]
 
 
 def test_workloads_with_the_same_generated_name_are_two() -> None:

@@ -113,6 +113,7 @@ class Explained(TypedDict):
     nearMissCount: int
     nearMisses: Sequence[NearMiss]
     notes: Sequence[Note]
+    whatToDo: Sequence[str]
     waitsFor: NotRequired[Awaited]
     preemption: NotRequired[Preemption]
     improvement: NotRequired[Improvement | None]
@@ -127,6 +128,7 @@ class Kind(TypedDict):
     pods: Sequence[WaitingPod]
     summary: str | None
     notes: Sequence[Note]
+    whatToDo: Sequence[str]
 
 
 class Cause(TypedDict):

@@ -54,6 +54,8 @@ examples:
       why not there?
   affinity-extender explain web-7f9c-x2x4z -n shop --config extender.yaml
       and with the addedAffinity, hardPodAffinityWeight ... of that extender?
+  affinity-extender explain web-7f9c-x2x4z -n shop --watch
+      what changes until it has a node?
   affinity-extender explain -f deployment.yaml
       would this fit, before it is applied?
   affinity-extender dump -o dump.json
@@ -96,6 +98,13 @@ def add_flags(of: Parser) -> None:
     namespace_flag(of, "of the pod, and of manifests that name none")
     of.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
+    )
+    of.add_argument(
+        *("-w", "--watch"),
+        action="store_true",
+        help="go on until the one pod that is named has a node, and say what changes; asks for the "
+        "pod every 5 s, and lists the cluster anew when it has changed, 15 s to 1 min after the "
+        "last time (default: off)",
     )
     config_flag(
         of,

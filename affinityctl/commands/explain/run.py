@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, redirect_stderr
+from functools import partial
+from io import StringIO
 from time import time
 from typing import Protocol
 
@@ -12,6 +15,7 @@ import msgspec
 
 from affinityctl.commands.explain.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.commands.explain.waiting import write as write_waiting
+from affinityctl.commands.explain.watching import Looked, require_one, until_changed, watch
 from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.chosen_pods import (
     chosen,
@@ -46,6 +50,7 @@ from extender.core.offline import ClusterFileError, listed
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
 from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
+from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -81,7 +86,47 @@ def run(flags: argparse.Namespace) -> int:
         raise ConfigError("POD", "name pods, or give a selector with -l or a manifest with -f")
     if flags.all_namespaces and (flags.pods or flags.namespace):
         raise ConfigError("--all-namespaces", "has no use beside a pod's name or -n")
+    if flags.watch:
+        require_one(flags)
     asked, flags.namespace = flags.namespace, namespace_of(flags)
+    if flags.watch:
+        return _watch(flags)
+    now = time()
+    state, given, explained = _read(flags, now)
+    if not (given or named):
+        if asked:
+            require_namespace(state, asked)
+        return _survey(state, flags, explained, now)
+    found = [explained(each, scored=True) for each in given or chosen(state, flags)]
+    say(write(state, found, flags.output, flags.namespace))
+    return _worst(EXIT[each.verdict] for each in found)
+
+
+def _watch(flags: argparse.Namespace) -> int:
+    seen: list[ClusterState] = []
+
+    def look() -> Looked:
+        # Ages differ from look to look, and are no news; nor is what rights are lacking.
+        with redirect_stderr(StringIO()) if seen else nullcontext():
+            state, _, explained = _read(flags, None)
+        seen[:] = [state]
+        pod, *others = chosen(state, flags)
+        if others:
+            raise ConfigError("--watch", f"{flags.pods[0]} is several pods; name one of them")
+        flags.pods = [pod.key]
+        found = explained(pod, scored=True)
+        return found, notes(state, found)
+
+    def tell(looked: Looked) -> str:
+        return _text([looked], wide=flags.output == "wide")
+
+    return watch(look, tell, partial(until_changed, flags))
+
+
+def _read(
+    flags: argparse.Namespace, now: float | None
+) -> tuple[ClusterState, list[Pod], Explained]:
+    """Read the cluster and manifests that flags name; return with them what explains their pods."""
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
@@ -92,7 +137,7 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
-    now, places = time(), about_places()
+    places = about_places()
     sits = None if places is None else places.sitting
 
     def explained(pod: Pod, *, scored: bool) -> Explanation:
@@ -109,19 +154,13 @@ def run(flags: argparse.Namespace) -> int:
             known=by.profile.known,
             now=now,
         )
-        return explanation_of(state, question)
+        found = explanation_of(state, question)
+        if scored and flags.node is None and not found.fits:
+            in_force = state.in_force(found.pod)
+            found.preemption = preemption(state, in_force, by.profile, lambda: 0.0)
+        return found
 
-    if not (given or named):
-        if asked:
-            require_namespace(state, asked)
-        return _survey(state, flags, explained, now)
-    found = [explained(each, scored=True) for each in given or chosen(state, flags)]
-    for each in found if flags.node is None else ():
-        if not each.fits:
-            pod = state.in_force(each.pod)
-            each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
-    say(write(state, found, flags.output, flags.namespace))
-    return _worst(EXIT[each.verdict] for each in found)
+    return state, given, explained
 
 
 def _survey(
@@ -139,7 +178,9 @@ def _survey(
     for number, each in enumerate(kinds):
         why = explained(each[0], scored=False) if number < MOST_KINDS else None
         remarks = () if why is None else notes(state, why)
-        found.append(Waiting(each, why, [note for note in remarks if note.kind in IN_SHORT]))
+        advice = () if why is None else what_to_do(why, remarks)
+        short = [note for note in remarks if note.kind in IN_SHORT]
+        found.append(Waiting(each, why, short, advice))
         progress.show("pods that wait", number + 1, len(kinds))
     progress.wipe()
     if not found and flags.output in {"text", "wide"}:
@@ -187,19 +228,19 @@ def write(
 ) -> str:
     """Write explanations in a format; `known` is the namespace that the command line says."""
     pairs = [(each, notes(state, each)) for each in found]
-    wide = output == "wide"
 
     def told() -> object:
         first, *more = (msgspec.json.decode(b"".join(write_explanation(*pair))) for pair in pairs)
         return [first, *more] if more else first
 
-    def text() -> str:
-        return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
-
     def names() -> str:
         return named_lines((named_pod(each.pod.key) for each in found), known)
 
-    return printed(output, told, text, names)
+    return printed(output, told, lambda: _text(pairs, wide=output == "wide"), names)
+
+
+def _text(pairs: Iterable[Looked], *, wide: bool) -> str:
+    return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
 
 
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
@@ -213,6 +254,8 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
             lines.append(f"{INDENT}and {more:,} more")
         yield section("Nearest: it would fit on", lines)
     yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if advice := what_to_do(found, remarks):
+        yield section("What to do", (wrapped(f"- {each}", INDENT) for each in advice))
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
     elif found.fits and not found.held:

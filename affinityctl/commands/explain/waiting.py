@@ -38,6 +38,8 @@ class Waiting:
     explanation: Explanation | None
     """Of the first; None beyond MOST_KINDS kinds."""
     notes: Sequence[Note] = ()
+    advice: Sequence[str] = ()
+    """What to do, the likeliest first."""
 
     @property
     def cause(self) -> str:
@@ -109,6 +111,7 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         if each.explanation is not None:
             yield wrapped(summary(each.explanation), INDENT * 2)
         yield from (wrapped(f"Note: {note.text}", INDENT * 2) for note in each.notes)
+        yield from (wrapped(f"To do: {text}", INDENT * 2) for text in each.advice[:1])
 
 
 def _told(cause: str, kinds: Sequence[Waiting]) -> Cause:
@@ -121,6 +124,7 @@ def _told(cause: str, kinds: Sequence[Waiting]) -> Cause:
                 ],
                 "summary": None if each.explanation is None else summary(each.explanation),
                 "notes": each.notes,
+                "whatToDo": each.advice,
             }
             for each in kinds
         ],

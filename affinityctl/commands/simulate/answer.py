@@ -30,6 +30,7 @@ class Pending(TypedDict):
     summary: NotRequired[str]
     nearest: NotRequired[Sequence[str]]
     notes: NotRequired[Sequence[Note]]
+    whatToDo: NotRequired[Sequence[str]]
     bottleneck: NotRequired[Bottleneck]
 
 
@@ -61,6 +62,7 @@ class Trial(TypedDict):
     blocked: Sequence[Blocked]
     gone: Sequence[Key]
     uncertain: Sequence[Key]
+    notStarted: Sequence[Key]
     why: str
 
 

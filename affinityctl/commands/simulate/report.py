@@ -36,6 +36,7 @@ from extender.core.model.node_resources import VOLUMES
 from extender.core.model.wording import MOST_SAID, plural, short, some
 from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER
 from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
@@ -143,6 +144,9 @@ def _hurt(trial: Trial) -> Iterator[str]:
         yield f"{_who(kept)} {_verb(kept, 'stay')} (budget {_who(budgets)})"
     if trial.gone:
         yield f"{_who(trial.gone)} gone for good"
+    if asleep := trial.not_started:
+        volume = "a volume that another node has"
+        yield f"{_who(asleep)} {'do' if asleep[1:] else 'does'} not start, for {volume}"
     if trial.uncertain:
         yield f"{_who(trial.uncertain)} may wait (see the warnings)"
 
@@ -276,7 +280,9 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
         said += [f"Nearest: {each}" for each in alike.nearest[:MOST_NEAR]]
         if alike.is_full_of_replicas:
             said.append("Nearest: none, for only replicas of the same workload are in the way")
-        said += [f"Note: {note.text}" for note in notes(state, explanation)]
+        remarks = notes(state, explanation)
+        said += [f"Note: {note.text}" for note in remarks]
+        said += [f"To do: {text}" for text in what_to_do(explanation, remarks)[:1]]
     return (wrapped(each, INDENT) for each in said)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import ClassVar, Final
@@ -20,6 +20,7 @@ from affinityctl.scheduler.volumes.objects import (
     claims_in,
     volumes_in,
 )
+from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.objects import Pod
@@ -28,7 +29,9 @@ from extender.core.model.verdict import (
     VOLUME_RESTRICTIONS,
     Reason,
 )
+from extender.core.model.wording import MOST_NAMED, plural
 from extender.core.verbs.filtering import CountingPlugin
+from extender.core.verbs.rules import Refusal, RefusalGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,33 @@ class NodeVolumeLimits(CountingPlugin):
                 f"{driver} {Reason.NO_DRIVER.value}",
             )
         what = "volume: as many volumes are attached as the node takes"
-        yield VolumeRule(Reason.VOLUME_COUNT, wanted.fit, what)
+        yield CountRule(Reason.VOLUME_COUNT, wanted.fit, what, numbers=wanted.too_many)
+
+
+@dataclass(slots=True, eq=False)
+class CountRule(VolumeRule):
+    """A node has as many volumes as it takes; nodes with the same numbers are a domain of it."""
+
+    numbers: Callable[[str], str | None] = field(kw_only=True)
+    """In words, None for a node that takes them."""
+
+    def hits(self, asked: NodeList) -> Mapping[str, str | None]:
+        found = ((name, self.numbers(name)) for name in asked.names)
+        return {name: numbers for name, numbers in found if numbers is not None}
+
+    def cause(self, group: RefusalGroup) -> str:
+        numbers = sorted(filter(None, group.pods))
+        more = f" and {len(numbers) - MOST_NAMED:,} more" if numbers[MOST_NAMED:] else ""
+        return f"{self.what} ({' or '.join(numbers[:MOST_NAMED])}{more})"
+
+    def statement(self, refusal: Refusal) -> str | None:
+        if refusal.hits == len(refusal.nodes):
+            return None
+        return f"Refused on {plural(refusal.hits, 'node')}: {self.what} ({refusal.domain})"
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        del nodes
+        return f" if fewer volumes were attached ({domain})"
 
 
 class _Attaching:
@@ -80,24 +109,28 @@ class _Attaching:
         return driver in found.topology_keys
 
     def fit(self, node: str) -> bool:
-        """Return whether a node can have the volumes beside those that it has; O(its pods)."""
+        return self.too_many(node) is None
+
+    def too_many(self, node: str) -> str | None:
+        """Say how many volumes a node has and would get, if it cannot have them; O(its pods)."""
         found = self._volumes.csi_nodes.get(node)
         lacking = not all(self.has_driver(each, node) for each in self.needed)
         if found is None or not found.limits or lacking:
-            return True
+            return None
         new, others = self._new, self._others
         limits = {driver: found.limits[driver] for driver, _ in new if driver in found.limits}
         if not limits or (not others and self._most(found) + len(new) <= min(limits.values())):
-            return True
+            return None
         used = self._used(found)
         for other in others:
             used |= self._of(other, found)
         attached = used | self._attached(found)
         new = new - used
-        return all(
-            not _count(new, driver) or _count(attached, driver) + _count(new, driver) <= limit
-            for driver, limit in limits.items()
-        )
+        for driver, limit in limits.items():
+            there, more = _count(attached, driver), _count(new, driver)
+            if more and there + more > limit:
+                return f"{there:,} of {limit:,} attached; this pod brings {more:,}"
+        return None
 
     def _most(self, node: CSINode) -> int:
         """Return how many volumes a node has, at most."""

@@ -50,6 +50,8 @@ class Rule:
     """What it takes to judge a node by it, roughly, in look-ups."""
     nominated: bool = False
     """Pods that are nominated to nodes are the cause, and not there yet."""
+    advice: str = ""
+    """What to do about it, of a rule of a feature."""
 
     @property
     def event(self) -> str:
@@ -96,6 +98,10 @@ class Rule:
         """Say who is behind a refusal in a domain."""
         known = refusal.pods or refusal.unnamed
         return f"blocked by {refusal.in_the_way}" if known else "gone meanwhile"
+
+    def has_remedy(self, domain: str | None) -> bool:
+        """Return whether `remedy` is something that a person may want."""
+        return True
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say what would have to be otherwise about nodes, other than pods that are in the way."""

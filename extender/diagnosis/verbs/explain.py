@@ -146,6 +146,7 @@ def _leave_unnamed(found: Explanation) -> None:
     if found.awaited is not None:
         found.awaited = found.awaited.of(namespace)
     found.making_room = [each.of(namespace) for each in found.making_room]
+    found.anchors = [each for each in found.anchors if each.pod_class.namespace == namespace]
     if any(each.pod_class.namespace != namespace for each in found.circle):
         found.circle = ()
     for each in found.refusals:
@@ -184,7 +185,9 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
             by_pods = all(each.rule.by_placed_pods for each in causes)
             yield causes, len(refusals.together[causes]) if by_pods else 0
         else:
-            yield causes, causes[0].alone if causes[0].reason is not Reason.UNKNOWN_NODE else 0
+            first = causes[0]
+            known = first.reason is not Reason.UNKNOWN_NODE
+            yield causes, first.alone if known and first.rule.has_remedy(first.domain) else 0
 
 
 def _only_where_it_helps(state: ClusterState, question: Question, miss: NearMiss) -> None:

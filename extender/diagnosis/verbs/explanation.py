@@ -184,6 +184,8 @@ class Explanation:
     near_miss_count: int = 0
     matching_all: int | None = None
     """Placed pods that match all required affinity terms of the pod; None when it has none."""
+    anchors: Sequence[Pod] = ()
+    """These pods, where they are few and nodes are refused for want of one."""
     is_first: bool = False
     """No placed pod matches them, and the pod itself does."""
     circle: Sequence[Pod] = ()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
+from extender.core.cluster.counts.matching_pods import PlacedClass
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.verbs.pod_rules import is_annotated
 from extender.core.verbs.rules import Rule
-from extender.diagnosis.verbs.explanation import Explanation, TermFacts, whatever_it_spares
+from extender.diagnosis.verbs.explanation import (
+    MOST_BLOCKERS,
+    Explanation,
+    TermFacts,
+    whatever_it_spares,
+)
 
 MOST_TERMS: Final = 32
 MOST_WAITING: Final = 2000
@@ -131,6 +137,9 @@ class TermSurvey:
         """Count the pods that match all required affinity terms: only these meet them."""
         found = self._found
         found.matching_all = self._count(terms)
+        asked = ((Reason.AFFINITY, term, is_annotated(self._class, term)) for term in terms)
+        if found.matching_all <= MOST_BLOCKERS and any(self._hits.get(each) for each in asked):
+            found.anchors = self._pods(terms)
         with self._state.without(self._pod.key, self._pod.uid):
             prefilter = self._state.prefilter_state_of(self._pod)
             found.is_first = prefilter.is_first
@@ -177,14 +186,23 @@ class TermSurvey:
 
     def _count(self, terms: Sequence[Term]) -> int:
         """Count the pods that match all of some terms."""
-        state, pod = self._state, self._pod
-        rarest = min((state.candidates(term.pods) for term in terms), key=len)
-        with state.without(pod.key, pod.uid):
-            return sum(
-                sum(placed.on_nodes.values())
-                for placed in rarest
-                if all(state.is_about(term, placed.pod_class) for term in terms)
-            )
+        with self._state.without(self._pod.key, self._pod.uid):
+            return sum(sum(each.on_nodes.values()) for each in self._matching(terms))
+
+    def _pods(self, terms: Sequence[Term]) -> list[Pod]:
+        """Return these pods; O(pods of their nodes)."""
+        state = self._state
+        places = {id(each.pod_class): each.on_nodes for each in self._matching(terms)}
+        nodes = {state.nodes.names[number] for on_nodes in places.values() for number in on_nodes}
+        there = (pod for name in nodes for pod in state.pods_on(name))
+        found = (pod for pod in there if id(pod.pod_class) in places and pod.uid != self._pod.uid)
+        return sorted(found, key=lambda pod: pod.key)
+
+    def _matching(self, terms: Sequence[Term]) -> Iterator[PlacedClass]:
+        state = self._state
+        for placed in min((state.candidates(term.pods) for term in terms), key=len):
+            if all(state.is_about(term, placed.pod_class) for term in terms):
+                yield placed
 
 
 def _merged(term: Term, written: WrittenTerm) -> list[str]:

@@ -61,6 +61,7 @@ _PASSING: Final[Mapping[str, str]] = {
 }
 """Taints that Kubernetes keeps on a node as long as something is wrong with it, and what ends them:
 to tolerate them would put the pod on a broken node."""
+_ROLE: Final = "node-role.kubernetes.io/"
 
 
 @dataclass(slots=True, eq=False)
@@ -198,6 +199,16 @@ class NodeUnschedulable(FilterPlugin):
             )
 
 
+def of_role(taints: str | None) -> bool:
+    """Return whether one of some taints keeps nodes for what runs the cluster."""
+    return any(each.startswith(_ROLE) for each in (taints or "").split(_BETWEEN))
+
+
+def of_condition(taints: str | None) -> bool:
+    """Return whether all of some taints say that something is wrong with the node."""
+    return all(_key_of(each) in _PASSING for each in (taints or "").split(_BETWEEN))
+
+
 @dataclass(slots=True, eq=False)
 class TaintRule(Rule):
     """Taints that a pod does not tolerate; nodes with the same ones are a domain of it."""
@@ -239,6 +250,9 @@ class TaintRule(Rule):
         if not _says_more(refusal):
             return None
         return f"Refused on {plural(refusal.hits, 'node')}: untolerated taint {refusal.domain}"
+
+    def has_remedy(self, domain: str | None) -> bool:
+        return not of_role(domain)
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         there = (domain or "").split(_BETWEEN)

@@ -2,58 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
-from extender.core.model.labels import TEMPLATE_HASH, WRITTEN_AT_BIND, Labels
+from extender.core.model.labels import (
+    TEMPLATE_HASH,
+    WRITTEN_AT_BIND,
+    Labels,
+    Operator,
+    Requirement,
+)
 from extender.core.model.node_resources import KNOWN_SCHEDULERS
+from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import WrittenTerm
 from extender.core.model.verdict import Reason
-from extender.core.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
+from extender.core.model.wording import (
+    MOST_NAMED,
+    MOST_SAID,
+    plural,
+    plural_of,
+    pods_of,
+    short,
+    some,
+)
 from extender.core.model.workload import MARKS
-from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal
-from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts
+from extender.core.verbs.plugins import MAX_NODE_SCORE
+from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
+from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
 from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import named_node
 from extender.diagnosis.verbs.telling import quoted, waits_for
+from extender.diagnosis.verbs.topology_spread import SkewRule
 from extender.diagnosis.verbs.waiting import is_not_made
 
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
 
-_ADVICE: Final = (
-    "let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
-    f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the rules "
-    "that they have. Where the extender places these pods, the annotation "
-    "affinity-extender.io/revisions: Own on those that are there helps at once"
-)
 _LONGEST_NAME: Final = 253
 """Letters of a scheduler's name that are compared with others."""
+OF_PLACE: Final = frozenset((Reason.VOLUME_ELSEWHERE, Reason.VOLUME_ZONE))
+"""A volume is where the node is not."""
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
-_HELD: Final = {
+HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
     DELETED: ("deleting", "its controller makes another pod, if it has one"),
-    NO_NODE: ("noSuchNode", "delete the pod, and its controller makes another one"),
+    NO_NODE: ("noSuchNode", "it waits until there is a node of that name, or is deleted"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
 
 
 IN_SHORT: Final = frozenset(
     (
+        "groupElsewhere",
         "makesRoom",
         "noPriorityClass",
+        "noSuchValue",
         "otherRevision",
         "otherWorkload",
         "preemption",
         "preemptsNone",
+        "taintedDomain",
         "terminating",
         "victims",
         "waitForEachOther",
@@ -76,12 +92,16 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_verdict(state, explanation),
         *_profile(explanation),
         *_sitting(explanation),
+        *_weights(explanation),
         *_annotations(state, explanation),
         *_exclusive(explanation.pod),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
         *_other_workload(explanation),
+        *_spread(state, explanation),
+        *_of_volume(explanation),
+        *_group(explanation),
         *_going(explanation),
         *_preempted(explanation),
         *_evicts_none(state, explanation),
@@ -148,6 +168,24 @@ def _sitting(explanation: Explanation) -> Iterator[Note]:
             "it sits as well as it can by preferred rules: no node that would take it suits it "
             "better",
         )
+
+
+def _weights(explanation: Explanation) -> Iterator[Note]:
+    """Remark on preferences of two kinds that pull apart: their weights do not compare."""
+    pulling = [each for each in explanation.scores if MAX_NODE_SCORE in each.normalised.values()]
+    if len(pulling) > 1:
+        best = [
+            {name for name, raw in each.raw.items() if each.normalised[raw] == MAX_NODE_SCORE}
+            for each in pulling
+        ]
+        if not set.intersection(*best):
+            names = " and ".join(each.plugin for each in pulling)
+            yield Note(
+                "weightsApart",
+                f"no node is best for {names} alike. Each counts from 0 to {MAX_NODE_SCORE} over "
+                "the nodes that fit, whatever the weights in the pod: a weight tells terms of one "
+                "kind from each other, and no more",
+            )
 
 
 def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
@@ -223,12 +261,12 @@ def _circle(names: Sequence[str]) -> str:
     if len(names) == 1:
         return (
             f"{names[0]} waits as well: each has a required affinity to the other, so neither can "
-            "be placed first. Take one of the two out, or make it preferred"
+            "be placed first"
         )
     chain = ", which waits for ".join(names)
     return (
         f"it waits for {chain}, which waits for this pod: each has a required affinity to the "
-        "next, so none can be placed first. Take one of them out, or make it preferred"
+        "next, so none can be placed first"
     )
 
 
@@ -238,6 +276,76 @@ def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note
         for key in () if asks_for is None else islice(asks_for.keys_needed, MOST_SAID):
             if not state.nodes.has_key(key):
                 yield Note("noSuchLabel", f"no node has the label {key}")
+        if asks_for is not None and not state.node_rules.judge(asks_for).matching:
+            yield from _values(state, asks_for)
+
+
+def _values(state: ClusterState, asks_for: NodeRule) -> Iterator[Note]:
+    """Say which values nodes have of a label, where none has one that is asked for."""
+    terms = (term.conditions for term, _ in asks_for.terms)
+    asked = dict.fromkeys(chain(asks_for.common, chain.from_iterable(terms)))
+    for each in islice(asked, MOST_SAID):
+        if isinstance(each, Requirement) and each.operator is Operator.IN:
+            there = {state.nodes.labels(name).get(each.key) for name in state.nodes} - {None}
+            if there and there.isdisjoint(each.values):
+                have = sorted(filter(None, there))
+                wanted = sorted(each.values)
+                yield Note(
+                    "noSuchValue",
+                    f"no node has {each.key} {some(wanted, len(wanted))}; nodes have "
+                    f"{some(have, len(have), MOST_SAID)}",
+                )
+
+
+def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on domains that count in a spread constraint, and that the pod cannot go to."""
+    allocatable = state.node_resources.allocatable
+    covers = explanation.pod.spec.requirements.covers
+    told: set[Rule] = set()
+    for each in explanation.refusals:
+        rule = each.rule
+        if not isinstance(rule, SkewRule) or rule in told:
+            continue
+        told.add(rule)
+        closed = rule.closed(lambda name: all(map(covers, allocatable(name).taints)))
+        if closed:
+            yield Note(
+                "taintedDomain",
+                f"{rule.what} counts {some(closed, len(closed))}, where the pod tolerates the "
+                "taints of no node: such domains keep the allowed number low",
+            )
+
+
+def _group(explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods that have started the pod's group where its volume is not."""
+    reasons = {each.reason for each in explanation.refusals}
+    own = [each for each in explanation.terms if each.reason is Reason.AFFINITY]
+    holders = explanation.anchors
+    apart = Reason.AFFINITY in reasons and not reasons.isdisjoint(OF_PLACE)
+    if apart and holders and all(each.matches_pod for each in own) and not explanation.fits:
+        names = [each.key for each in holders]
+        yield Note(
+            "groupElsewhere",
+            f"{some(names, explanation.matching_all or 0)} hold{'s' * (len(names) == 1)} the group "
+            "that it has to be near, and its volume is elsewhere",
+        )
+
+
+def _of_volume(explanation: Explanation) -> Iterator[Note]:
+    """Say which nodes could have a pod's volume, where few or none could."""
+    hits = sum(each.hits for each in explanation.refusals if each.reason in OF_PLACE)
+    if explanation.fits or not hits or len(explanation.names) == 1:
+        return
+    near = {
+        name: refused
+        for name, refused in explanation.refused.items()
+        if not any(each.reason in OF_PLACE for each in refused)
+    }
+    if not near:
+        yield Note("noNodeForVolume", "there is no node where its volume is")
+    elif len(near) <= MOST_NAMED:
+        told = (f"{name} ({event_of(refused)})" for name, refused in sorted(near.items()))
+        yield Note("nodesForVolume", f"its volume allows {', '.join(told)} alone")
 
 
 def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
@@ -277,7 +385,7 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
         yield Note(
             "otherRevision",
             f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
-            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))}): {_ADVICE}",
+            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})",
         )
 
 
@@ -286,7 +394,7 @@ def _other_workload(explanation: Explanation) -> Iterator[Note]:
     own = explanation.pod.workload
     between = {each.term for each in explanation.terms if each.matches_pod}
     others = {
-        pod.key: pod.workload
+        pod.key: pod
         for each, pod in _in_the_way(explanation)
         if each.reason is Reason.ANTI_AFFINITY
         and between.intersection(each.rule.terms)
@@ -295,14 +403,27 @@ def _other_workload(explanation: Explanation) -> Iterator[Note]:
     }
     if others and own is not None:
         names = sorted(others)
-        made = sorted({f"{each.kind} {each.name}" for each in others.values() if each is not None})
+        makers = (pod.workload for pod in others.values())
+        made = sorted({f"{each.kind} {each.name}" for each in makers if each is not None})
         be = "is" if len(names) == 1 else "are"
         yield Note(
             "otherWorkload",
             f"{some(names, len(names))} {be} of {some(made, len(made))}, not of {own.kind} "
-            f"{own.name}: your anti-affinity matches the labels of both. Give one of them other "
-            "labels, or have the labelSelector ask for more",
+            f"{own.name}: your anti-affinity matches the labels of both"
+            f"{_apart(explanation.pod, others.values())}",
         )
+
+
+def _apart(own: Pod, others: Collection[Pod]) -> str:
+    """Say by which labels a pod is told from all of some others."""
+    keys = [
+        key
+        for key, value in sorted(own.pod_class.labels.items())
+        if key not in _NOT_TOLD and all(o.pod_class.labels.get(key) != value for o in others)
+    ]
+    if not keys:
+        return ", and no label tells them apart"
+    return f"; {some(keys, len(keys))} tell{'s' * (len(keys) == 1)} them apart"
 
 
 def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
@@ -423,7 +544,7 @@ def _written(each: WrittenTerm, labels: Labels) -> Iterator[Note]:
 def _beyond(explanation: Explanation) -> Iterator[Note]:
     """Remark on what keeps a pod from being scheduled at all, wherever it fits."""
     for each in explanation.held:
-        kind, more = _HELD[each.field]
+        kind, more = HELD[each.field]
         yield Note(kind, f"{each.text}: {more}{_misspelt(explanation.pod, each.field)}")
 
 

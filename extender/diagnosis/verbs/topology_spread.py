@@ -53,12 +53,16 @@ class SpreadCount:
             if domain is not None and self.selector.matches(pod.pod_class.labels):
                 by[domain] += sign
 
+    @property
+    def lacks_domains(self) -> bool:
+        return len(self.pods) < self.constraint.min_domains
+
     def least(self, by: Mapping[str, int]) -> int:
         """Return how few pods a domain has with such changes; 0 where domains are missing.
 
         Without any domain and any that has to be there, in-tree's start: no node has too many.
         """
-        if len(self.pods) < self.constraint.min_domains:
+        if self.lacks_domains:
             return 0
         fewest = [self.pods[domain] + change for domain, change in by.items()]
         others = (self.pods[domain] for domain in self.ascending if domain not in by)
@@ -151,7 +155,7 @@ class SkewRule(Rule):
     def _limit(self) -> str:
         count, constraint = self.count, self.count.constraint
         domains = len(count.pods)
-        if domains < constraint.min_domains:
+        if count.lacks_domains:
             are = "is" if domains == 1 else "are"
             fewest = f"there {are} {domains:,} of at least {constraint.min_domains:,} domains"
         elif domains:
@@ -167,6 +171,24 @@ class SkewRule(Rule):
         nodes = plural(refusal.hits, "node")
         said = self._said(refusal.domain or "")
         return f"{_stated(self.count.constraint)} refuses {nodes}: {said}, {self._limit}"
+
+    def closed(self, tolerates: Callable[[str], bool]) -> list[str]:
+        """Return the emptiest domains, if no node of theirs is tolerated and that is the trouble.
+
+        Without them some domain that is refused would be allowed. O(nodes that count).
+        """
+        count, least = self.count, self.count.least(self.by)
+        if count.constraint.honors_taints or count.lacks_domains:
+            return []
+        there: set[str] = set()
+        for name, domain in count.eligible.items():
+            if domain not in there and tolerates(name):
+                there.add(domain)
+        others = [self._pods(domain) for domain in there]
+        if not others or min(others) <= least:
+            return []
+        fewest = (each for each in count.pods if self._pods(each) == least)
+        return sorted(each for each in fewest if each not in there)
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"

@@ -53,8 +53,8 @@ def waits(state: ClusterState, pod: Pod) -> bool:
 
 
 def is_not_made(pod: Pod) -> bool:
-    """Return whether a pod is known by its template alone: no pod has such a name."""
-    return pod.key.endswith("]")
+    """Return whether a pod is known by its template alone: no pod has such a uid."""
+    return pod.uid.endswith("]")
 
 
 def cause_of(explanation: Explanation) -> str:

@@ -31,6 +31,7 @@ from extender.diagnosis.verbs.explanation import (
     event_of,
 )
 from extender.diagnosis.verbs.notes import Note
+from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import namespaces_of, summary
 from extender.diagnosis.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
 
@@ -138,6 +139,7 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
         "notes": notes,
+        "whatToDo": what_to_do(explanation, notes),
         **_awaited(explanation),
         **_preemption(explanation),
         **_improvement(explanation),

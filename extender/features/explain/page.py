@@ -10,6 +10,7 @@ from extender.core.model.wording import plural
 from extender.core.web.offered import Asked, View
 from extender.diagnosis.verbs.explanation import Explanation, TermFacts
 from extender.diagnosis.verbs.notes import notes
+from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -52,12 +53,14 @@ def _values(state: ClusterState, found: Explanation, asked: Asked) -> Mapping[st
     others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
     chosen = asked.choose(found.names, lambda name: wanted in name)
     titles = (t.capitalize() if t.isupper() else t for t in ("NODE", *score_head(found)))
+    remarks = notes(state, found)
     best = [] if found.held else sorted(found.fits, key=highest_first(found))
     return {
         "key": found.pod.key,
         "headline": headline(found),
         "summary": summary(found),
-        "remarks": [each.text for each in notes(state, found)],
+        "remarks": [each.text for each in remarks],
+        "to_do": what_to_do(found, remarks),
         "terms": [_term(found, each) for each in terms[:MOST_TERMS]],
         "more_terms": len(terms) - MOST_TERMS,
         "other_rules": list(other_rules(others, len(others))),

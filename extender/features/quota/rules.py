@@ -9,9 +9,11 @@ from typing import ClassVar
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
+from extender.core.model.pod_affinity import Term
 from extender.core.model.verdict import AnyReason
+from extender.core.model.wording import short, some
 from extender.core.verbs.plugins import FilterPlugin
-from extender.core.verbs.rules import Rule
+from extender.core.verbs.rules import Refusal, Rule
 from extender.features.quota.ledger import QuotaInUse, charge_in_force, quotas_of
 from extender.features.quota.quotas import CROSS_NAMESPACE, Charge
 
@@ -66,7 +68,18 @@ class QuotaRule(Rule):
     """A quota that does not allow a pod, wherever it is to go."""
 
     what: str
+    terms_in_scope: Sequence[str] = ()
+    """For which of its terms the pod counts, in words, as far as they tell."""
     reason = QuotaReason.QUOTA
+    advice = (
+        "Have the quota raised, or leave namespaces and namespaceSelector out of the terms of the "
+        "pod, preferred ones too"
+    )
+
+    def statement(self, refusal: Refusal) -> str:
+        told = Rule.statement(self, refusal)
+        terms = self.terms_in_scope
+        return f"{told}; the pod counts for {some(terms, len(terms))}" if terms else str(told)
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         del domain, nodes
@@ -91,7 +104,26 @@ class CrossNamespacePodAffinity(FilterPlugin):
         if not self.concerns(state, pod):
             return ()
         found = shortfall(state, pod, limited=self.limited)
-        return () if found is None else (QuotaRule(str(found)),)
+        return () if found is None else (QuotaRule(str(found), _terms_in_scope(state, pod)),)
+
+
+def _terms_in_scope(state: ClusterState, pod: Pod) -> list[str]:
+    own, namespace = state.class_of(pod).affinity, pod.pod_class.namespace
+    terms = (
+        *(("affinity", term) for term in own.required),
+        *(("anti-affinity", term) for term in own.required_anti),
+        *((f"preferred {'anti-' * (e.weight < 0)}affinity", e.term) for e in own.preferred),
+    )
+    return [
+        f"its {side} on {short(term.topology_key)}, which {_chooses(term)}"
+        for side, term in terms
+        if term.pods.namespace_selector is not None or term.pods.namespaces != {namespace}
+    ]
+
+
+def _chooses(term: Term) -> str:
+    selects = term.pods.namespace_selector is not None
+    return "has a namespaceSelector" if selects else "names namespaces"
 
 
 def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:

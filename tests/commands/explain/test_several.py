@@ -86,6 +86,8 @@ ALL = """\
   shop/web-y, shop/web-x, the oldest for 2d3h
     3 of 3 nodes: your anti-affinity on hostname, blocked by shop/web-a1,
       shop/web-a2, shop/web-b1 on a1, a2, b1
+    To do: Have fewer replicas or more domains, as each takes one for itself; or
+      use a topology spread constraint or preferred anti-affinity instead
 
 1 pod: nothing here: the scheduler has not come to them
   default/easy, for 30s
@@ -94,6 +96,8 @@ ALL = """\
 1 pod: node affinity
   default/picky
     3 of 3 nodes: node affinity
+    To do: Ask for a label that nodes have, or add nodes with the one that is
+      asked for
 """
 
 

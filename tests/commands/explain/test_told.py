@@ -23,6 +23,7 @@ from tests.builders import (
     term,
 )
 from tests.commands.explain.cluster import DB, SSD, SSD_NODES, WEB, Explain
+from tests.volumes import bound, using, volume
 
 ALL: dict[str, Any] = {"namespaceSelector": {}}
 HASH = "pod-template-hash"
@@ -44,6 +45,12 @@ Your node selector or node affinity does not match 1 node; it asks for
 Nearest: it would fit on
   - 2 nodes in zone a if default/web-0 was not there
   - b1 if it had the labels that the node affinity asks for
+
+What to do
+  - Add nodes without the pods that it keeps away from, or make the
+    anti-affinity preferred
+  - Correct the node selector or node affinity, or add nodes with the labels
+    that it asks for
 """
 
 
@@ -231,7 +238,7 @@ def meta(name: str) -> Any:
                 pod("w").labels(app="web", **{HASH: "1", ZONE: "a"}).on("a1"),
                 pod("v").labels(app="web", **{HASH: "1", ZONE: "b"}).on("b1"),
             ],
-            "(pod-template-hash 1): let this update remove a pod first",
+            "(pod-template-hash 1). What to do - Let this update remove a pod first",
             id="an older revision in the way, by the new pod's rule",
         ),
         pytest.param(
@@ -324,6 +331,39 @@ def meta(name: str) -> Any:
             "asks for disk in (ssd) Nearest: it would fit on - 4 nodes if they had the labels that "
             "the node affinity asks for",
             id="a label that a node has with another value",
+        ),
+        pytest.param(
+            pod("new").avoids(1, term(HOST, WEB)).prefers_nodes(100, SSD),
+            [pod("w").labels(app="web").on("a1"), node("a1", {HOST: "a1", "disk": "ssd"})],
+            "no node is best for InterPodAffinity and NodeAffinity alike",
+            id="preferences that pull apart",
+        ),
+        pytest.param(
+            using("data"),
+            [bound("data", "v"), volume("v", requirement(ZONE, "In", "z"))],
+            "Note: there is no node where its volume is",
+            id="a volume where no node is",
+        ),
+        pytest.param(
+            using("data").anti_affinity(term(HOST, WEB)),
+            [
+                bound("data", "v"),
+                volume("v", requirement(ZONE, "In", "b")),
+                pod("w").labels(app="web").on("b1"),
+            ],
+            "Note: its volume allows b1 (node(s) didn't match pod anti-affinity rules) alone",
+            id="a volume where one node is",
+        ),
+        pytest.param(
+            using("data").labels(app="web").affinity(term(ZONE, WEB)),
+            [
+                bound("data", "v"),
+                volume("v", requirement(ZONE, "In", "b")),
+                pod("w").labels(app="web").on("a1"),
+            ],
+            "Note: default/w holds the group that it has to be near, and its volume is elsewhere. "
+            "What to do - Delete the pods that hold the group elsewhere while this one waits",
+            id="a group that has started elsewhere",
         ),
         pytest.param(
             pod("new").anti_affinity(term(HOST, WEB)).selects(**{HOST: "a1"}),

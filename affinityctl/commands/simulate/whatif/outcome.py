@@ -179,11 +179,13 @@ class Trial:
     """Pods that have another node, which what is not looked at may refuse them."""
     why: str = ""
     """What keeps most nodes from the first that waits."""
+    not_started: Sequence[Key] = ()
+    """Pods that have another node, and wait there for a volume."""
 
     @property
     def hurts(self) -> bool:
         """Return whether pods would wait or be gone for good, or a drain would not end."""
-        return bool(self.waiting or self.blocked or self.gone)
+        return bool(self.waiting or self.blocked or self.gone or self.not_started)
 
 
 DELETED: Final = "deleted"

@@ -15,7 +15,6 @@ from affinityctl.commands.simulate.whatif.deletion_order import Lives
 from affinityctl.commands.simulate.whatif.disruptions import Disruptions
 from affinityctl.commands.simulate.whatif.rooms import Rooms
 from affinityctl.commands.simulate.whatif.successors import (
-    OF_TEMPLATE,
     UNKNOWN,
     KnownWorkloads,
     awaited,
@@ -40,6 +39,7 @@ from extender.core.model.workload import Identity
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.node_fit import shape_of
 from extender.diagnosis.verbs.filters import holding, unknown
+from extender.diagnosis.verbs.waiting import is_not_made
 
 SAID: Final = "status.conditions"
 """The field in which a scheduler says why it did not place a pod."""
@@ -120,7 +120,7 @@ class Scheduler:
         )
         for pod in sorted(waiting, key=lambda pod: pod.key):
             self._waiting[pod.key] = state.in_force(pod)
-            if is_of_stateful_set(pod) and OF_TEMPLATE.search(pod.key):
+            if is_of_stateful_set(pod) and is_not_made(pod):
                 self._in_turn.add(pod.key)
 
     @property

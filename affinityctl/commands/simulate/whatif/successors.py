@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -79,9 +78,8 @@ def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
 
 
 def ordinal(pod: Pod) -> int:
-    """Return the number of a StatefulSet's pod, which ends its name; 0 where there is none."""
-    made = OF_TEMPLATE.search(pod.key)
-    number = pod.key.rpartition("-")[2] if made is None else made[1]
+    """Return the number at the end of a StatefulSet's pod; 0 where there is none."""
+    number = pod.key.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
@@ -114,23 +112,13 @@ def _without(of: PodClass, labels: Collection[str]) -> PodClass:
     )
 
 
-OF_TEMPLATE: Final = re.compile(r"\[(\d+)\]$")
-"""What the name of a pod ends with that a template would make, and that is not there."""
-
-
 def awaited(pod: Pod, known: KnownWorkload, pods: Mapping[str, Pod]) -> Key | None:
     """Return what a StatefulSet waits for before it makes a pod; O(its ordinal)."""
     owner = pod.spec.owner
     if owner is None or not (is_of_stateful_set(pod) and known.in_order):
         return None
-    there = (pods.get(key) for key in _lower(pod, owner.name, known))
+    namespace = pod.pod_class.namespace
+    lower = (key_of(namespace, f"{owner.name}-{n}") for n in range(known.first, ordinal(pod)))
+    there = (pods.get(key) for key in lower)
     unready = (each for each in there if each and (each.status.deleting or not each.status.ready))
     return next((each.key for each in unready), None)
-
-
-def _lower(pod: Pod, name: str, known: KnownWorkload) -> Iterator[Key]:
-    """Yield the pods that a StatefulSet makes before another, by the names that they may have."""
-    namespace, base = pod.pod_class.namespace, f"{STATEFUL_SET.lower()}/{name}"
-    for number in range(known.first, ordinal(pod)):
-        yield key_of(namespace, f"{name}-{number}")
-        yield key_of(namespace, f"{base}[{number}]")

@@ -51,4 +51,5 @@ def _trial(
         gone,
         [key for key in placed if key in scheduler.uncertain],
         why,
+        [each.pod for each in done.not_started],
     )

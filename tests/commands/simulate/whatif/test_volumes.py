@@ -14,7 +14,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.model.stepping import at_once
-from tests.builders import HOST, ZONE, Json, Pod, node, workload
+from tests.builders import HOST, ZONE, Json, Pod, node, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
 from tests.volumes import (
     AT_ONCE,
@@ -176,7 +176,8 @@ def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
     scheduler = cluster(*claims, *drivers("x1", "x2", "y1", count=1))
     pods = [using(f"data-{number}", name=f"p{number}") for number in range(4)]
     assert sorted(filter(None, placed(scheduler, *pods))) == ["x1", "x2", "y1"]
-    assert why(scheduler) == ["volume: as many volumes are attached as the node takes"]
+    said = "volume: as many volumes are attached as the node takes"
+    assert why(scheduler) == [f"{said} (1 of 1 attached; this pod brings 1)"]
 
 
 def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
@@ -325,4 +326,22 @@ def test_a_trial_takes_back_which_pods_have_not_started() -> None:
     with scheduler.trial([]):
         placed(scheduler, sharing("new", "x2"))
         assert scheduler.not_started
+    assert not scheduler.not_started
+
+
+def test_of_two_that_are_drained_and_share_a_volume_one_does_not_start() -> None:
+    pods = [
+        using("data", name=name)
+        .labels(app="web")
+        .owned_by("ReplicaSet/web")
+        .anti_affinity(term(HOST, selector(app="web")))
+        .on("x1")
+        for name in ("p1", "p2")
+    ]
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=tuple(pods))
+    step = at_once(drain(scheduler, ["x1"]))
+    assert [each.pod for each in step.not_started] == ["default/p2"]
+    scheduler = cluster(SHARED, once(**ATTACHED), pods=tuple(pods))
+    (trial,) = at_once(try_each(scheduler, Step("each"), {"x1": ["x1"]}, drain)).trials or ()
+    assert (trial.not_started, trial.hurts) == (["default/p2"], True)
     assert not scheduler.not_started

@@ -1,0 +1,261 @@
+"""What a person can do about what keeps a pod waiting, a line for each cause.
+
+The first line is never one that loses data or takes a protection away: no taint, budget, claim or
+gate is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.verdict import AnyReason, Reason
+from extender.core.verbs.rules import Refusal
+from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.node_room import EMPTY, HELD, of_condition, of_role
+from extender.diagnosis.verbs.notes import OF_PLACE, Note
+from extender.diagnosis.verbs.topology_spread import SkewRule
+
+MOST: Final = 4
+"""Lines for one pod."""
+
+
+class Cure(NamedTuple):
+    """What to do about what a note says."""
+
+    text: str
+    covers: Collection[AnyReason] = ()
+    """Reasons of which nothing more general is to be said then."""
+    alone: bool = False
+    """Nothing else is to be done until then."""
+
+
+_OF_PODS: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+_GO: Final = "One that does not go is held by a finalizer, or by a node that does not answer"
+
+OF_NOTES: Final[Mapping[str, Cure]] = {
+    "victims": Cure(f"Wait until its victims are gone. {_GO}", alone=True),
+    "deleting": Cure("Wait: its controller, if it has one, makes another pod", alone=True),
+    "gated": Cure(
+        "Find out what has set the gates: it removes them when what it waits for is there",
+        alone=True,
+    ),
+    "otherScheduler": Cure(
+        "Make the pod anew with the schedulerName of a scheduler that runs, or start the one that "
+        "it names",
+        alone=True,
+    ),
+    "noSuchNode": Cure(
+        "Leave spec.nodeName to the scheduler. If the node does not come back, delete the pod: its "
+        "controller makes another one",
+        alone=True,
+    ),
+    "groupInOtherProfile": Cure("Create all pods of its group again with that schedulerName"),
+    "makesRoom": Cure(
+        f"Wait until the pods that are being deleted are gone. {_GO}", (Reason.RESOURCES,)
+    ),
+    "terminating": Cure(f"Wait until the pods that are being deleted are gone. {_GO}"),
+    "otherRevision": Cure(
+        "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
+        f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the "
+        "rules that they have. Where the extender places these pods, the annotation "
+        "affinity-extender.io/revisions: Own on those that are there helps at once",
+        _OF_PODS,
+    ),
+    "waitForEachOther": Cure(
+        "Take one of these required affinities out, or make it preferred", (Reason.AFFINITY,)
+    ),
+    "noSinglePod": Cure(
+        "Require a label that the pods which it has to be near have in common, or make one of the "
+        "terms preferred",
+        (Reason.AFFINITY,),
+    ),
+    "noSuchKey": Cure(
+        "Correct the topology key, or have the nodes labelled with it", (Reason.AFFINITY,)
+    ),
+    "noDomain": Cure(
+        "Have the nodes of these pods labelled with the topology key", (Reason.AFFINITY,)
+    ),
+    "noPod": Cure(
+        "Start the pods that it has to be near, or correct the labelSelector", (Reason.AFFINITY,)
+    ),
+    "groupElsewhere": Cure(
+        "Delete the pods that hold the group elsewhere while this one waits: it starts the group "
+        "where its volume is, and they follow. Or, once its data is saved or of no use, delete "
+        "the claim with this pod, and its volume is made where the group is",
+        (Reason.AFFINITY, *OF_PLACE),
+    ),
+    "otherWorkload": Cure(
+        "Give one of them other labels, or have the labelSelector ask as well for one that tells "
+        "them apart",
+        (Reason.ANTI_AFFINITY,),
+    ),
+    "taintedDomain": Cure(
+        "Set nodeTaintsPolicy: Honor in the constraint: then only nodes count whose taints the pod "
+        "tolerates",
+        (Reason.SPREAD,),
+    ),
+    "noSuchValue": Cure(
+        "Ask for a value that nodes have, or add nodes with the one that is asked for",
+        (Reason.NODE_AFFINITY,),
+    ),
+    "noSuchLabel": Cure(
+        "Ask for a label that nodes have, or add nodes with the one that is asked for",
+        (Reason.NODE_AFFINITY,),
+    ),
+    "preemption": Cure(
+        "Wait: the scheduler makes room itself. If it does not, its last word is in the events of "
+        "the pod"
+    ),
+    "notTaken": Cure(
+        "Read why the API server took no pod: a quota, an admission policy, or something that is "
+        "missing"
+    ),
+    "noPriorityClass": Cure("Create the PriorityClass, or correct its name"),
+    "schedulerDiffers": Cure(
+        "Look at what its message names: an extender, or a plugin that is not of Kubernetes"
+    ),
+}
+"""By the kind of a note, what is most likely right first."""
+
+OF_UNKNOWN: Final = {
+    "schedulingGroup": "See whether the other pods of its group fit: all of them have to",
+    "resourceClaims": "Look at the events of the pod and at its ResourceClaims",
+}
+"""By the field that is not looked at, of a pod that fits by all else."""
+
+_CONDITION: Final = "of a condition"
+_ROLE: Final = "of a role"
+_OWN: Final = "to its own kind"
+_FEW: Final = "too few domains"
+Way: TypeAlias = tuple[AnyReason, str]
+"""A reason, and in what way nodes have it where that makes a difference."""
+
+OF_REASONS: Final[Mapping[Way, str]] = {
+    (Reason.ANNOTATION, ""): "Correct the annotation: the error names the field",
+    (Reason.NO_CLAIM, ""): "Create the claim, or correct its name in the pod",
+    (Reason.UNUSABLE_CLAIM, ""): "Look at the claim: kubectl describe pvc says what became of it",
+    (Reason.UNBOUND_CLAIM, ""): "Find out why the claim is not bound: kubectl describe pvc says "
+    "it. Its class has to exist and have a provisioner that runs, or a volume that suits it",
+    (Reason.NO_VOLUME, ""): "Have the PersistentVolume that the claim names made again",
+    (Reason.VOLUME_GONE, ""): "Have the PersistentVolume made again, or restored from a backup",
+    (Reason.CLAIM_IN_USE, ""): "Wait until the other pod is gone. In an update of a Deployment it "
+    "never goes: set strategy: Recreate",
+    (Reason.NO_NAME, ""): "Name one node in each term: no node has two names",
+    (Reason.NODE_NAME, ""): "Leave spec.nodeName to the scheduler",
+    (Reason.AFFINITY, ""): "Make room near the pods that it has to be near, or make the affinity "
+    "preferred",
+    (Reason.ANTI_AFFINITY, ""): "Add nodes without the pods that it keeps away from, or make the "
+    "anti-affinity preferred",
+    (Reason.ANTI_AFFINITY, _OWN): "Have fewer replicas or more domains, as each takes one for "
+    "itself; or use a topology spread constraint or preferred anti-affinity instead",
+    (Reason.EXISTING_ANTI_AFFINITY, ""): "Ask whose the other pods are: their rule matches the "
+    "labels of this one, meant or not. Else add nodes where they are not",
+    (Reason.LIMIT, ""): "Raise maxMatchingPods, or add domains",
+    (Reason.EXISTING_LIMIT, ""): "Ask whose the limit is to raise maxMatchingPods, or add domains",
+    (Reason.NODE_AFFINITY, ""): "Correct the node selector or node affinity, or add nodes with the "
+    "labels that it asks for",
+    (Reason.ENFORCED_NODE_AFFINITY, ""): "Use another scheduler profile: addedAffinity of this one "
+    "keeps its pods to some nodes",
+    (Reason.NOT_NAMED, ""): "Name other nodes in matchFields, or look at what refuses the named "
+    "one",
+    (Reason.SPREAD_LABEL, ""): "Correct the topology key, or have the nodes labelled with it; "
+    "with ScheduleAnyway such nodes do as well",
+    (Reason.SPREAD, _FEW): "Have nodes in more domains, or lower minDomains",
+    (Reason.SPREAD, ""): "Make room in the domains that have the fewest of these pods; else raise "
+    "maxSkew, or use ScheduleAnyway",
+    (Reason.RESOURCES, ""): "Add a node, or lower the requests to what the pods use",
+    (Reason.RESOURCES, EMPTY): "Ask for less, or add nodes that are large enough",
+    (Reason.RESOURCES, HELD): "Wait for the pods that are nominated there, or add a node",
+    (Reason.PORTS, ""): "Leave hostPort out and use a Service, or take another port",
+    (Reason.PORTS, HELD): "Wait for the pods that are nominated there, or take another port",
+    (Reason.VOLUME_ELSEWHERE, ""): "Make room, or add a node, where its volume is: it cannot move",
+    (Reason.VOLUME_ZONE, ""): "Make room, or add a node, where its volume is: it cannot move",
+    (Reason.NO_VOLUME_TO_BIND, ""): "Have a volume made that suits the claim, or use a class whose "
+    "provisioner makes them there",
+    (Reason.STORAGE, ""): "Add storage, or ask for a smaller volume",
+    (Reason.VOLUME_COUNT, ""): "Add a node: each takes a number of volumes that its driver sets",
+    (Reason.NO_DRIVER, ""): "Have the CSI driver run on these nodes, or use others",
+    (Reason.DISK, ""): "Use a disk that no other pod has, or mount it read-only in all of them",
+    (Reason.TAINT, _CONDITION): "Find out what is wrong with the node: kubectl describe node says "
+    "it, and the taint goes with it",
+    (Reason.TAINT, ""): "Add nodes without the taint; tolerate it only if these nodes are for such "
+    "pods",
+    (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
+    (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
+}
+_LATE: Final = (Reason.TAINT, Reason.UNSCHEDULABLE, Reason.NODE_AFFINITY, Reason.NOT_NAMED)
+"""Where it refuses some nodes alone, it is about nodes that are not for the pod anyway."""
+_RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
+
+
+def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
+    """Return what is most likely right first, MOST lines of it.
+
+    A remark about what this is says more than the reason of nodes alone.
+    """
+    kinds = {each.kind for each in remarks}
+    cures = [cure for kind, cure in OF_NOTES.items() if kind in kinds]
+    if found.pod.node is not None and not found.held:
+        return []  # it has its place
+    alone = next((each for each in cures if each.alone), None)
+    if alone is not None:
+        return [alone.text]
+    told = [each.text for each in cures]
+    covered = {reason for each in cures for reason in each.covers}
+    if found.fits:
+        told += [OF_UNKNOWN[e.field] for e in found.unknown if e.field in OF_UNKNOWN]
+    else:
+        told += _of_reasons(found, covered)
+    return list(dict.fromkeys(told))[:MOST]
+
+
+@dataclass(slots=True)
+class _Weight:
+    """How much of a pod's waiting is due to one cause."""
+
+    alone: int = 0
+    hits: int = 0
+    advice: list[str] = field(default_factory=list)
+
+
+def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[str]:
+    """Yield what to do about reasons: first about what refuses all nodes, then most of them."""
+    weights: dict[Way, _Weight] = {}
+    own = {facts.term for facts in found.terms if facts.matches_pod}
+    for each in found.refusals:
+        is_own = each.reason is Reason.ANTI_AFFINITY and not own.isdisjoint(each.rule.terms)
+        way = (each.reason, _OWN) if is_own else _way(each)
+        weight = weights.setdefault(way, _Weight())
+        weight.alone += each.alone
+        weight.hits += each.hits
+        weight.advice.append(each.rule.advice)
+    nodes = len(found.names)
+    deciding = {way for way, each in weights.items() if each.alone or each.hits >= nodes}
+
+    def rank(way: Way) -> tuple[bool, bool, int, int, int]:
+        each = weights[way]
+        late = way[0] in _LATE and each.hits < nodes
+        return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
+
+    for way in sorted(deciding or weights, key=rank):
+        if way[0] not in covered:
+            text = weights[way].advice[0] or OF_REASONS.get(way)
+            if text is not None:
+                yield text
+
+
+def _way(refusal: Refusal) -> Way:
+    reason, domain, rule = refusal.reason, refusal.domain, refusal.rule
+    if isinstance(rule, SkewRule) and rule.count.lacks_domains:
+        return reason, _FEW
+    if rule.nominated or (domain == HELD and (reason, HELD) in OF_REASONS):
+        return (reason, HELD) if (reason, HELD) in OF_REASONS else (reason, "")
+    if reason is Reason.RESOURCES and domain == EMPTY:
+        return reason, EMPTY
+    if reason is Reason.TAINT:
+        kind = _CONDITION if of_condition(domain) else ""
+        return reason, _ROLE if of_role(domain) else kind
+    return reason, ""
