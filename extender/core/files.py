@@ -52,6 +52,10 @@ OF_CLUSTERS: Final = ClusterFileLimits()
 STANDARD_INPUT: Final = Path("-")
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_LOG_BEGINS: Final = b"\n==== START logs for container "
+_LOG_ENDS: Final = b"==== END logs for container "
+_HELM_SOURCE: Final = b"\n# Source: "
+_HELM_NOTES: Final = b"\nNOTES:\n"
 _BETWEEN_DOCUMENTS: Final = re.compile(rb"(?<=\})[ \t\r]*\n(?:---[ \t\r]*\n)?\s*(?=\{)")
 
 
@@ -122,6 +126,32 @@ def read_content(path: Path) -> Json:
             return _utf8(read_bytes(path, OF_CLUSTERS.most))
         # Nothing cannot be mapped.
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if magic else b""
+
+
+def without_talk(content: Json) -> Json:
+    """Leave out what programs print between objects.
+
+    `kubectl cluster-info dump` has logs, and `helm install --dry-run` the release and its notes.
+    """
+    text = bytes(content)
+    if (start := text.find(_LOG_BEGINS)) >= 0:
+        return b"".join(_between_logs(text, start))
+    if _HELM_SOURCE in text:
+        text = text.replace(b"\r\n", b"\n").partition(_HELM_NOTES)[0]
+        return text.partition(b"\n---\n")[2] if text.startswith(b"NAME: ") else text
+    return text
+
+
+def _between_logs(content: bytes, start: int) -> Iterator[bytes]:
+    at = 0
+    while start >= 0:
+        yield content[at:start] + b"\n"
+        end = content.find(_LOG_ENDS, start)
+        at = content.find(b"\n", end) + 1 if end >= 0 else 0
+        if not at:
+            return
+        start = content.find(_LOG_BEGINS, at - 1)
+    yield content[at:]
 
 
 def json_documents(content: Json) -> Iterator[bytes]:

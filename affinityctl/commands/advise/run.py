@@ -23,7 +23,6 @@ from affinityctl.commands.advise.costs import (
 )
 from affinityctl.commands.lint.finding import AnyRule, Finding, Level
 from affinityctl.commands.lint.linting import lint
-from affinityctl.commands.lint.manifest_files import numbered
 from affinityctl.commands.lint.objects import Objects, list_cluster
 from affinityctl.commands.lint.report import named
 from affinityctl.reading.cluster import fill, require_nodes
@@ -93,7 +92,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
         flags,
         WorkloadFiles(state, pods),
         (),
-        also=lambda path, found: objects.take(numbered(path, found)),
+        also=objects.take,
     )
     return state, None
 

@@ -37,12 +37,12 @@ from affinityctl.terminal.printing import (
 )
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
+from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, say
 from extender.core.config.features import about_places
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
-from extender.core.offline import ClusterFileError, listed
+from extender.core.offline import ClusterFileError
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
 from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
@@ -161,7 +161,7 @@ def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> 
         by.selectors.take(kind, raw)
         pods.priorities.take(kind, raw)
 
-    found, ignored = read_manifests(
+    found, passed = read_manifests(
         path,
         KINDS,
         flags.namespace,
@@ -169,10 +169,9 @@ def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> 
         also,
     )
     if not found:
-        what = f"only {listed(ignored)}" if ignored else "nothing"
-        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
-    if ignored:
-        complain(f"note: {path}: {listed(ignored)} cannot be explained")
+        what = str(passed) or "nothing in it"
+        raise ClusterFileError(f"{path}: {what}; expected a Pod, Deployment or the like")
+    passed.note(path, verbose=flags.verbose)
     return found
 
 
