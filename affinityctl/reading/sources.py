@@ -28,7 +28,7 @@ import msgspec
 
 from extender.core.command_line import complain
 from extender.core.errors import ObjectError
-from extender.core.files import STANDARD_INPUT, read_content
+from extender.core.files import STANDARD_INPUT, read_content, utf8
 from extender.core.model.wording import some
 from extender.core.offline import (
     ClusterFileError,
@@ -55,6 +55,8 @@ class ArchiveLimits:
     """Bytes of all, logs as well: to get past those takes time."""
     header: int = 1 << 20
     """Bytes of a tar's header for a long name, which is in memory."""
+    directory: int = 32 << 20
+    """Bytes of the directory of a zip, likewise."""
 
 
 MOST: Final = ArchiveLimits()
@@ -78,6 +80,7 @@ _KIND: Final = re.compile(rb"""^kind:[ \t]*(["']?)([A-Za-z]+)\1[ \t]*\r?$""", re
 _NO_CONTENT: Final = msgspec.Raw(b'{"kind":"Secret"}')
 _NEXT: Final = re.compile(rb"\S\s*\n---")
 """The end of a document that is not the last."""
+_PIECE: Final = 1 << 20
 _DIRECTLY: Final = frozenset((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
 """Others need memory as the archive says."""
 _HEADERS: Final = frozenset(
@@ -340,7 +343,7 @@ def _of_archive(
             else:
                 content = read(MOST.member + (1 << 20))
                 budget.take_read(len(content))
-                yield where, partial(bytes, content)
+                yield where, partial(utf8, content)
 
 
 def _unread(content: Json) -> str | None:
@@ -431,8 +434,25 @@ def _read_member(tar: tarfile.TarFile, member: tarfile.TarInfo, most: int) -> by
     return b"" if opened is None else opened.read(most)
 
 
+class _Narrow:
+    """A file that gives little at a time: the whole directory of a zip is read at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(MOST.directory + 1 if size < 0 else min(size, MOST.directory + 1))
+        if len(found) > MOST.directory:
+            raise ValueError(f"a directory of more than {MOST.directory >> 20} MiB")
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 def _of_zip(file: IO[bytes], budget: _Budget) -> Iterator[_Entry]:
-    with zipfile.ZipFile(file) as archive:
+    narrow: Any = _Narrow(file)
+    with zipfile.ZipFile(narrow) as archive:
         for member in archive.infolist():
             budget.take_member()
             if not member.is_dir():
@@ -444,4 +464,4 @@ def _of_zip(file: IO[bytes], budget: _Budget) -> Iterator[_Entry]:
 
 def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
     with archive.open(member) as opened:
-        return opened.read(most)
+        return b"".join(islice(iter(partial(opened.read, _PIECE), b""), most // _PIECE))

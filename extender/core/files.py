@@ -65,7 +65,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     OSError with a `strerror`, as from the system itself, for all that is wrong with the file;
     UnicodeDecodeError when it is neither.
     """
-    return as_utf8(read_bytes(path, most)).decode()
+    return asutf8(read_bytes(path, most)).decode()
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES, *, patience: float = PIPE_SECONDS) -> bytes:
@@ -87,7 +87,7 @@ def within(content: bytes, most: int, path: Path) -> bytes:
     return content
 
 
-def as_utf8(content: bytes) -> bytes:
+def asutf8(content: bytes) -> bytes:
     """Return a text in UTF-8 without a byte order mark; UnicodeDecodeError when it is broken."""
     if content.startswith(BYTE_ORDER_MARKS[1:]):
         return content.decode("utf-16").encode()
@@ -116,14 +116,14 @@ def read_content(path: Path) -> Json:
     if path == STANDARD_INPUT or not path.is_file():
         content = _piped(path)
         packed = content.startswith(GZIP_MAGIC)
-        return _utf8(_unpacked(io.BytesIO(content), path) if packed else content)
+        return utf8(_unpacked(io.BytesIO(content), path) if packed else content)
     with path.open("rb") as file:
         magic = file.read(4)
         file.seek(0)
         if magic.startswith(GZIP_MAGIC):
-            return _utf8(_unpacked(file, path))
+            return utf8(_unpacked(file, path))
         if magic.startswith(BYTE_ORDER_MARKS):
-            return _utf8(read_bytes(path, OF_CLUSTERS.most))
+            return utf8(read_bytes(path, OF_CLUSTERS.most))
         # Nothing cannot be mapped.
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if magic else b""
 
@@ -200,8 +200,8 @@ def _unpacked(file: io.IOBase, path: Path) -> bytes:
     return within(content, OF_CLUSTERS.most, path)
 
 
-def _utf8(content: bytes) -> bytes:
+def utf8(content: bytes) -> bytes:
     try:
-        return as_utf8(content)
+        return asutf8(content)
     except UnicodeDecodeError as error:
         raise ObjectError("", f"not a text: {error}") from error

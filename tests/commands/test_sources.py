@@ -291,7 +291,12 @@ def test_a_controller_that_is_not_known_is_named(
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow little, so that tests need not make much."""
     limits = ArchiveLimits(
-        members=20, member=1 << 20, all_read=3 << 20, unpacked=8 << 20, header=1 << 10
+        members=20,
+        member=1 << 20,
+        all_read=3 << 20,
+        unpacked=8 << 20,
+        header=1 << 10,
+        directory=1 << 16,
     )
     monkeypatch.setattr(sources, "MOST", limits)
 
@@ -337,6 +342,22 @@ def test_a_header_that_is_too_long_is_not_read(tmp_path: Path, ran: Ran) -> None
     path = tar({"x" * 5_000 + ".yaml": as_yaml(NODE)}, tmp_path)
     code, _, err = ran("explain", "-A", "--cluster", path)
     assert (code, "a broken archive" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_directory_that_is_too_long_is_not_read(tmp_path: Path, ran: Ran) -> None:
+    path = zipped({f"{number}.log": "" for number in range(2_000)}, tmp_path)
+    code, _, err = ran("explain", "-A", "--cluster", path)
+    assert (code, "a broken archive: a directory of more than" in err) == (2, True)
+
+
+def test_a_member_may_be_in_utf_16(tmp_path: Path, ran: Ran) -> None:
+    path = tmp_path / "files.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("nodes.yaml", as_yaml(NODE, WEB).encode("utf-16"))
+        archive.writestr("odd.yaml", b"\xff\xfe\x00")
+    code, _, err = ran("explain", "web", "-n", "shop", "--cluster", path)
+    assert (code, "not a text" in err) == (0, True)
 
 
 def test_nothing_is_written_and_no_link_is_followed(tmp_path: Path, ran: Ran) -> None:
