@@ -28,9 +28,9 @@ from affinityctl.commands.lint.report import named
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.profiles import BY_DEFAULT
-from affinityctl.terminal.printing import columns, printed, wrapped
+from affinityctl.terminal.printing import columns, printed, show, wrapped
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, say
+from extender.core.command_line import DONE
 from extender.core.config.features import about_places, features, reads_rules
 from extender.core.model.wording import plural
 from extender.core.wire.objects import PodReader
@@ -75,7 +75,8 @@ def run(flags: argparse.Namespace) -> int:
     def names() -> str:
         return named(each.place for each in worst_first)
 
-    say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised), names))
+    said = printed(flags.output, lambda: _told(*advised), lambda: _text(*advised), names)
+    show(said, flags.output)
     return DONE
 
 

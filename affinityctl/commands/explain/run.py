@@ -33,6 +33,7 @@ from affinityctl.terminal.printing import (
     named_pod,
     printed,
     section,
+    show,
     wrapped,
 )
 from affinityctl.terminal.progress import Progress
@@ -120,7 +121,7 @@ def run(flags: argparse.Namespace) -> int:
         if not each.fits:
             pod = state.in_force(each.pod)
             each.preemption = preemption(state, pod, by.profile, lambda: 0.0)
-    say(write(state, found, flags.output, flags.namespace))
+    show(write(state, found, flags.output, flags.namespace), flags.output)
     return _worst(EXIT[each.verdict] for each in found)
 
 
@@ -149,7 +150,7 @@ def _survey(
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
     known = None if flags.all_namespaces else flags.namespace
-    say(write_waiting(found, now, flags.output, known))
+    show(write_waiting(found, now, flags.output, known), flags.output)
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 

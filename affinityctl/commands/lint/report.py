@@ -12,7 +12,7 @@ from affinityctl.commands.lint.finding import AnyRule, Finding, Level, Place, Re
 from affinityctl.commands.lint.lines import line_of
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.reading.sources import not_judged
-from affinityctl.terminal.printing import INDENT, WIDTH, Named, as_json, named_lines, wrapped
+from affinityctl.terminal.printing import INDENT, Named, as_json, named_lines, width, wrapped
 from extender import __version__
 from extender.core.errors import printable
 from extender.core.model.wording import plural
@@ -123,7 +123,7 @@ def _path(path: str) -> Iterator[str]:
     line = "    "
     first, *others = printable(path).split(".")
     for part in (first, *(f".{each}" for each in others)):
-        if len(line) + len(part) > WIDTH and line.strip():
+        if len(line) + len(part) > width() and line.strip():
             yield line
             line = "      "
         line += part

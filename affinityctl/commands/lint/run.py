@@ -21,8 +21,8 @@ from affinityctl.commands.lint.report import named, sarif_text, text, told
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.commands.lint.template import Surroundings
 from affinityctl.reading.sources import PassedOver, read_objects
-from affinityctl.terminal.printing import printed
-from extender.core.command_line import DONE, NOT_FINE, say
+from affinityctl.terminal.printing import printed, show
+from extender.core.command_line import DONE, NOT_FINE
 from extender.core.config import KIND, Mode
 from extender.core.config.checks import MINOR_VERSION
 from extender.core.config.layers import load
@@ -44,7 +44,7 @@ def run(flags: argparse.Namespace) -> int:
         return named(each.place for each in found.findings)
 
     output = "text" if flags.fix else flags.output
-    say(printed(output, lambda: told(found), lambda: shown(found), names))
+    show(printed(output, lambda: told(found), lambda: shown(found), names), output)
     return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 
