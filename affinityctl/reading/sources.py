@@ -26,6 +26,7 @@ from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from affinityctl.terminal.progress import Progress
 from extender.core.command_line import complain
 from extender.core.errors import ObjectError
 from extender.core.files import STANDARD_INPUT, read_content, utf8
@@ -253,7 +254,10 @@ def _of_members(
     once: bool,
 ) -> Iterator[Raw]:
     seen: set[tuple[object, ...]] = set()
-    for where, read in members:
+    progress = Progress(things="files")
+    progress.begin()
+    for number, (where, read) in enumerate(members, 1):
+        progress.show("read", number)
         try:
             with faults_of(Path(where)):
                 content = read()
@@ -274,6 +278,7 @@ def _of_members(
             if identity is not None:
                 seen.add(identity)
             yield each
+    progress.wipe()
 
 
 class _Budget:
@@ -313,12 +318,16 @@ def _other(name: str) -> str | None:
 
 def _of_folder(path: Path, passed: PassedOver) -> Iterator[_Member]:
     budget, whole = _Budget(path), path.resolve()
-    for folder, folders, names in os.walk(path):
+
+    def unreadable(error: OSError) -> None:
+        raise UnreadableClusterFileError(f"{error.filename}: {error.strerror}")
+
+    for folder, folders, names in os.walk(path, onerror=unreadable):
         folders.sort()
         for name in sorted(names):
             file = Path(folder, name)
             budget.take_member()
-            if what := _other(name if folder == str(path) else str(file.relative_to(path))):
+            if what := _other(str(file.relative_to(path))):
                 passed.add(what, str(file))
             elif file.is_symlink() and not file.resolve().is_relative_to(whole):
                 passed.add("link", str(file))

@@ -287,6 +287,27 @@ def test_a_controller_that_is_not_known_is_named(
         path.write_text(as_yaml(thing))
 
 
+@pytest.mark.parametrize("pack", PACKED)
+@pytest.mark.parametrize("command", ["lint", "explain -f", "simulate -f"])
+def test_manifests_may_be_in_a_folder_or_an_archive(
+    command: str, pack: Pack, tmp_path: Path, ran: Ran
+) -> None:
+    files = {
+        "web/deployment.yaml": as_yaml(STUCK),
+        "web/rollout.yaml": as_yaml(ROLLOUT),
+        "values.yaml": "replicas: 3",
+        "README.md": "# Web",
+    }
+    path, dump = pack(files, tmp_path), tmp_path / "dump.json"
+    dump.write_text(as_json({"kind": "List", "items": [NODE]}))
+    code, out, err = ran(*command.split(), path, "--cluster", dump)
+    assert (code, "web" in out) == (command == "lint", True), "lint finds the required affinity"
+    assert f"{path}" in err
+    assert "passed over: 2 other files; the first: " in err
+    assert err.endswith("values.yaml: kind: an object needs a kind\n")
+    assert "not judged: Rollout shop/web" in out + err
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow little, so that tests need not make much."""

@@ -110,8 +110,7 @@ def _read(
         what = str(passed)
         none = f"none of {', '.join(sorted(kinds))} is in it"
         raise ClusterFileError(f"{path}: {none}{what and f'; {what}'}")
-    if passed.not_judged:
-        passed.note(path)
+    passed.note(path)
     return found
 
 
