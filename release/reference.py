@@ -47,8 +47,10 @@ _COMMAND_LINE: Final = (
     "# Command-line reference\n\n" + _MADE + "Which commands there are, and which flags they have. "
     "`--help` after a command tells what each flag does and which values it takes, with examples. "
     "Flags of `serve` that set a field are explained in [configuration.md](configuration.md).\n\n"
-    "Every command ends with exit status 0 when all is fine, 2 for wrong usage or broken input, "
-    "and 3 when the cluster or a file cannot be read.\n"
+    "Every command ends with exit status 0 when all is fine, 1 when something is not, 2 for wrong "
+    "usage or broken input, 3 when the cluster or a file cannot be read, and 4 when it cannot be "
+    "known.\n\n"
+    "`-o json` prints what the JSON schemas in [schemas/](schemas) say, and `-o yaml` the same.\n"
 )
 _LINT_RULES: Final = (
     "# Rules of `lint`\n\n"

@@ -187,7 +187,7 @@ def test_kinds_that_nobody_looks_at_are_counted(tmp_path: Path) -> None:
         json.dumps({"kind": "List", "items": [pod("a"), *other, volcano]})
     )
     content = WorkloadFiles(ClusterState(), PodReader()).load(tmp_path / "file")
-    assert str(content) == "1 Pod; ignored: 2 ConfigMap, 1 Job (batch.volcano.sh/v1alpha1)"
+    assert str(content) == "1 Pod; passed over: 2 ConfigMap, 1 Job (batch.volcano.sh/v1alpha1)"
 
 
 def test_pods_with_a_generated_name_get_the_same_one_each_time(tmp_path: Path) -> None:
@@ -304,4 +304,4 @@ def test_volumes_are_nothing_to_those_who_do_not_read_any(tmp_path: Path) -> Non
     file = tmp_path / "dump.json"
     file.write_bytes(listed([node("n"), claim("c")]))
     loaded = ClusterFiles(ClusterState(), PodReader()).load(file)
-    assert str(loaded) == "1 Node; ignored: 1 PersistentVolumeClaim"
+    assert str(loaded) == "1 Node; passed over: 1 PersistentVolumeClaim"

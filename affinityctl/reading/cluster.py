@@ -6,12 +6,10 @@ import argparse
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
-from msgspec import Raw
-
 from affinityctl.reading.api_server import api_server
+from affinityctl.reading.sources import PassedOver, Raw, read_objects
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.judging import Judging
@@ -22,7 +20,7 @@ from extender.core.command_line import complain
 from extender.core.config.features import features
 from extender.core.errors import ApiError, ConfigError
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
-from extender.core.offline import EXPECTED, ClusterFiles, objects_in
+from extender.core.offline import EXPECTED, ClusterFiles, listed
 from extender.core.resources import (
     BUDGETS,
     NAMESPACES,
@@ -43,7 +41,7 @@ def fill(
     resources: Sequence[WatchedResource[Any]],
     *,
     dispensable: Mapping[str, str] | None = None,
-    also: Callable[[Path, Iterable[tuple[str, Raw]]], None] | None = None,
+    also: Callable[[Iterable[Raw]], None] | None = None,
 ) -> set[str]:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
@@ -55,14 +53,15 @@ def fill(
     if not flags.cluster:
         return asyncio.run(_list(flags, files, resources, dispensable or {}))
     for path in flags.cluster:
-        objects: Iterable[tuple[str, Raw]] = objects_in(path, of_cluster=True)
+        passed = PassedOver()
+        objects: Iterable[Raw] = read_objects(path, passed, of_cluster=True)
         if also is not None:
             objects = list(objects)
-        content = files.take(path, objects)
-        if content.ignored:
-            complain(f"note: {path}: {content}")
+        content = files.take(path, ((each.where, each.kind, each.content) for each in objects))
+        passed.update(content.ignored, content.places)
+        passed.note(path, listed(content.read), verbose=flags.verbose)
         if also is not None:
-            also(path, objects)
+            also(objects)
     files.finish()
     return set()
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from affinityctl.reading.sources import SECRET, PassedOver, read_objects
 from extender.core.errors import ObjectError
-from extender.core.offline import ClusterFileError, objects_in
+from extender.core.offline import ClusterFileError
 from extender.core.wire.decoding import Json, decode
 
 T = TypeVar("T")
@@ -24,25 +24,28 @@ def read_manifests(
     namespace: str,
     read: Callable[[str, bytes], T],
     also: Callable[[str, bytes], object],
-) -> tuple[list[T], Counter[str]]:
-    """Read the objects of these kinds in a file, and count those of others.
+) -> tuple[list[T], PassedOver]:
+    """Read the objects of these kinds in a file, and count what else there is.
 
     Those that name no namespace are taken to be in this one. `also` gets all of them.
-    ClusterFileError names what is broken.
+    ClusterFileError names what is broken, or says that nothing is of these kinds.
     """
     found: list[T] = []
-    ignored: Counter[str] = Counter()
-    for index, (kind, raw) in enumerate(objects_in(path)):
+    passed = PassedOver()
+    for each in read_objects(path, passed):
         try:
-            placed = _in_namespace(raw, namespace)
-            also(kind, placed)
-            if kind in kinds:
-                found.append(read(kind, placed))
+            if each.kind == SECRET:
+                passed.add(SECRET, each.where)
+                continue
+            placed = _in_namespace(each.content, namespace)
+            also(each.kind, placed)
+            if each.kind in kinds:
+                found.append(read(each.kind, placed))
             else:
-                ignored[kind] += 1
+                passed.add_object(each)
         except ObjectError as error:
-            raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-    return found, ignored
+            raise ClusterFileError(f"{each.where} ({each.kind}): {error}") from error
+    return found, passed
 
 
 def _in_namespace(raw: Json, namespace: str) -> bytes:

@@ -51,8 +51,14 @@ def whole_cluster_group(of: Parser) -> None:
         default=[],
         metavar="FILE",
         type=Path,
-        help="take the cluster from this file (JSON List or YAML, plain or gzip) or, with -, from "
-        "standard input, instead of a live one; may be repeated",
+        help="take the cluster from this file (JSON List or YAML, plain or gzip), folder or "
+        "archive (tar, tar.gz or zip, such as a must-gather) or, with -, from standard input, "
+        "instead of a live one; may be repeated",
+    )
+    group.add_argument(
+        *("-v", "--verbose"),
+        action="store_true",
+        help="list what of files, folders and archives is passed over",
     )
 
 

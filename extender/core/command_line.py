@@ -134,16 +134,20 @@ def complain(message: str, program: str = PROGRAM) -> None:
 
 
 def say(text: str) -> None:
-    """Write the answer that was asked for; what could drive a terminal is escaped, as in JSON."""
-    text = _CONTROLS.sub(lambda found: _spelled(found[0]), text)
-    encoding = sys.stdout.encoding or "utf-8"
-    text = text.encode(encoding, _SPELLED).decode(encoding)
+    """Write the answer that was asked for, harmless."""
     try:
-        print(text, end="\n" if text else "", flush=True)  # noqa: T201 - that is what a command is for
+        print(harmless(text), end="\n" if text else "", flush=True)  # noqa: T201 - that is what a command is for
     except BrokenPipeError:
         raise
     except OSError as error:
         raise UnreadableError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def harmless(text: str) -> str:
+    """Escape what could drive a terminal, or is not in the encoding of the output, as in JSON."""
+    text = _CONTROLS.sub(lambda found: _spelled(found[0]), text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, _SPELLED).decode(encoding)
 
 
 def _spelled(text: str) -> str:

@@ -52,6 +52,10 @@ OF_CLUSTERS: Final = ClusterFileLimits()
 STANDARD_INPUT: Final = Path("-")
 GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARKS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_LOG_BEGINS: Final = b"\n==== START logs for container "
+_LOG_ENDS: Final = b"==== END logs for container "
+_HELM_SOURCE: Final = b"\n# Source: "
+_HELM_NOTES: Final = b"\nNOTES:\n"
 _BETWEEN_DOCUMENTS: Final = re.compile(rb"(?<=\})[ \t\r]*\n(?:---[ \t\r]*\n)?\s*(?=\{)")
 
 
@@ -61,7 +65,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     OSError with a `strerror`, as from the system itself, for all that is wrong with the file;
     UnicodeDecodeError when it is neither.
     """
-    return as_utf8(read_bytes(path, most)).decode()
+    return asutf8(read_bytes(path, most)).decode()
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES, *, patience: float = PIPE_SECONDS) -> bytes:
@@ -83,7 +87,7 @@ def within(content: bytes, most: int, path: Path) -> bytes:
     return content
 
 
-def as_utf8(content: bytes) -> bytes:
+def asutf8(content: bytes) -> bytes:
     """Return a text in UTF-8 without a byte order mark; UnicodeDecodeError when it is broken."""
     if content.startswith(BYTE_ORDER_MARKS[1:]):
         return content.decode("utf-16").encode()
@@ -112,16 +116,42 @@ def read_content(path: Path) -> Json:
     if path == STANDARD_INPUT or not path.is_file():
         content = _piped(path)
         packed = content.startswith(GZIP_MAGIC)
-        return _utf8(_unpacked(io.BytesIO(content), path) if packed else content)
+        return utf8(_unpacked(io.BytesIO(content), path) if packed else content)
     with path.open("rb") as file:
         magic = file.read(4)
         file.seek(0)
         if magic.startswith(GZIP_MAGIC):
-            return _utf8(_unpacked(file, path))
+            return utf8(_unpacked(file, path))
         if magic.startswith(BYTE_ORDER_MARKS):
-            return _utf8(read_bytes(path, OF_CLUSTERS.most))
+            return utf8(read_bytes(path, OF_CLUSTERS.most))
         # Nothing cannot be mapped.
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if magic else b""
+
+
+def without_talk(content: Json) -> Json:
+    """Leave out what programs print between objects.
+
+    `kubectl cluster-info dump` has logs, and `helm install --dry-run` the release and its notes.
+    """
+    text = bytes(content)
+    if (start := text.find(_LOG_BEGINS)) >= 0:
+        return b"".join(_between_logs(text, start))
+    if _HELM_SOURCE in text:
+        text = text.replace(b"\r\n", b"\n").partition(_HELM_NOTES)[0]
+        return text.partition(b"\n---\n")[2] if text.startswith(b"NAME: ") else text
+    return text
+
+
+def _between_logs(content: bytes, start: int) -> Iterator[bytes]:
+    at = 0
+    while start >= 0:
+        yield content[at:start] + b"\n"
+        end = content.find(_LOG_ENDS, start)
+        at = content.find(b"\n", end) + 1 if end >= 0 else 0
+        if not at:
+            return
+        start = content.find(_LOG_BEGINS, at - 1)
+    yield content[at:]
 
 
 def json_documents(content: Json) -> Iterator[bytes]:
@@ -170,8 +200,8 @@ def _unpacked(file: io.IOBase, path: Path) -> bytes:
     return within(content, OF_CLUSTERS.most, path)
 
 
-def _utf8(content: bytes) -> bytes:
+def utf8(content: bytes) -> bytes:
     try:
-        return as_utf8(content)
+        return asutf8(content)
     except UnicodeDecodeError as error:
         raise ObjectError("", f"not a text: {error}") from error

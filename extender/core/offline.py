@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 from extender.core.cluster.state import ClusterState
 from extender.core.config.features import features
 from extender.core.errors import InputError, ObjectError, UnreadableError
-from extender.core.files import json_documents, read_content, yaml_documents
+from extender.core.files import json_documents, read_content, without_talk, yaml_documents
 from extender.core.model.wording import plural
 from extender.core.resources import PODS, RESOURCES, WatchedResource
 from extender.core.wire.decoding import Json, decode
@@ -40,6 +41,9 @@ READS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
+
+_OF_FILES: Final = ("file", "link", "archive")
+"""How things are named that are no kinds."""
 
 DEEPEST = 8
 """Lists in lists: dumps that were joined, and joined again."""
@@ -86,9 +90,11 @@ class Content:
     read: Counter[str] = field(default_factory=Counter)
     ignored: Counter[str] = field(default_factory=Counter)
     """Kinds that no rule looks at."""
+    places: list[str] = field(default_factory=list)
+    """Where each of these is."""
 
     def __str__(self) -> str:
-        ignored = f"; ignored: {listed(self.ignored)}" if self.ignored else ""
+        ignored = f"; passed over: {listed(self.ignored)}" if self.ignored else ""
         return f"{listed(self.read)}{ignored}"
 
 
@@ -121,17 +127,20 @@ class ClusterFiles:
 
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
-        return self.take(path, objects_in(path, of_cluster=True))
+        objects = enumerate(objects_in(path, of_cluster=True))
+        return self.take(path, ((f"{path}: object {at}", *each) for at, each in objects))
 
-    def take(self, path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Content:
-        """Put the objects of a file into the state that somebody else reads as well."""
+    def take(self, path: Path, objects: Iterable[tuple[str, str, msgspec.Raw]]) -> Content:
+        """Put objects, each with its place and its kind, into the state."""
         content = Content()
-        for index, (kind, raw) in enumerate(objects):
+        for where, kind, raw in objects:
             try:
                 known = self.put(kind, raw)
             except ObjectError as error:
-                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
+                raise ClusterFileError(f"{where} ({kind}): {error}") from error
             (content.read if known else content.ignored)[kind] += 1
+            if not known:
+                content.places.append(f"{where} ({kind})")
         if not content.read:
             raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
         self.found.update(content.read)
@@ -164,7 +173,10 @@ class ClusterFiles:
 
 def listed(kinds: Counter[str]) -> str:
     """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
-    each = [f"{count} {kind[:80]}" for kind, count in sorted(kinds.items())]
+    each = [
+        plural(count, kind[:80]) if kind.endswith(_OF_FILES) else f"{count} {kind[:80]}"
+        for kind, count in sorted(kinds.items())
+    ]
     more = f" and {plural(len(each) - 10, 'more kind')}" if each[10:] else ""
     return ", ".join(each[:10]) + more
 
@@ -181,8 +193,15 @@ def objects_in(path: Path, *, of_cluster: bool = False) -> Iterator[tuple[str, m
 
     What is `of_cluster` an API server has taken, however a tool has written it down.
     """
-    try:
+    with faults_of(path):
         yield from objects_of(read_content(path), of_cluster=of_cluster)
+
+
+@contextmanager
+def faults_of(path: Path) -> Iterator[None]:
+    """Raise what is wrong with a file as ClusterFileError."""
+    try:
+        yield
     except IsADirectoryError as error:
         raise UnreadableClusterFileError(f"{path}: is a directory; name the files in it") from error
     except OSError as error:
@@ -200,13 +219,13 @@ def objects_of(content: Json, *, of_cluster: bool = False) -> Iterator[tuple[str
 def _documents(content: Json, *, of_cluster: bool) -> Iterator[tuple[_Header, Json]]:
     documents: Iterable[Json]
     if content[:64].lstrip()[:1] != b"{":
-        documents = yaml_documents(content, of_cluster=of_cluster)
+        documents = yaml_documents(without_talk(content), of_cluster=of_cluster)
     else:
         try:
             alone = decode(_HEADER, content)
         except ObjectError:
             # To look for several takes a while, and most files have one.
-            documents = json_documents(content)
+            documents = json_documents(without_talk(content))
             first = next(documents, None)
             if first is None:
                 raise

@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "picky.json").write_text(json.dumps(pod("picky").selects(disk="ssd")))
     (tmp_path / "broken.json").write_text('{"kind":"Pod","metadata":{"name":7}}')
     (tmp_path / "empty.json").write_text("")
+    (tmp_path / "empty").mkdir()
     (tmp_path / "good.yaml").write_text(HEADER)
     (tmp_path / "bad.yaml").write_text(HEADER + "mode: fast\n")
     server = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
@@ -85,7 +86,7 @@ COMMON = [
     pytest.param("quota --cluster broken.json", 2, id="quota, broken objects"),
     pytest.param("quota --cluster empty.json", 2, id="quota, nothing to ask about"),
     pytest.param("quota --cluster nowhere.json", 3, id="quota, no such file"),
-    pytest.param("quota --cluster .", 3, id="quota, a folder"),
+    pytest.param("quota --cluster empty", 2, id="quota, an empty folder"),
     pytest.param("quota", 3, id="quota, no kubeconfig"),
     pytest.param("quota --kubeconfig nowhere", 3, id="quota, no such kubeconfig"),
     pytest.param("quota --kubeconfig good.yaml", 2, id="quota, no kubeconfig in that file"),
@@ -152,7 +153,8 @@ def test_a_file_and_a_live_cluster_are_not_both_asked(
     [
         ("-n shop explain p", "unrecognized arguments: -n; flags come after the command; see "),
         ("explain pod p --cluster cluster.json", "pod is a kind; a name follows a slash: pod/NAME"),
-        ("simulate --cluster .", ".: is a directory; name the files in it"),
+        ("simulate --cluster .", "broken.json: object 0 (Pod): metadata.name: Expected `str`"),
+        ("serve --cluster . --port 0 --ops-port 0", ".: is a directory; name the files in it"),
         ("explain p --kubeconfig away.kubeconfig --context d", "name one with --context: c; see "),
         (
             "dump --kubeconfig none.kubeconfig",

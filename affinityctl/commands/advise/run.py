@@ -23,15 +23,14 @@ from affinityctl.commands.advise.costs import (
 )
 from affinityctl.commands.lint.finding import AnyRule, Finding, Level
 from affinityctl.commands.lint.linting import lint
-from affinityctl.commands.lint.manifest_files import numbered
 from affinityctl.commands.lint.objects import Objects, list_cluster
 from affinityctl.commands.lint.report import named
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.profiles import BY_DEFAULT
-from affinityctl.terminal.printing import columns, printed, wrapped
+from affinityctl.terminal.printing import columns, printed, show, wrapped
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, say
+from extender.core.command_line import DONE
 from extender.core.config.features import about_places, features, reads_rules
 from extender.core.model.wording import plural
 from extender.core.wire.objects import PodReader
@@ -76,7 +75,8 @@ def run(flags: argparse.Namespace) -> int:
     def names() -> str:
         return named(each.place for each in worst_first)
 
-    say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised), names))
+    said = printed(flags.output, lambda: _told(*advised), lambda: _text(*advised), names)
+    show(said, flags.output)
     return DONE
 
 
@@ -93,7 +93,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
         flags,
         WorkloadFiles(state, pods),
         (),
-        also=lambda path, found: objects.take(numbered(path, found)),
+        also=objects.take,
     )
     return state, None
 

@@ -16,13 +16,14 @@ from affinityctl.commands.dump.fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.commands.lint.objects import LISTED_WORKLOADS, POLICIES, ListedResource
 from affinityctl.reading.api_server import api_server
 from affinityctl.reading.priorities import PRIORITY_CLASSES
+from affinityctl.reading.sources import PassedOver, read_objects
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from affinityctl.terminal.progress import Progress
 from extender.core.command_line import DONE, complain, say
 from extender.core.errors import ApiError, ConfigError, ObjectError, UnreadableFileError
 from extender.core.model.workload import STATEFUL_SET
-from extender.core.offline import EXPECTED, ClusterFileError, listed, objects_in
+from extender.core.offline import EXPECTED, ClusterFileError
 from extender.core.resources import RESOURCES, VITAL, WatchedResource, of_features
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run(flags: argparse.Namespace) -> int:
         writer = _Writer(file, progress, READ_AS if flags.cluster else LISTED_AS)
         if flags.cluster:
             for path in flags.cluster:
-                _rewrite(path, writer)
+                _rewrite(path, writer, verbose=flags.verbose)
         else:
             asyncio.run(_list(flags, writer))
         progress.wipe()
@@ -121,18 +122,17 @@ class _Writer:
         return self._file.tell()
 
 
-def _rewrite(path: Path, writer: _Writer) -> None:
-    ignored: Counter[str] = Counter()
-    for index, (kind, raw) in enumerate(objects_in(path, of_cluster=True)):
-        if kind not in READ_AS:
-            ignored[kind] += 1
+def _rewrite(path: Path, writer: _Writer, *, verbose: bool) -> None:
+    passed = PassedOver()
+    for each in read_objects(path, passed, of_cluster=True):
+        if each.kind not in READ_AS:
+            passed.add(each.kind, each.where)
             continue
         try:
-            writer.write(kind, raw)
+            writer.write(each.kind, each.content)
         except ObjectError as error:
-            raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-    if ignored:
-        complain(f"note: {path}: left out: {listed(ignored)}")
+            raise ClusterFileError(f"{each.where} ({each.kind}): {error}") from error
+    passed.note(path, verbose=verbose)
 
 
 async def _list(flags: argparse.Namespace, writer: _Writer) -> None:

@@ -37,16 +37,17 @@ from affinityctl.terminal.printing import (
     named_pod,
     printed,
     section,
+    show,
     wrapped,
 )
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
+from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, say
 from extender.core.config.features import about_places
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
-from extender.core.offline import ClusterFileError, listed
+from extender.core.offline import ClusterFileError
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question, TermFacts
 from extender.diagnosis.verbs.notes import IN_SHORT, Note, notes
@@ -98,7 +99,7 @@ def run(flags: argparse.Namespace) -> int:
             require_namespace(state, asked)
         return _survey(state, flags, explained, now)
     found = [explained(each, scored=True) for each in given or chosen(state, flags)]
-    say(write(state, found, flags.output, flags.namespace))
+    show(write(state, found, flags.output, flags.namespace), flags.output)
     return _worst(EXIT[each.verdict] for each in found)
 
 
@@ -190,7 +191,7 @@ def _survey(
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
     known = None if flags.all_namespaces else flags.namespace
-    say(write_waiting(found, now, flags.output, known))
+    show(write_waiting(found, now, flags.output, known), flags.output)
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 
@@ -202,7 +203,7 @@ def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> 
         by.selectors.take(kind, raw)
         pods.priorities.take(kind, raw)
 
-    found, ignored = read_manifests(
+    found, passed = read_manifests(
         path,
         KINDS,
         flags.namespace,
@@ -210,10 +211,9 @@ def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> 
         also,
     )
     if not found:
-        what = f"only {listed(ignored)}" if ignored else "nothing"
-        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
-    if ignored:
-        complain(f"note: {path}: {listed(ignored)} cannot be explained")
+        what = str(passed) or "nothing in it"
+        raise ClusterFileError(f"{path}: {what}; expected a Pod, Deployment or the like")
+    passed.note(path, verbose=flags.verbose)
     return found
 
 

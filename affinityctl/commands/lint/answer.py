@@ -30,6 +30,7 @@ class Summary(TypedDict):
     notes: int
     ignored: int
     skipped: Mapping[str, int]
+    notJudged: Sequence[str]
     unknown: Sequence[str]
 
 

@@ -84,5 +84,7 @@ class Report(NamedTuple):
     """Findings that an annotation or --ignore has taken out."""
     skipped: Counter[str]
     """Objects by their kinds, of those that no rule looks at."""
+    not_judged: tuple[str, ...]
+    """Objects with a template for pods, of kinds that no rule looks at."""
     unknown: tuple[str, ...]
     """What rules could not look at, for want of information."""

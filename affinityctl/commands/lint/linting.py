@@ -65,7 +65,9 @@ def lint(
         else:
             kept.append(found)
     unknown = (*_unknown(objects, around), *_patches(objects))
-    return Report(tuple(kept), len(objects), silenced, objects.skipped, unknown)
+    return Report(
+        tuple(kept), len(objects), silenced, objects.skipped, tuple(objects.not_judged), unknown
+    )
 
 
 def _patches(objects: Objects) -> Iterator[str]:

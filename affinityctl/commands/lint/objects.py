@@ -19,7 +19,6 @@ from affinityctl.commands.lint.config_maps import KIND as CONFIG_MAP
 from affinityctl.commands.lint.config_maps import configurations as configurations_in
 from affinityctl.commands.lint.fields import KINDS
 from affinityctl.commands.lint.finding import Place
-from affinityctl.commands.lint.manifest_files import Raw
 from affinityctl.commands.lint.reading import Manifest, owner_of, read_manifest
 from affinityctl.commands.lint.rights import (
     BINDINGS,
@@ -32,6 +31,7 @@ from affinityctl.commands.lint.rights import (
 from affinityctl.commands.lint.template import NAME_LABEL, KnownPods, Surroundings, TemplateOwner
 from affinityctl.commands.lint.written import Written, is_stored, look_at
 from affinityctl.reading.api_server import api_server
+from affinityctl.reading.sources import Raw, with_template
 from affinityctl.scheduler.default_spread.selectors import is_selector_alone
 from affinityctl.scheduler.file import KIND as SCHEDULER_KIND
 from affinityctl.scheduler.file import SchedulerFile, read_scheduler_file
@@ -100,6 +100,8 @@ class Objects:
     """The policy is there that has the pods of groups choose a profile for them."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Objects of other kinds, custom resources say."""
+    not_judged: list[str] = field(default_factory=list)
+    """Those of them with a template for pods."""
 
     def __len__(self) -> int:
         """Return the number of objects that rules look at."""
@@ -123,7 +125,7 @@ class Objects:
     @property
     def is_empty(self) -> bool:
         """Return whether there is no object at all, of whatever kind."""
-        return not (len(self) or self.nodes or self.namespaces or self.skipped)
+        return not (len(self) or self.nodes or self.namespaces or self.skipped or self.not_judged)
 
     def take(self, raws: Iterable[Raw], *, lenient: bool = False) -> None:
         """Add objects; ObjectError names what is broken.
@@ -241,6 +243,8 @@ class Objects:
             self.writes_exclusive |= name.endswith(EXCLUSIVE_POLICY)
             by = leaving()
             self.chooses_profile |= by is not None and name.endswith(by.policy)
+        elif (unknown := with_template(raw)) is not None:
+            self.not_judged.append(unknown)
         else:
             self.skipped[kind] += 1
 

@@ -11,7 +11,8 @@ from affinityctl.commands.lint.answer import Linted
 from affinityctl.commands.lint.finding import AnyRule, Finding, Level, Place, Report
 from affinityctl.commands.lint.lines import line_of
 from affinityctl.commands.lint.rulebook import BY_ID
-from affinityctl.terminal.printing import INDENT, WIDTH, Named, as_json, named_lines, wrapped
+from affinityctl.reading.sources import not_judged
+from affinityctl.terminal.printing import INDENT, Named, as_json, named_lines, width, wrapped
 from extender import __version__
 from extender.core.errors import printable
 from extender.core.model.wording import plural
@@ -52,6 +53,7 @@ def told(report: Report) -> Linted:
             "notes": counts[Level.NOTE],
             "ignored": report.silenced,
             "skipped": dict(report.skipped),
+            "notJudged": report.not_judged,
             "unknown": report.unknown,
         },
     }
@@ -121,7 +123,7 @@ def _path(path: str) -> Iterator[str]:
     line = "    "
     first, *others = printable(path).split(".")
     for part in (first, *(f".{each}" for each in others)):
-        if len(line) + len(part) > WIDTH and line.strip():
+        if len(line) + len(part) > width() and line.strip():
             yield line
             line = "      "
         line += part
@@ -133,6 +135,9 @@ def _summary(report: Report) -> str:
     found = ", ".join(plural(counts[level], level) for level in Level if counts[level])
     ignored = f"; {report.silenced} ignored" if report.silenced else ""
     lines = [f"{found or 'nothing found'} in {plural(report.objects, 'object')}{ignored}"]
+    if report.not_judged:
+        lines = [] if not report.objects else lines
+        lines.append(wrapped(printable(not_judged(report.not_judged))))
     if report.skipped:
         lines.append(wrapped(f"skipped: {listed(report.skipped)}"))
     if report.unknown:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from affinityctl.commands.lint.finding import Level, Place
 from affinityctl.commands.lint.linting import lint
-from affinityctl.commands.lint.manifest_files import read_objects
 from affinityctl.commands.lint.objects import (
     Configured,
     Objects,
@@ -20,14 +20,14 @@ from affinityctl.commands.lint.patching import script
 from affinityctl.commands.lint.report import named, sarif_text, text, told
 from affinityctl.commands.lint.rulebook import BY_ID
 from affinityctl.commands.lint.template import Surroundings
-from affinityctl.terminal.printing import printed
-from extender.core.command_line import DONE, NOT_FINE, complain, say
+from affinityctl.reading.sources import PassedOver, read_objects
+from affinityctl.terminal.printing import printed, show
+from extender.core.command_line import DONE, NOT_FINE
 from extender.core.config import KIND, Mode
 from extender.core.config.checks import MINOR_VERSION
 from extender.core.config.layers import load
 from extender.core.errors import ConfigError
 from extender.core.files import read_text
-from extender.core.model.wording import plural
 from extender.core.offline import EXPECTED
 
 
@@ -44,18 +44,19 @@ def run(flags: argparse.Namespace) -> int:
         return named(each.place for each in found.findings)
 
     output = "text" if flags.fix else flags.output
-    say(printed(output, lambda: told(found), lambda: shown(found), names))
+    show(printed(output, lambda: told(found), lambda: shown(found), names), output)
     return NOT_FINE if any(each.rule.level is not Level.NOTE for each in found.findings) else DONE
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     files, cluster = Objects(), Objects()
-    _load(flags.files, files, lenient=True)
+    load = partial(_load, verbose=flags.verbose)
+    load(flags.files, files, lenient=True)
     if flags.files and files.is_empty:
         raise ConfigError(str(flags.files[0]), "no object is in the files")
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
-    _load(flags.cluster, cluster, lenient=not flags.files, of_cluster=True)
+    load(flags.cluster, cluster, lenient=not flags.files, of_cluster=True)
     if flags.cluster and not (cluster.nodes or cluster.workloads or cluster.written):
         raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
     if live:
@@ -69,15 +70,17 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
 
 
 def _load(
-    paths: Sequence[Path], objects: Objects, *, lenient: bool, of_cluster: bool = False
+    paths: Sequence[Path],
+    objects: Objects,
+    *,
+    verbose: bool,
+    lenient: bool,
+    of_cluster: bool = False,
 ) -> None:
-    passed: list[str] = []
     for path in paths:
-        found = read_objects(path, passed.append, of_cluster=of_cluster)
-        objects.take(found, lenient=lenient)
-    if passed:
-        more = f", and {plural(len(passed) - 1, 'more file')}" if passed[1:] else ""
-        complain(f"note: passed over: {passed[0]}{more}")
+        passed = PassedOver()
+        objects.take(read_objects(path, passed, of_cluster=of_cluster), lenient=lenient)
+        passed.note(path, verbose=verbose)
 
 
 def _named_config(name: str) -> Configured:

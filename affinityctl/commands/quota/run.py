@@ -13,9 +13,9 @@ from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
 from affinityctl.terminal.flags import only_namespace
-from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed
+from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed, show
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, NOT_FINE, say
+from extender.core.command_line import DONE, NOT_FINE
 from extender.core.config.features import features, more_rules, reads_rules
 from extender.core.errors import ConfigError, ObjectError
 from extender.core.model.keys import name_of
@@ -51,7 +51,7 @@ def run(flags: argparse.Namespace) -> int:
         return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
 
     told, text = partial(_told, found, what_if), partial(_text, found, what_if)
-    say(printed(flags.output, told, text, names))
+    show(printed(flags.output, told, text, names), flags.output)
     return NOT_FINE if any(map(_would_refuse, found)) else DONE
 
 

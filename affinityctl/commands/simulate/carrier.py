@@ -105,9 +105,12 @@ def _read(
             rollout(read_workload(kind, raw), 1)
         return GivenManifest(kind, raw, pod)
 
-    found, _ = read_manifests(path, kinds, namespace, checked, also)
+    found, passed = read_manifests(path, kinds, namespace, checked, also)
     if not found:
-        raise ClusterFileError(f"{path}: none of {', '.join(sorted(kinds))} is in it")
+        what = str(passed)
+        none = f"none of {', '.join(sorted(kinds))} is in it"
+        raise ClusterFileError(f"{path}: {none}{what and f'; {what}'}")
+    passed.note(path)
     return found
 
 

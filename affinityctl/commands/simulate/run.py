@@ -21,9 +21,9 @@ from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
+from affinityctl.terminal.printing import show
 from affinityctl.terminal.progress import Progress
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import say
 from extender.core.config.features import left_to_scheduler
 from extender.core.model.keys import Key
 from extender.core.model.workload import Identity
@@ -81,7 +81,7 @@ def run(flags: argparse.Namespace) -> int:
         scheduler.beyond,
         is_certain=not scheduler.uncertain - waited,
     )
-    say(write(found, flags.output, flags.namespace))
+    show(write(found, flags.output, flags.namespace), flags.output)
     return EXIT[found.verdict]
 
 

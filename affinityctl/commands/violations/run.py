@@ -14,9 +14,9 @@ from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
 from affinityctl.terminal.flags import only_namespace
-from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed
+from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed, show
 from extender.core.cluster.state import ClusterState
-from extender.core.command_line import DONE, NOT_FINE, say
+from extender.core.command_line import DONE, NOT_FINE
 from extender.core.config.features import about_places, features, reads_rules
 from extender.core.errors import ConfigError
 from extender.core.model.labels import EVERYTHING, Selector
@@ -53,7 +53,7 @@ def run(flags: argparse.Namespace) -> int:
         pods = (*(each.pod for each in shown), *broken)
         return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
 
-    say(printed(flags.output, told, lambda: _text(shown, broken), names))
+    show(printed(flags.output, told, lambda: _text(shown, broken), names), flags.output)
     return NOT_FINE if shown or broken else DONE
 
 

@@ -51,7 +51,7 @@ def test_several_manifests_and_the_namespace_they_lack(explain: Explain) -> None
     assert code == 1
     assert "shop/fits fits on 3 of 3 nodes" in text
     assert "shop/not fits on no node" in text
-    assert "1 Service cannot be explained" in text
+    assert "passed over: 1 Service" in text
     told = json.loads(explain("-n shop -o json", manifest=both)[1].partition("\naffinity")[0])
     assert [each["pod"] for each in told] == ["shop/fits", "shop/not"]
 
@@ -94,7 +94,11 @@ def test_names(line: str, code: int, said: str, explain: Explain) -> None:
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [
-        pytest.param("kind: Service", "only 1 Service in it", id="nothing to explain"),
+        pytest.param(
+            "kind: Service",
+            "passed over: 1 Service; expected a Pod, Deployment",
+            id="nothing to explain",
+        ),
         pytest.param("{", "not valid JSON", id="no JSON"),
         pytest.param("a: [", "line 2: did not find", id="no YAML"),
         pytest.param({"kind": "Pod", "metadata": {}}, "metadata.name", id="a pod without a name"),

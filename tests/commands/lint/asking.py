@@ -10,8 +10,8 @@ import msgspec
 
 from affinityctl.commands.lint.finding import Report
 from affinityctl.commands.lint.linting import lint
-from affinityctl.commands.lint.manifest_files import Raw
 from affinityctl.commands.lint.objects import Objects, read_configs
+from affinityctl.reading.sources import Raw
 from extender.core.config import Mode
 from extender.core.config.features import leaving
 from tests.builders import Json

@@ -205,7 +205,7 @@ def test_workloads_count_by_their_templates(
     captured = capsys.readouterr()
     assert captured.out.splitlines()[1].split() == ["shop", "3", "2", "0", "<none>"]
     assert captured.out.splitlines()[-1].split(maxsplit=4)[-1] == "deployment/api[1]"
-    note = f"affinity-extender: note: {dump}: 1 Deployment, 1 Pod; ignored: 1 ConfigMap\n"
+    note = f"affinity-extender: note: {dump}: 1 Deployment, 1 Pod; passed over: 1 ConfigMap\n"
     assert captured.err == note
 
 

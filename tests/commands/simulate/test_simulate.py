@@ -666,7 +666,7 @@ def test_another_process_says_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("terminal", "says"),
     [
-        pytest.param(True, "[###############...............] 2 of 4 pods: web", id="a bar"),
+        pytest.param(True, "web: 2 of 4 pods", id="a bar"),
         pytest.param(False, "affinity-extender: web: 2 of 4 pods\n", id="a line"),
     ],
 )
