@@ -28,4 +28,11 @@ BUGS: Final = (
         "pass",
         "features/page/test_page_parts.py::test_a_page_of_a_table_is_that_of_the_whole_in_order",
     ),
+    Bug(
+        "a text of a pod becomes a series",
+        "features.page.waiting",
+        "return self.reason if self.reason in REASONS else OTHER",
+        "return self.reason",
+        "features/page/test_waiting.py::test_no_text_of_a_pod_becomes_a_series",
+    ),
 )
