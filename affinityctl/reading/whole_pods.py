@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from affinityctl.reading.deletion_cost import DELETION_COST
 from affinityctl.reading.priorities import PriorityClasses
+from affinityctl.reading.runtime_classes import RuntimeClasses
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
 from extender.core.config.features import features, reads_rules
 from extender.core.model.objects import Pod
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.core.wire.decoding import Json
 from extender.core.wire.objects import GenerateName, PodReader, ReadFacet
+from extender.diagnosis.verbs.filters import RUNTIME_CLASS
 
 
 def _of_features() -> tuple[ReadFacet, ...]:
@@ -32,6 +36,17 @@ class WholePodReader(PodReader):
             rules=reads_rules(features()),
         )
         self.priorities = PriorityClasses()
+        self.runtimes = RuntimeClasses()
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        return self.priorities.admitted(super().read(raw, generate))
+        found = self.priorities.admitted(super().read(self.runtimes.admitted(raw), generate))
+        if not self.runtimes.missing(raw):
+            return found
+        asks = found.spec.requirements
+        unmodelled = (*asks.unmodelled, RUNTIME_CLASS)
+        return found.with_spec(requirements=replace(asks, unmodelled=unmodelled))
+
+    def take(self, kind: str, raw: Json) -> None:
+        """Keep an object that adds to the pods of manifests."""
+        self.priorities.take(kind, raw)
+        self.runtimes.take(kind, raw)

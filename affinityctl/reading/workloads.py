@@ -245,6 +245,8 @@ class WorkloadFiles(ClusterFiles):
             self.workloads.add(kind, raw)
             return True
         known = super().put(kind, raw) or selects
+        if isinstance(self.pods, WholePodReader):
+            known |= self.pods.runtimes.take(kind, raw)
         if kind == "Pod":
             self.workloads.add_pod(raw)
         return known

@@ -201,7 +201,7 @@ def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> 
 
     def also(kind: str, raw: bytes) -> None:
         by.selectors.take(kind, raw)
-        pods.priorities.take(kind, raw)
+        pods.take(kind, raw)
 
     found, passed = read_manifests(
         path,

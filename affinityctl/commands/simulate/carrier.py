@@ -39,9 +39,9 @@ from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.reading.manifests import read_manifests
-from affinityctl.reading.priorities import PriorityClasses
 from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
+from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.reading.workloads import SHORT_NAMES
 from affinityctl.scheduler.default_spread.selectors import Selectors
 from extender.core.config.features import features
@@ -75,16 +75,16 @@ def read_files(
     changes: Sequence[Change],
     namespace: str,
     selectors: Selectors,
-    priorities: PriorityClasses,
+    pods: WholePodReader,
 ) -> dict[str, list[GivenManifest]]:
     """Read the files that changes name; ClusterFileError for one that cannot be used.
 
-    What is in them besides and selects pods, or gives them a priority, is noted.
+    What is in them besides and selects pods, or adds to them, is noted.
     """
 
     def also(kind: str, raw: bytes) -> None:
         selectors.take(kind, raw)
-        priorities.take(kind, raw)
+        pods.take(kind, raw)
 
     found: dict[str, list[GivenManifest]] = {}
     for each in changes:

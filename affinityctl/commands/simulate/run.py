@@ -49,7 +49,7 @@ def run(flags: argparse.Namespace) -> int:
     # These are profiles of the same scheduler; its own file says how they judge.
     left = () if flags.scheduler_config else left_to_scheduler(by.config)
     pods = SimulationReader(by.gates, {*flags.scheduler_name, *left}, lives=controlled)
-    files = read_files(flags.changes, flags.namespace, by.selectors, pods.priorities)
+    files = read_files(flags.changes, flags.namespace, by.selectors, pods)
     state, workloads = _cluster(flags, pods, by)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     known = {each.identity: known_of(each) for each in workloads.values()}

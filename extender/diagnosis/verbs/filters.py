@@ -29,7 +29,12 @@ from extender.diagnosis.verbs.node_room import (
 )
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
-NOT_MODELLED: Final = (SPREAD, "resourceClaims")
+RUNTIME_CLASS: Final = "runtimeClassName"
+NOT_MODELLED: Final = {
+    SPREAD: f"its {SPREAD} are not looked at",
+    "resourceClaims": "its resourceClaims are not looked at",
+    RUNTIME_CLASS: "what its RuntimeClass adds (node selector, tolerations, overhead) is not known",
+}
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what
 cannot be read."""
 GATES: Final = "schedulingGates"
@@ -121,9 +126,9 @@ class NotModelled(FilterPlugin):
         return ()
 
     def unknown(self, state: ClusterState, pod: Pod) -> Iterator[Unknown]:
-        for field in NOT_MODELLED:
+        for field, text in NOT_MODELLED.items():
             if field in pod.spec.requirements.unmodelled:
-                yield Unknown(field, f"its {field} are not looked at")
+                yield Unknown(field, text)
         if pod.spec.group is not None:
             yield Unknown("schedulingGroup", "whether its whole pod group fits is not looked at")
 
