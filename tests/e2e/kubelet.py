@@ -18,19 +18,31 @@ _RUNNING = {
 }
 
 
-async def run_pods(api: Api, pods: Mirror, seen: Callable[[JSON], Awaitable[None]]) -> None:
+async def run_pods(
+    api: Api,
+    pods: Mirror,
+    seen: Callable[[JSON], Awaitable[None]] | None = None,
+    stays: Callable[[JSON], bool] = lambda _: False,
+    running: Callable[[], JSON] = lambda: _RUNNING,
+) -> None:
     """Do a kubelet's work for all nodes, for ever.
 
     A pod becomes ready only when ``seen`` has returned for it. Controllers pace themselves by
-    readiness, so the extender knows each pod before the next is created.
+    readiness, so the extender knows each pod before the next is created. One that ``stays`` does
+    not go away; ``running`` returns the status of one that runs.
     """
     async for pod in pods.changes():
         if not pod["spec"].get("nodeName"):
             continue
         path = "/api/v1/namespaces/{}/pods/{}".format(*key_of(pod).split("/"))
-        if pod["metadata"].get("deletionTimestamp"):
-            await api.delete(path)
-        elif pod["status"]["phase"] == "Pending":
-            await seen(pod)
-            with suppress(ApiError):  # it may have been deleted meanwhile
-                await api.patch(f"{path}/status", {"status": _RUNNING})
+        # By now another pod may have the name, as one of a StatefulSet.
+        named = {"uid": pod["metadata"]["uid"]}
+        with suppress(ApiError):  # it may have been deleted meanwhile
+            if pod["metadata"].get("deletionTimestamp"):
+                if not stays(pod):
+                    at_once = {"gracePeriodSeconds": 0, "preconditions": named}
+                    await api.request("DELETE", path, at_once)
+            elif pod["status"]["phase"] == "Pending":
+                if seen is not None:
+                    await seen(pod)
+                await api.patch(f"{path}/status", {"metadata": named, "status": running()})

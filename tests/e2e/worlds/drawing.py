@@ -159,6 +159,7 @@ class _Drawn:
         if kind == "Deployment":
             spec |= {"strategy": self._strategy(), "progressDeadlineSeconds": 600}
         if kind == "StatefulSet":
+            spec["replicas"] = self.one_of(2, 3, 4, 5)
             rolling = {"partition": self.one_of(0, 0, 0, 1)}
             spec |= {
                 "serviceName": "",

@@ -9,13 +9,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from time import monotonic
+from itertools import count
+from time import monotonic, time
 from typing import TYPE_CHECKING, Self
 
 from tests.e2e.api import Api, ApiError, Mirror, key_of
 from tests.e2e.applying import collection
 from tests.e2e.classes import ensure_priority_class
 from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.kubelet import run_pods
 from tests.e2e.scheduling import Scheduler
 from tests.e2e.worlds.asking import answered, owner_of
 from tests.e2e.worlds.drawing import CLASSES, CORDONED, NAMESPACES, World
@@ -35,6 +37,8 @@ ROUNDS = 8
 """How often a drain asks again for the pods that a budget keeps; kubectl does until its timeout."""
 RESTARTS = 3
 CLEARED_S = 30.0
+AGE_S = 3600
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 _APPS = "/apis/apps/v1"
 _MIRRORED = {
     "Pod": "/api/v1/pods",
@@ -97,7 +101,15 @@ class Living:
     @asynccontextmanager
     async def world(self, world: World) -> AsyncIterator[None]:
         """Create a world and let it come to rest; afterwards nothing of it is left."""
-        work = asyncio.create_task(self._kubelet(), name="kubelet")
+        starts = count(int(time()) - AGE_S)
+
+        def running() -> JSON:
+            """Return a status: that of two pods one is older is no matter of chance."""
+            since = f"{datetime.fromtimestamp(next(starts), UTC):{MOMENT}}"
+            return {"phase": "Running", "startTime": since, "conditions": _conditions("True")}
+
+        kubelet = run_pods(self.api, self.pods, stays=self._stays, running=running)
+        work = asyncio.create_task(kubelet, name="kubelet")
         try:
             await self._create(world)
             yield
@@ -165,19 +177,6 @@ class Living:
             if monotonic() - begun > CLEARED_S:
                 raise RestlessError("what was created does not go away")
         await self.api.delete("/api/v1/nodes")
-
-    async def _kubelet(self) -> None:
-        """Do a kubelet's work for all nodes: placed pods run, deleted ones go, but for some."""
-        async for pod in self.pods.changes():
-            if not pod["spec"].get("nodeName"):
-                continue
-            with suppress(ApiError):  # it may be gone by now
-                if is_going(pod):
-                    if not self._stays(pod):
-                        await self.api.delete(pod_path(pod))
-                elif pod["status"]["phase"] == "Pending":
-                    status = {"phase": "Running", "conditions": _conditions("True")}
-                    await self.api.patch(f"{pod_path(pod)}/status", {"status": status})
 
     def _stays(self, pod: JSON) -> bool:
         held = self._holding is not None and self._holding(pod)
@@ -315,8 +314,9 @@ class Living:
             await self.api.delete(pod_path(pod))
 
     def _on(self, nodes: list[str]) -> list[JSON]:
-        pods = self.pods.objects
-        return [pods[key] for key in sorted(pods) if pods[key]["spec"].get("nodeName") in nodes]
+        """Return the pods of nodes, node by node, as `kubectl drain` goes through them."""
+        pods = sorted(self.pods.objects.items())
+        return [pod for each in nodes for _, pod in pods if pod["spec"].get("nodeName") == each]
 
     async def _drain(self, nodes: list[str]) -> Evictions:
         """Cordon nodes and evict their pods, again and again as `kubectl drain` does."""
@@ -368,7 +368,7 @@ class Living:
 
 
 def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime.now(UTC):{MOMENT}}"
 
 
 def _conditions(status: str) -> list[JSON]:
