@@ -216,6 +216,30 @@ DB = pod("db").labels(app="db")
             {"a": THEIRS, "b": THEIRS, "c": THEIRS},
             id="limits of two placed pods over one key",
         ),
+        pytest.param(
+            web("new"),
+            [limited(web("1").nominated("c").priority(9), 2)],
+            {},
+            id="a nominated pod's limit allows as many as it says",
+        ),
+        pytest.param(
+            DB,
+            [web("1", "c"), limited(web("2").nominated("c").priority(9), 1)],
+            {},
+            id="a nominated pod's limit is nothing to a pod that it does not match",
+        ),
+        pytest.param(
+            web("new"),
+            [limited(web("1", "c"), 2), web("2").nominated("c").priority(9)],
+            {"c": THEIRS},
+            id="a nominated pod counts for the limit of a placed one",
+        ),
+        pytest.param(
+            limited(web("new"), 1),
+            [web("1").nominated("d").priority(9)],
+            {},
+            id="a nominated pod counts nowhere on a node without the key",
+        ),
     ],
 )
 def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
@@ -249,6 +273,26 @@ def test_limits_are_about_namespaces_by_their_labels(
     for labels, refused in (({"team": "a"}, expected), ({"team": "b"}, {}), ({}, {})):
         state = state_of(NODES, [namespace("default", labels)], placed)
         assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == refused
+
+
+class Inside:
+    """Keeps rules that pods carry from other namespaces."""
+
+    def reaches_out(self, namespace: str) -> bool:
+        del namespace
+        return False
+
+    def note(self, namespace: str) -> tuple[str, str]:
+        return namespace, ""
+
+
+def test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated_pod() -> None:
+    held = limited(pod("held").nominated("c").priority(9), 0, namespaceSelector={})
+    state = state_of(NODES, [namespace("default"), namespace("other")], [held])
+    state.scope.limits = (Inside(),)
+    for space, expected in (("default", {"c": THEIRS}), ("other", {})):
+        incoming = pod("new", space).labels(app="web")
+        assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
 
 
 @pytest.mark.parametrize("moves", [False, True])
