@@ -90,7 +90,10 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain urgent-0 --cluster 16-preempt-by-anti-affinity.yaml",
         1,
-        ("the scheduler would evict default/train-0 from g1",),
+        (
+            "the scheduler would evict default/train-0 from g1",
+            "What to do - Wait: the scheduler makes room itself",
+        ),
     ),
     (
         "explain -A --cluster 16-preempt-by-anti-affinity.yaml",
@@ -201,7 +204,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain gpu-job -n ml --cluster 32-extended-resource.yaml",
         1,
-        ("too little nvidia.com/gpu", "gpu1 if 1 nvidia.com/gpu were free"),
+        (
+            "too little nvidia.com/gpu",
+            "gpu1 if 1 nvidia.com/gpu were free",
+            "What to do - Add a node",
+        ),
     ),
     (
         "simulate --lose n3 --cluster 33-dead-node-terminating.yaml",

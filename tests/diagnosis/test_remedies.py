@@ -281,6 +281,14 @@ def test_nearest_is_no_node_that_runs_the_cluster() -> None:
     assert found.near_miss_count == 1
 
 
+def test_nearest_is_no_node_with_labels_of_another_place() -> None:
+    full = [pod("o").requests(cpu="1").on("a1")]
+    found, _ = explained(pod("new").requests(cpu="2").selects(**{ZONE: "a"}), *full)
+    assert [str(each) for each in found.near_misses] == ["a1 if 2 cpu were free"]
+    found, _ = explained(pod("new").requests(cpu="2").selects(disk="hdd"), *full)
+    assert "b1 if it had the labels that the node affinity asks for" in map(str, found.near_misses)
+
+
 def test_a_pod_that_fits_needs_nothing() -> None:
     assert what_to_do(*explained(pod("new"))) == []
 

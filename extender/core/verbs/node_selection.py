@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
@@ -18,6 +19,8 @@ from extender.core.model.wording import nodes_of, plural
 from extender.core.verbs.plugins import MAX_NODE_SCORE, FilterPlugin, ScorePlugin, add_up
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
 
+_OF_KUBERNETES = re.compile(r"(?:[^/]+\.)?kubernetes\.io/")
+"""Begins labels that the kubelet and cloud controllers give nodes: zone, hostname, arch."""
 _NOT = bytes((1, 0, *range(2, 256)))
 """Turns 0 into 1 and 1 into 0."""
 
@@ -63,6 +66,11 @@ class NodeSelectionRule(Rule):
             whose = "Node affinity in your annotation"
         nodes = plural(refusal.hits, "node")
         return f"{whose} does not match {nodes}; it asks for {nodes_of(self.asks_for)}"
+
+    def has_remedy(self, domain: str | None) -> bool:
+        """Return whether a person gives nodes such labels: where they are, others know."""
+        del domain
+        return not any(map(_OF_KUBERNETES.match, self.asks_for.keys))
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         had = f" if {'they' if nodes > 1 else 'it'} had the labels"

@@ -53,6 +53,11 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         alone=True,
     ),
     "groupInOtherProfile": Cure("Create all pods of its group again with that schedulerName"),
+    "preemption": Cure(
+        "Wait: the scheduler makes room itself. If it does not, its last word is in the events of "
+        "the pod",
+        (*_OF_PODS, Reason.RESOURCES, Reason.PORTS, Reason.SPREAD),
+    ),
     "makesRoom": Cure(
         f"Wait until the pods that are being deleted are gone. {_GO}", (Reason.RESOURCES,)
     ),
@@ -105,17 +110,14 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Ask for a label that nodes have, or add nodes with the one that is asked for",
         (Reason.NODE_AFFINITY,),
     ),
-    "preemption": Cure(
-        "Wait: the scheduler makes room itself. If it does not, its last word is in the events of "
-        "the pod"
-    ),
     "notTaken": Cure(
         "Read why the API server took no pod: a quota, an admission policy, or something that is "
         "missing"
     ),
     "noPriorityClass": Cure("Create the PriorityClass, or correct its name"),
     "schedulerDiffers": Cure(
-        "Look at what its message names: an extender, or a plugin that is not of Kubernetes"
+        "Look at the events of the pod: an extender or a plugin of the scheduler refuses it that "
+        "is not looked at here, or nothing does any more"
     ),
 }
 """By the kind of a note, what is most likely right first."""
@@ -237,7 +239,7 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
 
     def rank(way: Way) -> tuple[bool, bool, int, int, int]:
         each = weights[way]
-        late = way[0] in _LATE and each.hits < nodes
+        late = (way[0] in _LATE or way[1] == EMPTY) and each.hits < nodes
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     for way in sorted(deciding or weights, key=rank):

@@ -89,8 +89,7 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             MID,
             [small("small"), pod("there").requests(cpu="1").on("small")],
             1,
-            "Nearest: it would fit on - 3 nodes if they had the labels that the node affinity asks "
-            "for - small if 1500m cpu were free",
+            "Nearest: it would fit on - small if 1500m cpu were free",
             id="too little room",
         ),
         pytest.param(

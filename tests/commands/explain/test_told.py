@@ -44,7 +44,6 @@ Your node selector or node affinity does not match 1 node; it asks for
 
 Nearest: it would fit on
   - 2 nodes in zone a if default/web-0 was not there
-  - b1 if it had the labels that the node affinity asks for
 
 What to do
   - Add nodes without the pods that it keeps away from, or make the
