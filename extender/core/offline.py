@@ -174,7 +174,7 @@ class ClusterFiles:
 def listed(kinds: Counter[str]) -> str:
     """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
     each = [
-        plural(count, kind[:80]) if kind.endswith(_OF_FILES) else f"{count} {kind[:80]}"
+        plural(count, kind[:80]) if kind.endswith(_OF_FILES) else f"{count:,} {kind[:80]}"
         for kind, count in sorted(kinds.items())
     ]
     more = f" and {plural(len(each) - 10, 'more kind')}" if each[10:] else ""
