@@ -30,7 +30,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         "explain big --cluster 02-victim-on-another-node.yaml",
         1,
         (
-            "1 node in zone a if default/low-q was not there",
+            "1 node in zone a if default/low-q were gone",
             "default/low-q is less important, but not on the node that would fit then",
         ),
     ),

@@ -245,6 +245,9 @@ def _text(pairs: Iterable[Looked], *, wide: bool) -> str:
 
 def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
     yield section(f"{found.pod.key} {headline(found)}", [wrapped(summary(found))])
+    yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if advice := what_to_do(found, remarks):
+        yield section("What to do", (wrapped(f"- {each}", INDENT) for each in advice))
     yield from (section(term_title(each), _term(found, each)) for each in found.terms)
     others = sorted(filter(is_stated, found.refusals), key=most_nodes_first)
     yield from map(wrapped, other_rules(others, len(others)))
@@ -253,9 +256,6 @@ def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterat
         if (more := found.near_miss_count - MOST_NEAR) > 0:
             lines.append(f"{INDENT}and {more:,} more")
         yield section("Nearest: it would fit on", lines)
-    yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
-    if advice := what_to_do(found, remarks):
-        yield section("What to do", (wrapped(f"- {each}", INDENT) for each in advice))
     if wide:
         yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
     elif found.fits and not found.held:

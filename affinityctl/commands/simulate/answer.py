@@ -96,7 +96,7 @@ class NotModelled(TypedDict):
 class Simulated(TypedDict):
     fine: bool
     verdict: Verdict
-    seed: int
+    seed: int | None
     steps: Sequence[Step]
     pending: Sequence[Pending]
     preempted: Sequence[Preempted]

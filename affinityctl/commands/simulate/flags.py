@@ -76,9 +76,9 @@ def add_flags(of: Parser) -> None:
     of.add_argument(
         "--seed",
         type=int,
-        default=0,
         metavar="N",
-        help="seed of the choice between nodes that are equally good (default: %(default)s)",
+        help="draw by this seed between nodes that are equally good, as the scheduler draws "
+        "(default: take the first by name, as explain does)",
     )
     of.add_argument(
         "--scheduler-name",

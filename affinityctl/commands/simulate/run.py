@@ -51,7 +51,8 @@ def run(flags: argparse.Namespace) -> int:
     pods = SimulationReader(by.gates, {*flags.scheduler_name, *left}, lives=controlled)
     files = read_files(flags.changes, flags.namespace, by.selectors, pods)
     state, workloads = _cluster(flags, pods, by)
-    chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
+    drawn = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
+    chance = (lambda: 0.0) if flags.seed is None else drawn
     known = {each.identity: known_of(each) for each in workloads.values()}
     lives = Lives(pods.lives, time.time())
     scheduler = Scheduler(state, chance, by.profile, known, lives)

@@ -100,8 +100,7 @@ class NearMiss:
         if self.nodes == [first.domain] or (len(self.nodes) == 1 and first.rule.key is None):
             nodes, where = self.nodes[0], ""
         if self.count:
-            were = "were" if self.count > 1 else "was"
-            return f"{nodes}{where} if {self.in_the_way} {were} not there"
+            return f"{nodes}{where} if {self.in_the_way} were gone"
         return f"{nodes}{where}{first.rule.remedy(first.domain, len(self.nodes))}"
 
     @property

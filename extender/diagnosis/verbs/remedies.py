@@ -63,10 +63,9 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     ),
     "terminating": Cure(f"Wait until the pods that are being deleted are gone. {_GO}"),
     "otherRevision": Cure(
-        "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1). matchLabelKeys: "
-        f"[{TEMPLATE_HASH}] in the term helps from the next update on, as older pods keep the "
-        "rules that they have. Where the extender places these pods, the annotation "
-        "affinity-extender.io/revisions: Own on those that are there helps at once",
+        "Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For the updates after "
+        f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term. Where the extender decides, "
+        "affinity-extender.io/revisions: Own on the old pods helps at once",
         _OF_PODS,
     ),
     "waitForEachOther": Cure(

@@ -68,7 +68,7 @@ def cause_of(explanation: Explanation) -> str:
             return f"they fit by what is looked at, and {failed} them"
         if is_not_made(explanation.pod):
             return told or "they fit by what is looked at"
-        return told or "nothing here: the scheduler has not come to them"
+        return told or "fits now; waiting for the scheduler to retry"
     if explanation.awaited is not None:
         return explanation.awaited.awaited
     limit = bottleneck(explanation)

@@ -542,7 +542,7 @@ def test_who_has_a_host_port_is_told_node_by_node(explain: Explain) -> None:
     _, text = explain("new", new, *there)
     said = " ".join(text.split())
     assert "2 of 3 nodes: host port 80/TCP taken by default/h, default/i" in said
-    assert "it would fit on - a1 if default/h was not there - a2 if default/i was not there" in said
+    assert "it would fit on - a1 if default/h were gone - a2 if default/i were gone" in said
 
 
 def test_what_is_broken_in_an_annotation_does_not_drive_a_terminal(explain: Explain) -> None:

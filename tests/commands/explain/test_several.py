@@ -89,7 +89,7 @@ ALL = """\
     To do: Have fewer replicas or more domains, as each takes one for itself; or
       use a topology spread constraint or preferred anti-affinity instead
 
-1 pod: nothing here: the scheduler has not come to them
+1 pod: fits now; waiting for the scheduler to retry
   default/easy, for 30s
     3 of 3 nodes fit
 
@@ -123,7 +123,7 @@ def test_all_that_wait_by_cause(explain: Explain, shop: list[Any]) -> None:
     assert told[1]["kinds"][0]["pods"][0]["created"] == "2026-11-24T11:59:30Z"
 
 
-EASY = "nothing here: the scheduler has not come to them"
+EASY = "fits now; waiting for the scheduler to retry"
 GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
 FORGED = [{"name": "a\n"}]
 ELSEWHERE = {"schedulerName": "mine"}
@@ -139,7 +139,7 @@ ELSEWHERE = {"schedulerName": "mine"}
         pytest.param(Pod(pod("p") | {"spec": ELSEWHERE}), "asks for scheduler 'mine'", id="other"),
         pytest.param(
             Pod(pod("p") | {"spec": {"schedulerName": "affinity-scheduler"}}),
-            "nothing here: the scheduler has not come to them",
+            "fits now; waiting for the scheduler to retry",
             id="ours",
         ),
         pytest.param(

@@ -43,7 +43,7 @@ Your node selector or node affinity does not match 1 node; it asks for
   topology.kubernetes.io/zone in (a)
 
 Nearest: it would fit on
-  - 2 nodes in zone a if default/web-0 was not there
+  - 2 nodes in zone a if default/web-0 were gone
 
 What to do
   - Add nodes without the pods that it keeps away from, or make the

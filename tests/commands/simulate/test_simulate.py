@@ -75,9 +75,9 @@ Update deployment default/web, 3 pods: 0 new placed, 1 waits, stuck
   3 of 3 nodes: your anti-affinity on hostname, blocked by default/web-5d-0,
     default/web-5d-1, default/web-5d-2 on a1, a2, b1
   Most in the way: your anti-affinity on hostname. Without it, 3 nodes would fit
-  Nearest: a1 if default/web-5d-0 was not there
-  Nearest: a2 if default/web-5d-1 was not there
-  Nearest: b1 if default/web-5d-2 was not there
+  Nearest: a1 if default/web-5d-0 were gone
+  Nearest: a2 if default/web-5d-1 were gone
+  Nearest: b1 if default/web-5d-2 were gone
   Note: default/web-5d-0, default/web-5d-1, default/web-5d-2 belong to another
     revision of the same Deployment (pod-template-hash 5d)
   To do: Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1).
@@ -295,10 +295,10 @@ def test_a_pod_that_waited_before_is_named_last(simulate: Simulate) -> None:
 def test_no_replica_is_told_to_make_room_for_another(simulate: Simulate) -> None:
     _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING)
     assert "Nearest: none, for only replicas of the same workload are in the way" in said
-    assert "was not there" not in said
+    assert "were gone" not in said
     other = called("o", APART).owned_by("ReplicaSet/other-7c").on("b1")
     _, said = simulate("--scale deploy/web=4", DEPLOYMENT, *RUNNING[:2], other)
-    assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o was not there"}
+    assert {*re.findall("Nearest: (.*)", said)} == {"b1 if default/o were gone"}
 
 
 def test_more_pods_are_as_most_are_in_whatever_zone_these_were_bound(simulate: Simulate) -> None:

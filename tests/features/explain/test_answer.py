@@ -98,7 +98,7 @@ async def test_a_pod_of_the_cluster(start: Any) -> None:
     assert (b1["node"], b1["fits"], b1["blockers"], b1["score"]) == ("b1", True, [], 0)
     assert (told["nodeCount"], told["fitting"], told["notes"]) == (3, 1, [])
     assert [each["text"] for each in told["nearMisses"]] == [
-        "2 nodes in zone a if default/db-0 was not there"
+        "2 nodes in zone a if default/db-0 were gone"
     ]
 
 

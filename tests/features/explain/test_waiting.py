@@ -87,7 +87,7 @@ async def test_they_stand_by_cause_with_age_and_owner(read: Any) -> None:
     first, rest = text.partition(" nothing here")[::2]
     assert text.startswith("your anti-affinity on hostname 2 1 h 2 min deployment shop/web ")
     assert "shop/web-5d-1 3 of 3 nodes: your anti-affinity on hostname" in first
-    assert "the scheduler has not come to them 1 7 min" in rest
+    assert "waiting for the scheduler to retry 1 7 min" in rest
     assert "shop/easy 3 of 3 nodes fit" in rest
     assert "your anti-affinity on zone 1 shop/db-9 3 of 3 nodes: your anti-affinity on zone" in text
 

@@ -233,7 +233,7 @@ class Step:
 class Simulation:
     state: ClusterState
     """The cluster as it is after them."""
-    seed: int
+    seed: int | None
     steps: Sequence[Step]
     pending: Sequence[PendingPods]
     begun: int = 0

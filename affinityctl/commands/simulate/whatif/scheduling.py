@@ -339,14 +339,14 @@ class Scheduler:
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))
 
     def _choose(self, pod: Pod) -> str | None:
-        """Return one of the best nodes, at random; None where nothing takes the pod."""
+        """Return one of the best nodes, drawn by chance; None where nothing takes the pod."""
         fits, scores = self.feasible(pod)
         if not fits.names:
             return None
         for share in self._preferences(pod, fits):
             scores = list(map(add, scores, share))
         best = max(scores)
-        tied = [name for name, score in zip(fits.names, scores, strict=True) if score == best]
+        tied = sorted(name for name, score in zip(fits.names, scores, strict=True) if score == best)
         return tied[int(self._chance() * len(tied))]
 
     def feasible(self, pod: Pod) -> tuple[NodeList, Sequence[int]]:
