@@ -37,12 +37,12 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "simulate --cluster 03-spread-counts-tainted-node.yaml",
         1,
-        ("3 pods placed, 4 wait", "cp has 0, and at most 1 more is allowed"),
+        ("3 pods placed, 4 wait", "cp has 0, and at most 1 more", "nodeTaintsPolicy: Honor"),
     ),
     (
         "simulate --drain w1 --cluster 04-spread-counts-cordoned-node.yaml",
         1,
-        ("2 pods evicted, 2 wait", "w1 has 0, and at most 1 more is allowed"),
+        ("2 pods evicted, 2 wait", "w1 has 0, and at most 1 more", "nodeTaintsPolicy: Honor"),
     ),
     (
         "explain report --cluster 05-volume-and-selector-name-two-nodes.yaml",
@@ -52,17 +52,17 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain jenkins-1-a --cluster 06-local-volume-names-absent-node.yaml",
         1,
-        ("claim jenkins-claim is bound to a volume on worker-node01",),
+        ("bound to a volume on worker-node01", "there is no node where its volume is"),
     ),
     (
         "simulate --restart deployment/cp-agent --cluster 07-host-network-rollout-on-one-node.yaml",
         1,
-        ("gets stuck after 1 step", "host port 8003/TCP taken by default/cp-agent-1-a"),
+        ("host port 8003/TCP taken by default/cp-agent-1-a", "maxSurge: 0, maxUnavailable: 1"),
     ),
     (
         "lint 07-host-network-rollout-on-one-node.yaml",
         1,
-        ("1 replicas fill all 1 nodes for port 8003", "maxSurge: 0 and maxUnavailable: 1"),
+        ("for port 8003", "maxSurge: 0 and maxUnavailable: 1"),
     ),
     (
         "explain nginx-1-c --cluster 08-host-network-without-host-port.yaml",
@@ -105,12 +105,12 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain r-1 --cluster 13-min-domains-beyond-pinned-zones.yaml",
         1,
-        ("a has 1 of these pods, there are 1 of at least 3 domains",),
+        ("a has 1 of these pods", "1 of at least 3 domains"),
     ),
     (
         "simulate --lose c1 --cluster 14-min-domains-after-lost-zone.yaml",
         1,
-        ("1 pod waits: default/api-1-c", "there are 2 of at least 3 domains"),
+        ("1 pod waits: default/api-1-c", "2 of at least 3 domains"),
     ),
     (
         "explain backend --cluster 15-too-many-pods-on-the-only-node.yaml",
@@ -130,7 +130,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain app --cluster 18-two-volumes-in-two-zones.yaml",
         1,
-        ("claim data is bound to a volume in zone a", "claim logs is bound to a volume in zone b"),
+        (
+            "claim data is bound to a volume in zone a",
+            "claim logs is bound to a volume in zone b",
+            "no node can have all of them",
+        ),
     ),
     (
         "explain big-0 --cluster 19-statefulset-keeps-broken-pod.yaml",
@@ -145,7 +149,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain agent-n1 --cluster 20-daemonset-node-full-of-equals.yaml",
         1,
-        ("does not fit on n1 1 of 1 node: too many pods",),
+        ("does not fit on n1 1 of 1 node: too many pods", "PriorityClass above theirs"),
     ),
     (
         "explain agent-n1 --cluster 21-daemonset-with-priority.yaml",
@@ -212,7 +216,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "simulate --restart daemonset/ds --cluster 33-daemonset-surge-with-host-port.yaml",
         1,
-        ("gets stuck after 1 step", "host port 54323/TCP taken by default/ds-n1"),
+        ("host port 54323/TCP taken by default/ds-n1", "maxSurge: 0, maxUnavailable: 1"),
     ),
     (
         "lint 33-daemonset-surge-with-host-port.yaml",
@@ -237,7 +241,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain mon-c --cluster 36-pinned-to-terminated-node.yaml",
         1,
-        ("3 of 3 nodes: node affinity", "kubernetes.io/hostname in (k3)"),
+        ("3 of 3 nodes: node affinity", "no node has kubernetes.io/hostname k3"),
     ),
     (
         "explain mon-c-canary --cluster 37-trial-pod-of-a-running-one.yaml",
@@ -265,7 +269,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain task --cluster 41-selected-node-is-gone.yaml",
         1,
-        ("being made for gone-1, a node that there is not",),
+        ("being made for gone-1, a node that there is not", "Remove the annotation"),
     ),
     (
         "explain pinned --cluster 42-node-name-and-late-binding.yaml",
@@ -284,6 +288,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
+    ("explain agent-n1 --cluster 20-daemonset-node-full-of-equals.yaml", 1, ("Add a node",)),
     ("explain big --cluster 02-victim-on-another-node.yaml", 1, ("would evict", "preempted")),
     (
         "explain nginx-1-c --cluster 08-host-network-without-host-port.yaml",
@@ -296,6 +301,8 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
         ("if the pod tolerated",),
     ),
     ("explain db --cluster 22-no-capacity-of-second-class.yaml", 1, ("too little free storage",)),
+    ("explain arango-id --cluster 32-affinity-without-toleration.yaml", 1, ("had the labels",)),
+    ("explain mon-c --cluster 36-pinned-to-terminated-node.yaml", 1, ("had the labels",)),
 ]
 
 

@@ -18,7 +18,7 @@ from extender.diagnosis.verbs.notes import HELD as OF_HELD
 from extender.diagnosis.verbs.notes import Note, notes
 from extender.diagnosis.verbs.remedies import MOST, OF_NOTES, OF_REASONS, what_to_do
 from extender.features.quota.rules import QuotaRule
-from tests.builders import HOST, ZONE, Json, model_node, node, pod, requirement, selector, term
+from tests.builders import HOST, ZONE, Json, Pod, model_node, node, pod, requirement, selector, term
 
 WEB, DB = selector(app="web"), selector(app="db")
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
@@ -57,6 +57,11 @@ IN_A = [pod(f"web-{each}").labels(app="web").on("a1") for each in (1, 2)]
 IN_B = [pod(f"web-{each}").labels(app="web").on("b1") for each in (3, 4)]
 FULL = node("c1", {HOST: "c1", ZONE: "c"}, ROOM | {"pods": "0"})
 NEVER = dict.fromkeys(("cpu", "memory"), "99")
+
+
+def revision(name: str, template_hash: str) -> Pod:
+    labels = {"app": "web", "pod-template-hash": template_hash}
+    return pod(name).labels(labels).owned_by(f"ReplicaSet/web-{template_hash}")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,27 @@ NEVER = dict.fromkeys(("cpu", "memory"), "99")
             NODES,
             "Leave hostPort out",
             id="ports",
+        ),
+        pytest.param(
+            revision("new", "2").host_port(80),
+            [revision(each, "1").host_port(80).on(each) for each in ("a1", "b1")],
+            NODES,
+            "Let this update remove a pod first",
+            id="ports of the pods that it replaces",
+        ),
+        pytest.param(
+            pod("new").host_port(80).owned_by("DaemonSet/ds"),
+            [pod(each).host_port(80).owned_by("DaemonSet/ds").on(each) for each in ("a1", "b1")],
+            NODES,
+            "Let this update remove a pod first",
+            id="ports of an older pod of the DaemonSet",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="2").owned_by("DaemonSet/ds"),
+            [pod(each).requests(cpu="1").on(each) for each in ("a1", "b1")],
+            NODES,
+            "Move other pods off that node",
+            id="no room left for a DaemonSet's pod",
         ),
         pytest.param(
             pod("new"), [], [TAINTED], "Add nodes without the taint", id="nodes for other pods"

@@ -11,6 +11,7 @@ from affinityctl.scheduler.volumes.claims import (
     PodClaims,
     VolumeRule,
     claim_of,
+    is_lost,
     may_go_somewhere,
     told,
     unless,
@@ -44,6 +45,14 @@ NEWER: Final[Mapping[str, str]] = {
 }
 """The labels that say where a volume is, with those that nodes have today."""
 BETWEEN_ZONES: Final = "__"
+_FORGET: Final = (
+    "Remove the annotation volume.kubernetes.io/selected-node from the claim: its node is gone, "
+    "and the scheduler chooses another"
+)
+_REPORT: Final = (
+    "Find out whether the driver runs on these nodes and makes volumes of that class: kubectl get "
+    "csistoragecapacities -A has what it reports"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +107,15 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
         Reason.NO_VOLUME_TO_BIND,
         lambda node: binder.on(node).fits,
         f"volume: no volume for {names} is or can be made there",
+        advice=_FORGET * any(is_lost(state, each) for each in claims),
     )
-    lacks = "too little free storage" if binder.is_reported else "its driver reports no storage"
+    known = binder.is_reported
+    lacks = "too little free storage" if known else "its driver reports no storage"
     yield VolumeRule(
-        Reason.STORAGE, lambda node: binder.on(node).space, f"volume: {lacks} for {names}"
+        Reason.STORAGE,
+        lambda node: binder.on(node).space,
+        f"volume: {lacks} for {names}",
+        advice=_REPORT * (not known),
     )
 
 

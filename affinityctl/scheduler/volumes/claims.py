@@ -40,6 +40,7 @@ class VolumeRule(Rule):
     allows: Allows
     what: str
     event: str = ""
+    advice: str = ""
     of_node = True
     looks = 9
 
@@ -174,7 +175,7 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     if found is not None:
         made = f" of {found.provisioner}" if found.provisions else " without a provisioner"
     there = f", being made for {claim.selected_node}" if claim.selected_node else ""
-    if claim.selected_node and claim.selected_node not in state.nodes:
+    if is_lost(state, claim):
         there += ", a node that there is not"
     of = f"class {claim.storage_class}{made}" if claim.storage_class else "without a class"
     return f"{claim.name} ({of}{there})"
@@ -188,6 +189,12 @@ def _left_unbound(state: ClusterState, pod: Pod) -> Iterator[str]:
                 f"its claim {claim.name} is bound when a scheduler places the pod, and "
                 "spec.nodeName has done that: ask for the node by nodeSelector instead"
             )
+
+
+def is_lost(state: ClusterState, claim: PersistentVolumeClaim) -> bool:
+    """Return whether a volume is being made for a node that there is not."""
+    selected = claim.selected_node or ""
+    return selected != "" and selected not in state.nodes
 
 
 def may_go_somewhere(state: ClusterState, pod: Pod, off: Collection[str] = ()) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -32,7 +33,7 @@ from extender.core.model.wording import (
     short,
     some,
 )
-from extender.core.model.workload import MARKS
+from extender.core.model.workload import DAEMON_SET, MARKS
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
@@ -66,6 +67,7 @@ IN_SHORT: Final = frozenset(
         "noPriorityClass",
         "noSuchValue",
         "otherRevision",
+        "otherRevisionPort",
         "otherWorkload",
         "preemption",
         "preemptsNone",
@@ -98,9 +100,10 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(explanation),
+        *_older_with_port(explanation),
         *_other_workload(explanation),
         *_spread(state, explanation),
-        *_of_volume(explanation),
+        *_of_volume(state, explanation),
         *_group(explanation),
         *_going(explanation),
         *_preempted(explanation),
@@ -331,21 +334,34 @@ def _group(explanation: Explanation) -> Iterator[Note]:
         )
 
 
-def _of_volume(explanation: Explanation) -> Iterator[Note]:
+def _of_volume(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     """Say which nodes could have a pod's volume, where few or none could."""
     hits = sum(each.hits for each in explanation.refusals if each.reason in OF_PLACE)
-    if explanation.fits or not hits or len(explanation.names) == 1:
+    some_nodes = len(explanation.names) == 1 < len(state.nodes)
+    if explanation.fits or not hits or some_nodes:
         return
     near = {
         name: refused
         for name, refused in explanation.refused.items()
         if not any(each.reason in OF_PLACE for each in refused)
     }
-    if not near:
+    if not near and _are_apart(explanation):
+        text = "its volumes are in different places, and no node can have all of them"
+        yield Note("volumesApart", text)
+    elif not near:
         yield Note("noNodeForVolume", "there is no node where its volume is")
     elif len(near) <= MOST_NAMED:
         told = (f"{name} ({event_of(refused)})" for name, refused in sorted(near.items()))
         yield Note("nodesForVolume", f"its volume allows {', '.join(told)} alone")
+
+
+def _are_apart(explanation: Explanation) -> bool:
+    """Return whether each volume of a pod is where some node is."""
+    hits: Counter[Rule] = Counter()
+    for each in explanation.refusals:
+        if each.reason in OF_PLACE:
+            hits[each.rule] += each.hits
+    return len(hits) > 1 and max(hits.values()) < len(explanation.names)
 
 
 def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
@@ -387,6 +403,27 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
             f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
             f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})",
         )
+
+
+def _older_with_port(explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods that an update is to replace, and that have a host port of the new ones."""
+    own = explanation.pod
+    older = {
+        pod.key
+        for each, pod in _in_the_way(explanation)
+        if each.reason is Reason.PORTS and (_is_other_revision(pod, own) or _is_daemon(pod, own))
+    }
+    if older:
+        kind = "Deployment" if own.workload is None else own.workload.kind
+        are = "is an older pod" if len(older) == 1 else "are older pods"
+        text = f"{some(sorted(older), len(older))} {are} of the same {kind}, with the same ports"
+        yield Note("otherRevisionPort", text)
+
+
+def _is_daemon(other: Pod, own: Pod) -> bool:
+    """Return whether both are of one DaemonSet, which has two on a node in an update alone."""
+    workload = own.workload
+    return workload is not None and workload.kind == DAEMON_SET and other.workload == workload
 
 
 def _other_workload(explanation: Explanation) -> Iterator[Note]:

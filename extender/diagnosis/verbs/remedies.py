@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from extender.core.model.labels import TEMPLATE_HASH
 from extender.core.model.verdict import AnyReason, Reason
+from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation
 from extender.diagnosis.verbs.node_room import EMPTY, HELD, of_condition, of_role
@@ -67,6 +68,15 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term. Where the extender decides, "
         "affinity-extender.io/revisions: Own on the old pods helps at once",
         _OF_PODS,
+    ),
+    "otherRevisionPort": Cure(
+        "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1): no two pods of a "
+        "node have the same host port",
+        (Reason.PORTS,),
+    ),
+    "volumesApart": Cure(
+        "Have one of its volumes made anew where the other is, once its data is saved or of no use",
+        OF_PLACE,
     ),
     "waitForEachOther": Cure(
         "Take one of these required affinities out, or make it preferred", (Reason.AFFINITY,)
@@ -187,6 +197,13 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
     (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
 }
+_OF_DAEMONS: Final[Mapping[Way, str]] = {
+    (Reason.RESOURCES, ""): "Move other pods off that node, or give the DaemonSet a PriorityClass "
+    "above theirs: it has no other node for this pod",
+    (Reason.RESOURCES, EMPTY): "Ask for less, or keep the DaemonSet off such nodes by its node "
+    "affinity",
+}
+"""The same of a DaemonSet's pod, which runs on one node alone."""
 _LATE: Final = (Reason.TAINT, Reason.UNSCHEDULABLE, Reason.NODE_AFFINITY, Reason.NOT_NAMED)
 """Where it refuses some nodes alone, it is about nodes that are not for the pod anyway."""
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
@@ -241,9 +258,11 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         late = (way[0] in _LATE or way[1] == EMPTY) and each.hits < nodes
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
+    of = found.pod.workload
+    told = _OF_DAEMONS if of is not None and of.kind == DAEMON_SET else {}
     for way in sorted(deciding or weights, key=rank):
         if way[0] not in covered:
-            text = weights[way].advice[0] or OF_REASONS.get(way)
+            text = weights[way].advice[0] or told.get(way) or OF_REASONS.get(way)
             if text is not None:
                 yield text
 
