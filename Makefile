@@ -178,10 +178,6 @@ reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the r
 	@$(BIN)/python -m release.reference docs/reference
 	@$(BIN)/python -m release.values_schema
 
-.PHONY: demo
-demo: $(RUN_STAMP) ## record the terminal that README.md shows, docs/figures/demo.svg
-	@$(BIN)/python -m release.demo
-
 format: $(STAMP) ## rewrite the sources in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

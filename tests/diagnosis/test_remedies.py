@@ -17,7 +17,6 @@ from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHE
 from extender.diagnosis.verbs.notes import HELD as OF_HELD
 from extender.diagnosis.verbs.notes import Note, notes
 from extender.diagnosis.verbs.remedies import MOST, OF_NOTES, OF_REASONS, what_to_do
-from extender.features.quota.rules import QuotaRule
 from tests.builders import HOST, ZONE, Json, Pod, model_node, node, pod, requirement, selector, term
 
 WEB, DB = selector(app="web"), selector(app="db")
@@ -322,7 +321,6 @@ def test_a_pod_that_fits_needs_nothing() -> None:
 def test_each_reason_has_a_line() -> None:
     told = {reason for reason, _ in OF_REASONS}
     assert {*Reason} - told == {Reason.UNKNOWN_NODE}
-    assert QuotaRule("").advice
 
 
 def test_each_thing_that_holds_a_pod_has_a_line() -> None:

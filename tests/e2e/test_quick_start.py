@@ -11,7 +11,7 @@ import pytest
 
 from tests.deploy.places import ROOT
 from tests.missing import missing
-from tests.pages import OF_THE_CHECKOUT, Page
+from tests.pages import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +32,7 @@ def test_a_pending_pod_is_explained_within_five_minutes(tmp_path: Path) -> None:
     network = {name: value for name, value in os.environ.items() if NETWORK.fullmatch(name)}
     environ = {"PATH": os.environ["PATH"], "HOME": str(home), **network}
     (install,) = (line for line in PAGE.asked_of("make") if line.startswith("make install"))
-    (explain,) = (
-        line
-        for line in PAGE.asked_of(f"{OF_THE_CHECKOUT}affinity-extender")
-        if " explain db-3 " in line
-    )
+    explain, _, answer = PAGE.shown[0].removeprefix("$ ").partition("\n")
     done = subprocess.run(
         ["sh", "-eu", "-c", f"{install}\n{explain}"],  # noqa: S607
         cwd=checkout,
@@ -47,4 +43,4 @@ def test_a_pending_pod_is_explained_within_five_minutes(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 1, done.stderr
-    assert "data/db-3 fits on no node\n9 of 9 nodes: your anti-affinity on zone" in done.stdout
+    assert answer.partition("...")[0] in done.stdout

@@ -16,7 +16,7 @@ from tests.deploy.places import ROOT, SAMPLES, read_objects
 from tests.deploy.starting import started
 from tests.kube.live import made_current
 from tests.kube.rig import Rig
-from tests.pages import OF_THE_CHECKOUT, Page, run, write_dump
+from tests.pages import OF_THE_CHECKOUT, Page, assert_shown, run, write_dump
 
 PAGE = Page("README.md")
 MAKE, CURL = (PAGE.asked_of(program) for program in ("make", "curl"))
@@ -45,7 +45,15 @@ def expected(line: str) -> tuple[int, str]:
 
 def test_no_command_is_left_out() -> None:
     assert sorted(PAGE.asked) == sorted([*MAKE, *CURL, DUMPING, *SERVING, *LIVE, *OFFLINE])
-    assert (len(CURL), len(SERVING), len(LIVE), len(OFFLINE)) == (1, 1, 1, 2)
+    counts = [len(each) for each in (PAGE.shown, CURL, SERVING, LIVE, OFFLINE)]
+    assert counts == [1, 1, 1, 1, 1]
+
+
+def test_what_is_shown_is_what_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert_shown(PAGE.shown[0], 1, capsys)
 
 
 def test_every_target_of_make_is_there() -> None:

@@ -14,7 +14,7 @@ from extender.core.model.labels import TEMPLATE_HASH
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
-from extender.diagnosis.verbs.explanation import Explanation
+from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
 from extender.diagnosis.verbs.node_room import EMPTY, HELD, of_condition, of_role
 from extender.diagnosis.verbs.notes import OF_PLACE, Note
 from extender.diagnosis.verbs.topology_spread import SkewRule
@@ -120,7 +120,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         (Reason.NODE_AFFINITY,),
     ),
     "notTaken": Cure(
-        "Read why the API server took no pod: a quota, an admission policy, or something that is "
+        "Read why the API server took no pod: a limit, an admission policy, or something that is "
         "missing"
     ),
     "noPriorityClass": Cure("Create the PriorityClass, or correct its name"),
@@ -243,7 +243,15 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
     """Yield what to do about reasons: first about what refuses all nodes, then most of them."""
     weights: dict[Way, _Weight] = {}
     own = {facts.term for facts in found.terms if facts.matches_pod}
+    refusing = {
+        whatever_it_spares(facts.term)
+        for facts in found.terms
+        if facts.reason is Reason.ANTI_AFFINITY and facts.refused
+    }
     for each in found.refusals:
+        same = not refusing.isdisjoint(map(whatever_it_spares, each.rule.terms[:1]))
+        if each.reason is Reason.EXISTING_ANTI_AFFINITY and same:
+            continue  # the pod's own rule says it
         is_own = each.reason is Reason.ANTI_AFFINITY and not own.isdisjoint(each.rule.terms)
         way = (each.reason, _OWN) if is_own else _way(each)
         weight = weights.setdefault(way, _Weight())
@@ -261,7 +269,8 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
     of = found.pod.workload
     told = _OF_DAEMONS if of is not None and of.kind == DAEMON_SET else {}
     for way in sorted(deciding or weights, key=rank):
-        if way[0] not in covered:
+        # Nodes that are not for the pod anyway are no news beside what a note says of the others.
+        if way[0] not in covered and not (covered and rank(way)[0]):
             text = weights[way].advice[0] or told.get(way) or OF_REASONS.get(way)
             if text is not None:
                 yield text

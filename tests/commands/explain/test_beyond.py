@@ -272,7 +272,7 @@ def test_the_scheduler_is_quoted_and_not_contradicted(
     found, text = explain("new", waits)
     assert (found, said in " ".join(text.split())) == (code, True), text
     every, text = explain("-A", waits)
-    assert (every, "has not come" in text) == (code, code == 0), text
+    assert (every, "fits now" in text) == (code, code == 0), text
 
 
 FORBIDDEN = "pods is forbidden: failed quota: q: must specify requests.cpu"

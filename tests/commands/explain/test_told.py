@@ -33,6 +33,12 @@ default/new fits on no node
 2 of 3 nodes: your anti-affinity on zone, blocked by default/web-0 in zone a; 1:
   node affinity
 
+What to do
+  - Add nodes without the pods that it keeps away from, or make the
+    anti-affinity preferred
+  - Correct the node selector or node affinity, or add nodes with the labels
+    that it asks for
+
 Your anti-affinity over topology.kubernetes.io/zone refuses 2 nodes
   about       pods with app in (web)
   namespaces  default, its own
@@ -44,12 +50,6 @@ Your node selector or node affinity does not match 1 node; it asks for
 
 Nearest: it would fit on
   - 2 nodes in zone a if default/web-0 were gone
-
-What to do
-  - Add nodes without the pods that it keeps away from, or make the
-    anti-affinity preferred
-  - Correct the node selector or node affinity, or add nodes with the labels
-    that it asks for
 """
 
 
@@ -246,7 +246,7 @@ def meta(name: str) -> Any:
                 pod(n).labels(app="web", **{HASH: "1"}).anti_affinity(term(ZONE, WEB)).on(at)
                 for n, at in (("w", "a1"), ("v", "b1"))
             ],
-            "helps from the next update on, as older pods keep the rules that they have",
+            "For the updates after it, matchLabelKeys: [pod-template-hash] in the term",
             id="an older revision in the way, by its own rule",
         ),
         pytest.param(

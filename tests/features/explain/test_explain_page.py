@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import AsyncIterator
@@ -27,13 +28,15 @@ SAMPLE = ROOT / "extender" / "samples" / "cluster.yaml"
 OBJECTS = [each for each in yaml.safe_load_all(SAMPLE.read_text()) if each]
 CURL = PAGE.asked_of("curl")
 DUMPED = [line for line in PAGE.asked if line.endswith("--cluster dump.json")]
-LIVE = [line for line in PAGE.asked if line not in CURL and "dump.json" not in line]
+WATCHING = [line for line in PAGE.asked if line.endswith("--watch")]
+LIVE = [line for line in PAGE.asked if line not in CURL + WATCHING and "dump.json" not in line]
 
 
 def test_no_command_is_left_out() -> None:
     dumping = "affinity-extender dump -o dump.json"
-    assert sorted(PAGE.asked) == sorted([*LIVE, *DUMPED, *CURL, dumping])
-    assert (len(PAGE.shown), len(LIVE), len(DUMPED), len(CURL)) == (1, 3, 2, 2)
+    assert sorted(PAGE.asked) == sorted([*LIVE, *WATCHING, *DUMPED, *CURL, dumping])
+    kinds = PAGE.shown, LIVE, WATCHING, DUMPED, CURL
+    assert [len(each) for each in kinds] == [1, 3, 1, 2, 2]
 
 
 @pytest.mark.parametrize("shown", PAGE.shown, ids=lambda shown: shown.partition("\n")[0])
@@ -83,6 +86,25 @@ async def test_commands_on_a_live_cluster(
 ) -> None:
     made_current(rig, OBJECTS, folder, monkeypatch)
     await assert_as_on_the_dump(line, 1, capsys)
+
+
+@pytest.mark.parametrize("line", WATCHING)
+async def test_a_pod_is_watched_until_it_has_a_node(
+    line: str,
+    rig: Rig,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    placed = [
+        each | {"spec": each["spec"] | {"nodeName": "a3"}}
+        if each["metadata"]["name"] == "db-3"
+        else each
+        for each in OBJECTS
+    ]
+    made_current(rig, placed, folder, monkeypatch)
+    assert await asyncio.to_thread(run, line) == 0
+    assert "data/db-3 has node a3" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", CURL)

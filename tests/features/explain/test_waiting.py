@@ -84,7 +84,7 @@ async def test_they_stand_by_cause_with_age_and_owner(read: Any) -> None:
             )
         )
     )
-    first, rest = text.partition(" nothing here")[::2]
+    first, rest = text.partition(" fits now")[::2]
     assert text.startswith("your anti-affinity on hostname 2 1 h 2 min deployment shop/web ")
     assert "shop/web-5d-1 3 of 3 nodes: your anti-affinity on hostname" in first
     assert "waiting for the scheduler to retry 1 7 min" in rest
