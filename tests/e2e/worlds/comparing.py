@@ -238,5 +238,6 @@ def _differences(found: Found, pod: JSON, answer: JSON) -> Iterator[str]:
         told = Counter(map(str, reasons))
         yield f"the scheduler: {message!r}; explain: {answer['summary']!r} {told}"
     preempts = answer.get("preemption")
-    if preempts:
+    # All of these are being deleted already, or it would not wait.
+    if preempts and f"placement for pod on node {preempts['node']}, preempt" not in message:
         yield f"explain has victims {preempts}, the scheduler: {message!r}"

@@ -294,15 +294,24 @@ class Scheduler:
         return True
 
     def _preempt(self, pod: Pod) -> str | None:
-        """Evict less important pods for one that no node takes; return the node; O(nodes)."""
+        """Evict less important pods for one that no node takes; return the node; O(nodes).
+
+        None where it has to wait for some of them that are being deleted already: it is nominated.
+        """
         found = preemption(self.state, pod, self.profile, self._chance)
         if found is None:
             return None
-        for victim in found.victims:
+        evicted = [victim for victim in found.victims if not victim.status.deleting]
+        for victim in evicted:
             self.replace(victim)
             lost = is_lost(victim)
             self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
-        return found.node
+        if len(evicted) == len(found.victims):
+            return found.node
+        self._touch(pod.key)
+        self._waiting[pod.key] = pod.with_status(nominated=found.node)
+        self.state.upsert_pod(self._waiting[pod.key])
+        return None
 
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
