@@ -122,9 +122,9 @@ async def compare(living: Living, world: World, folder: Path) -> Found:
         after = folder / "after.json"
         await living.dump(after)
         _explain(found, living, after, "after")
-    with (folder / "real.pickle").open("wb") as file:
-        pickle.dump((world, real), file)
     found.outcome = real.outcome
+    with (folder / "real.pickle").open("wb") as file:
+        pickle.dump((found, real), file)
     found.by = classify(found, real, folder)
     return found
 

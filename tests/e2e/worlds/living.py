@@ -271,8 +271,6 @@ class Living:
     async def change(self, change: JSON) -> Evictions:
         """Carry a change out, and let the cluster come to rest."""
         evictions = Evictions()
-        if change["kind"] in {"scale", "restart", "roll"}:
-            await self._let_go(change["of"])
         match change["kind"]:
             case "drain":
                 evictions = await self._drain(change["nodes"])
@@ -292,6 +290,8 @@ class Living:
             case "roll":
                 path = f"{collection(change['of'])}/{change['of']['metadata']['name']}"
                 await self.api.request("PUT", path, change["of"])
+        if "of" in change:
+            await self._let_go(change["of"])
         await self.settle()
         await self.retried()
         return evictions

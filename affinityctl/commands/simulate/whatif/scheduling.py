@@ -109,7 +109,7 @@ class Scheduler:
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
         self._in_turn: set[Key] = set()
-        """Waiting pods of StatefulSets that are still to be made."""
+        """Pods of StatefulSets that wait to be made."""
         self._waiting: dict[Key, Pod] = {}
         self._touched: dict[Key, Pod | None] | None = None
         """The pods that a trial has changed, as they were; None when there is none."""
@@ -273,6 +273,8 @@ class Scheduler:
         """Place a waiting pod if a node takes it; O(nodes)."""
         if self._awaited(pod) is not None:
             return False
+        # It is there from now on, whatever becomes of those before it.
+        self._in_turn.discard(pod.key)
         kind = (
             pod.pod_class,
             shape_of(pod),
@@ -316,7 +318,6 @@ class Scheduler:
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
-        self._in_turn.discard(pod.key)
         profile = self.profile
         unsure = (
             *unknown(self.state, pod, profile.of(pod).filters),
