@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from affinityctl import cli
@@ -245,9 +245,9 @@ def simulated(dump: Path, change: JSON, folder: Path, seed: int = 0) -> tuple[JS
             line += ["--roll", str(file), "-n", _namespace(of)]
     found: list[Simulation] = []
 
-    def noted(simulation: Simulation, output: str) -> str:
+    def noted(simulation: Simulation, *more: Any) -> str:
         found.append(simulation)
-        return write(simulation, output)
+        return write(simulation, *more)
 
     with patch.object(simulate, "write", noted):
         told: JSON = json.loads(answered(*line))
