@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from affinityctl import cli
@@ -168,16 +168,18 @@ class Steering:
         """`bound` are the pods that got a node, `gone` those that were deleted, both in order."""
         self._places: dict[str, list[str]] = {}
         for pod in bound:
-            self._places.setdefault(owner_of(pod), []).append(pod["spec"]["nodeName"])
+            for name in (owner_of(pod), key_of(pod)):
+                self._places.setdefault(name, []).append(pod["spec"]["nodeName"])
         self._gone = {key_of(each): number for number, each in enumerate(gone)}
 
     def turn(self, key: str) -> int:
         """Return when a pod was deleted, among all that were; those that were not come last."""
         return self._gone.get(key, len(self._gone))
 
-    def take(self, owner: str, names: Sequence[str]) -> str | None:
-        """Return the first node of those to which the pods of an owner went that is possible."""
-        left = self._places.get(owner, [])
+    def take(self, pod: Pod, names: Sequence[str]) -> str | None:
+        """Return the first node of those to which a pod, or its like, went that is possible."""
+        owner = owner_in(pod)
+        left = self._places.get(str(pod.key) if owner.startswith("StatefulSet") else owner, [])
         found = next((each for each in left if each in names), None)
         if found is not None:
             left.remove(found)
@@ -196,7 +198,7 @@ def steered(by: Steering) -> Iterator[None]:
     class Follower(Scheduler):
         def _choose(self, pod: Pod) -> str | None:
             fits, _ = self.feasible(pod)
-            taken = by.take(owner_in(pod), fits.names)
+            taken = by.take(pod, fits.names)
             return taken if taken is not None else super()._choose(pod)
 
     class Following(Lives):
@@ -243,9 +245,9 @@ def simulated(dump: Path, change: JSON, folder: Path, seed: int = 0) -> tuple[JS
             line += ["--roll", str(file), "-n", _namespace(of)]
     found: list[Simulation] = []
 
-    def noted(simulation: Simulation, output: str) -> str:
+    def noted(simulation: Simulation, *more: Any) -> str:
         found.append(simulation)
-        return write(simulation, output)
+        return write(simulation, *more)
 
     with patch.object(simulate, "write", noted):
         told: JSON = json.loads(answered(*line))

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 QUIET_S = 0.8
 """Without any event, and with nothing that a controller or the scheduler still owes."""
+BRIEF_S = 0.4
+"""The same between two evictions of a drain."""
 SETTLE_S = 60.0
 POLL_S = 0.05
-ROUNDS = 8
-"""How often a drain asks again for the pods that a budget keeps; kubectl does until its timeout."""
 RESTARTS = 3
 CLEARED_S = 30.0
 AGE_S = 3600
@@ -271,8 +271,6 @@ class Living:
     async def change(self, change: JSON) -> Evictions:
         """Carry a change out, and let the cluster come to rest."""
         evictions = Evictions()
-        if change["kind"] in {"scale", "restart", "roll"}:
-            await self._let_go(change["of"])
         match change["kind"]:
             case "drain":
                 evictions = await self._drain(change["nodes"])
@@ -292,6 +290,8 @@ class Living:
             case "roll":
                 path = f"{collection(change['of'])}/{change['of']['metadata']['name']}"
                 await self.api.request("PUT", path, change["of"])
+        if "of" in change:
+            await self._let_go(change["of"])
         await self.settle()
         await self.retried()
         return evictions
@@ -310,7 +310,8 @@ class Living:
     async def _lose(self, nodes: list[str]) -> None:
         for name in nodes:
             await self.api.delete(f"/api/v1/nodes/{name}")
-        for pod in self._on(nodes):
+        # As if at one moment, after which a StatefulSet makes the lowest ordinal first.
+        for pod in sorted(self._on(nodes), key=key_of):
             await self.api.delete(pod_path(pod))
 
     def _on(self, nodes: list[str]) -> list[JSON]:
@@ -319,24 +320,29 @@ class Living:
         return [pod for each in nodes for _, pod in pods if pod["spec"].get("nodeName") == each]
 
     async def _drain(self, nodes: list[str]) -> Evictions:
-        """Cordon nodes and evict their pods, again and again as `kubectl drain` does."""
+        """Cordon nodes and evict their pods, again and again as `kubectl drain` does.
+
+        One eviction comes to its end before the next is asked for: of several at once, chance
+        decides which a budget lets through.
+        """
         for name in nodes:
-            cordoned = {"spec": {"unschedulable": True, "taints": [CORDONED]}}
-            await self.api.patch(f"/api/v1/nodes/{name}", cordoned)
+            spec = (await self.api.get(f"/api/v1/nodes/{name}"))["spec"]
+            taints = [each for each in spec.get("taints", ()) if each["key"] != CORDONED["key"]]
+            cordoned = {"unschedulable": True, "taints": [*taints, CORDONED]}
+            await self.api.patch(f"/api/v1/nodes/{name}", {"spec": cordoned})
         found = Evictions()
         left = self._on(nodes)
-        for _ in range(ROUNDS):
+        asked = 0
+        while left and len(left) != asked:
             asked, found.kept = len(left), {}
             for pod in list(left):
                 refusal = await self._evict(pod)
                 if refusal is None:
                     left.remove(pod)
                     found.gone.append(pod)
+                    await self.settle(BRIEF_S)
                 else:
                     found.kept[key_of(pod)] = refusal
-            await self.settle()
-            if len(left) in {0, asked}:
-                break
         return found
 
     async def _evict(self, pod: JSON) -> list[str] | None:

@@ -109,7 +109,7 @@ class Scheduler:
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
         self._in_turn: set[Key] = set()
-        """Waiting pods of StatefulSets that are still to be made."""
+        """Pods of StatefulSets that wait to be made."""
         self._waiting: dict[Key, Pod] = {}
         self._touched: dict[Key, Pod | None] | None = None
         """The pods that a trial has changed, as they were; None when there is none."""
@@ -273,6 +273,8 @@ class Scheduler:
         """Place a waiting pod if a node takes it; O(nodes)."""
         if self._awaited(pod) is not None:
             return False
+        # It is there from now on, whatever becomes of those before it.
+        self._in_turn.discard(pod.key)
         kind = (
             pod.pod_class,
             shape_of(pod),
@@ -294,20 +296,28 @@ class Scheduler:
         return True
 
     def _preempt(self, pod: Pod) -> str | None:
-        """Evict less important pods for one that no node takes; return the node; O(nodes)."""
+        """Evict less important pods for one that no node takes; return the node; O(nodes).
+
+        None where it has to wait for some of them that are being deleted already: it is nominated.
+        """
         found = preemption(self.state, pod, self.profile, self._chance)
         if found is None:
             return None
-        for victim in found.victims:
+        evicted = [victim for victim in found.victims if not victim.status.deleting]
+        for victim in evicted:
             self.replace(victim)
             lost = is_lost(victim)
             self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
-        return found.node
+        if len(evicted) == len(found.victims):
+            return found.node
+        self._touch(pod.key)
+        self._waiting[pod.key] = pod.with_status(nominated=found.node)
+        self.state.upsert_pod(self._waiting[pod.key])
+        return None
 
     def _bind(self, pod: Pod, node: str) -> None:
         self._touch(pod.key)
         del self._waiting[pod.key]
-        self._in_turn.discard(pod.key)
         profile = self.profile
         unsure = (
             *unknown(self.state, pod, profile.of(pod).filters),

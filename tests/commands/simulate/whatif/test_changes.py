@@ -288,6 +288,17 @@ def test_more_pods_of_a_stateful_set(policy: str, made: list[str]) -> None:
     )
 
 
+def test_a_pod_that_its_stateful_set_has_made_is_there_though_one_before_it_goes() -> None:
+    """OrderedReady is about pods that are to be made."""
+    pods = [
+        web(f"w-{number}", "StatefulSet/w").requests(cpu="2").on(name)
+        for number, name in enumerate(("a1", "a2"))
+    ]
+    scheduler = scheduler_of(NODES[:2], [], pods)
+    step = at_once(drain(scheduler, ["a2", "a1"]))
+    assert (sorted(step.waiting), step.held) == (["default/w-0", "default/w-1"], [])
+
+
 def _identity() -> Any:
     return applied("Deployment", pod("t")).identity
 

@@ -368,6 +368,18 @@ def test_while_a_victim_goes_no_other_pod_is_evicted(*, going: bool) -> None:
     assert bool(scheduler.preemptions) is not going
 
 
+def test_a_pod_waits_for_a_victim_that_is_being_deleted_for_another_reason() -> None:
+    """The scheduler evicts none in its place, and nominates the pod to that node."""
+    small = pod("small").priority(1).requests(cpu="1").uid("s").on("n1")
+    small["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    large = pod("large").priority(9).requests(cpu="2")
+    scheduler = scheduler_of([node("n1", {HOST: "n1"}, ROOM)], [], [small, large])
+    for _ in scheduler.settle():
+        pass
+    assert (_placements(scheduler), scheduler.preemptions) == ([], [])
+    assert [pod.status.nominated for pod in scheduler.waiting] == ["n1"]
+
+
 def test_a_pod_that_never_preempts_waits() -> None:
     nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
     modest = pod("p").priority(5)
