@@ -144,6 +144,10 @@ planted: $(STAMP) ## every bug that is planted to see whether the tests find it 
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/planted -q
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
+.PHONY: mutants
+mutants: $(STAMP) ## mutants of the pure core and of the features' rules, each run against the tests that reach it (hours; goes on where it stopped), or SAMPLE=120 of them, drawn by the date (some minutes: before each landing, not a gate); ONLY='extender.core.verbs.*', SEED
+	@nice -n 19 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)')
+
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py tests/e2e/test_verdict_differential.py -v --releases all --questions 25000
 
@@ -223,4 +227,4 @@ lock: ## pin the dependencies again (needs uv)
 	printf 'editables\nhatchling\n' | uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' -c requirements-dev.txt - -o requirements-build.txt
 
 clean: ## remove what the targets made here
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist mutants

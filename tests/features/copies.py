@@ -13,7 +13,7 @@ from extender.core.config.features import Feature, features
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist", "node_modules")
+    *(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist", "mutants", "node_modules")
 )
 EACH = pytest.mark.parametrize("feature", [pytest.param(each, id=each.name) for each in features()])
 REMOVABLE = pytest.mark.parametrize(
