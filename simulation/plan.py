@@ -256,6 +256,9 @@ def make_scaling_plan(seed: int) -> Plan:
         if faulty:
             count = chance.randint(1, 2 + int((end - start) / 20))
             actions += some_actions(chance, scaling_plan.SCALING_FAULTS, count, start, end)
+        if chance.random() < 0.5:
+            # The last of an episode, so that nothing else has costs put in order.
+            actions += [make_action(chance, "relabel node", end + each) for each in (5.0, 5.5, 6.0)]
         busy = end = end + chance.uniform(*scaling_plan.PAUSE_SECONDS)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 

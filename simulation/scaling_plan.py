@@ -15,7 +15,7 @@ SCALED: Final = 0.05
 SCALING_NODES: Final = (4, 6, 9, 12)
 BUSY_SECONDS: Final = (30.0, 120.0)
 """Of an episode; in the pause that follows, costs come to be in order."""
-PAUSE_SECONDS: Final = (100.0, 400.0)
+PAUSE_SECONDS: Final = (150.0, 400.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Scaling:
 SCALING_USERS: Final = {
     "spread workload": 6,
     "scale": 14,
-    "edit a cost": 8,
-    "take costs away": 5,
-    "forge a cost": 3,
+    "edit a cost": 3,
+    "take costs away": 3,
+    "forge a cost": 2,
     "delete pods": 6,
     "relabel node": 5,
     "cordon": 3,
@@ -52,6 +52,6 @@ SCALING_FAULTS: Final = {**FAULTS, **EVICTING_FAULTS}
 def draw(chance: Random) -> Scaling:
     return Scaling(
         settle=chance.choice((1.0, 5.0, 15.0, 60.0)),
-        per_minute=chance.choice((2, 5, 10, 30, 120)),
+        per_minute=chance.choice((2, 5, 10, 30, 60, 120)),
         assists=chance.random() < 0.4,
     )

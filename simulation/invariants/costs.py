@@ -63,7 +63,8 @@ class CostJudge:
         """When anything but the extender has last changed the costs of a pod, by uid."""
         self._sent: dict[tuple[str, str], float] = {}
         """When a replica has sent the last patch or Binding of a pod."""
-        self._patches: deque[tuple[float, str]] = deque()
+        self._patches: deque[tuple[float, str, str]] = deque()
+        """When patches of the last minute were sent, by whom, and in which namespace."""
         self._judged: dict[str, float] = {}
         """Since when a namespace was unchanged whose costs have been judged."""
         store.observers.append(self._take)
@@ -153,10 +154,16 @@ class CostJudge:
         space, most = key.partition("/")[0], self._settings.per_minute
         if self._holder != change.by:
             self._break("two replicas patch", f"{key} by {change.by}, {self._holder} leads")
-        self._patches.append((sent, space))
+        self._patches.append((sent, change.by, space))
         while self._patches[0][0] <= sent - MINUTE:
             self._patches.popleft()
-        recent = [each for at, each in self._patches if sent - MINUTE < at <= sent]
+        # A new leader knows of none of its predecessor's, but it settles first.
+        settles = self._settings.settle >= MINUTE
+        recent = [
+            each
+            for at, by, each in self._patches
+            if sent - MINUTE < at <= sent and (settles or by == change.by)
+        ]
         if len(recent) > most or 2 * recent.count(space) > most:
             about = f"{key} is number {len(recent)}, {recent.count(space)} of its namespace"
             self._break("too many patches in a minute", f"{about}, of {most}")
