@@ -8,6 +8,14 @@ from typing import Final
 
 from simulation import repairing_plan, scaling_plan
 from simulation.actions import Action, make_action, some_actions
+from simulation.annotating_plan import (
+    ANNOTATED,
+    ANNOTATING,
+    ANNOTATING_FAULTS,
+    ANNOTATING_NODES,
+    ANNOTATING_SECONDS,
+    ANNOTATING_USERS,
+)
 from simulation.evicting_plan import (
     EVICTING,
     EVICTING_FAULTS,
@@ -108,6 +116,7 @@ def make_plan(seed: int) -> Plan:
         ("evicting", EVICTING, _evicting_plan),
         ("repairing", REPAIRING, make_repairing_plan),
         (SCALING, SCALED, make_scaling_plan),
+        (ANNOTATING, ANNOTATED, make_annotating_plan),
     )
     for name, share, make in kinds if shape.episodes == 0 else ():
         if Random(f"{name} runs {seed}").random() < share:
@@ -260,6 +269,34 @@ def make_scaling_plan(seed: int) -> Plan:
             # The last of an episode, so that nothing else has costs put in order.
             actions += [make_action(chance, "relabel node", end + each) for each in (5.0, 5.5, 6.0)]
         busy = end = end + chance.uniform(*scaling_plan.PAUSE_SECONDS)
+    return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def make_annotating_plan(seed: int) -> Plan:
+    """Draw a run in which rules are in annotations."""
+    chance = Random(f"annotations {seed}")
+    setup = Setup(
+        theme=ANNOTATING,
+        nodes=chance.choice(ANNOTATING_NODES),
+        zones=chance.choice((2, 3)),
+        cpu=8,
+        workloads=0,
+        streams_lists=chance.random() < 0.6,
+        page=chance.choice((3, 20, 500)),
+        least_sampled=chance.choice((2, 5, 100)),
+        schedulers=chance.choice((1, 1, 2)),
+        cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 2)),
+        replicas=chance.choice((1, 1, 2)),
+        network=chance.choice((0.0003, 0.002, 0.01)),
+    )
+    busy = round(chance.uniform(*ANNOTATING_SECONDS), 3)
+    actions = some_actions(chance, {"annotated workload": 1}, chance.randint(1, 3), 0.0, 3.0)
+    count = round(busy / chance.uniform(1.0, 5.0))
+    actions += some_actions(chance, ANNOTATING_USERS, count, 0.0, busy)
+    if chance.random() < 0.9:
+        count = chance.randint(1, 3 + int(busy / 10))
+        actions += some_actions(chance, ANNOTATING_FAULTS, count, 0.0, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 

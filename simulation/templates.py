@@ -37,6 +37,23 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+_ONE_TERM: Final = (
+    '{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"a"}}%s}'
+)
+_ANTI: Final = '{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[%s]}}'
+BROKEN: Final = (
+    "{",
+    '{"podAntiAfinity":{}}',
+    "null",
+    '{"podAntiAffinity":{},"podAntiAffinity":{}}',
+    _ANTI % '{"topologyKey":"","labelSelector":{}}',
+    _ANTI % _ONE_TERM % ',"maxMatchingPods":"10%"',
+    _ANTI % _ONE_TERM % ',"maxMatchingPods":-1',
+    _ANTI % _ONE_TERM % ',"unknown":1',
+)
+"""No JSON, unknown and repeated fields, null, what no API server takes, limits that are none."""
+
+
 def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
     """Build a node; by its number it has more labels or fewer, and a hostname of its own."""
     labels = {ZONE: zone, HOST: f"{name}.example" if number % 5 == 4 else name}

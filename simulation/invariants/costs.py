@@ -173,7 +173,9 @@ class CostJudge:
     def _is_due(self, pod: Json) -> bool:
         owners = [each for each in pod["metadata"].get("ownerReferences", ()) if each["controller"]]
         spaces = {key: _labels(each) for key, each in self._store.all("namespaces").items()}
-        return any(each["kind"] in LOOKING for each in owners) and bool(topologies(pod, spaces))
+        # The record of an annotation may be written a while later.
+        found = topologies(pod, spaces, recorded=False)
+        return any(each["kind"] in LOOKING for each in owners) and bool(found)
 
     def _break(self, name: str, about: str) -> None:
         self.broken.append(BrokenError(name, about, (about.partition(":")[0].partition(" ")[0],)))
@@ -261,11 +263,17 @@ def wrongly_taken(ranks: Mapping[str, tuple[int, int]], domains: Mapping[str, st
     return None
 
 
-def topologies(pod: Json, spaces: Mapping[str, Mapping[str, str]]) -> set[str]:
-    """Return the topology keys of a pod's anti-affinity that is about the pod itself."""
+def topologies(
+    pod: Json, spaces: Mapping[str, Mapping[str, str]], *, recorded: bool = True
+) -> set[str]:
+    """Return the topology keys of a pod's anti-affinity that is about the pod itself.
+
+    That of its annotation counts once it is on record, if it has to be `recorded`.
+    """
     annotation = (pod["metadata"].get("annotations") or {}).get(AFFINITY)
     said = [pod]
-    if annotation and any(each["type"] == RECORD for each in pod["status"].get("conditions", ())):
+    conditions = pod["status"].get("conditions", ())
+    if annotation and not (recorded and all(each["type"] != RECORD for each in conditions)):
         said.append({**pod, "spec": {"affinity": json.loads(annotation)}})
     terms = [
         *(term for each in said for term in anti_terms(each)),

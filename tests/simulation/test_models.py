@@ -12,6 +12,7 @@ import pytest
 
 from extender.core.controllers.history import MOST, History
 from extender.core.model.lru_cache import CountedCache, LruCache
+from simulation.annotating_plan import ANNOTATING_USERS
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
@@ -159,7 +160,15 @@ def test_the_history_of_the_last_hour_may_hold_what_it_says_and_no_more() -> Non
 
 def test_everything_that_can_happen_happens_in_some_plan() -> None:
     happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
-    users = {*USERS, *EVICTING_USERS, *REPAIRING_USERS, *SCALING_USERS, "new disks", "gang wave"}
+    users = {
+        *USERS,
+        *EVICTING_USERS,
+        *REPAIRING_USERS,
+        *SCALING_USERS,
+        *ANNOTATING_USERS,
+        "new disks",
+        "gang wave",
+    }
     assert happens == users | {*FAULTS, *EVICTING_FAULTS}
 
 
