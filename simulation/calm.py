@@ -45,6 +45,11 @@ class Calm:
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
 
+    @property
+    def undisturbed(self) -> float:
+        """Return since when nothing has been wrong."""
+        return self._waking.undisturbed
+
     def _note(self, change: Change) -> None:
         if change.resource == "pods":
             self._changed[change.key] = self._world.now
@@ -56,7 +61,7 @@ class Calm:
         """
         world = self._world
         self._waking.look()
-        self.gangs.look(self._waking.undisturbed)
+        self.gangs.look(self.undisturbed)
         left = world.plan.busy + CALM_SECONDS - world.now
         if left < HINTS_LOOK_SECONDS:
             self._check_hints()

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Final, TypeAlias
 
+from simulation.annotating_plan import ANNOTATING
 from simulation.outcome import Outcome
 from simulation.plan import make_plan
+from simulation.scaling_plan import SCALING
 from simulation.shrinking import shrink
 from simulation.spreading import INTERRUPTIONS, run_seeds
 from simulation.tally import Tally
@@ -53,7 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=int,
         help="end after so many for preferred rules, and run only the seeds about those",
     )
-    parser.add_argument("--theme", choices=[*THEMES], help="run only the seeds that are about it")
+    parser.add_argument(
+        "--theme",
+        choices=[*THEMES, SCALING, ANNOTATING],
+        help="run only the seeds that are about it",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
     if given.seed is not None:

@@ -10,6 +10,7 @@ from extender.core.config.schema import API_VERSION, KIND
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
 from simulation.repairing_plan import Repairing
+from simulation.scaling_plan import Scaling
 from simulation.templates import GROUPS
 
 KINDS = {"apiVersion": API_VERSION, "kind": KIND}
@@ -57,6 +58,23 @@ def repairing(settings: Repairing) -> Config:
                 "minGain": settings.min_gain,
                 "settleSeconds": settings.settle,
                 "restSeconds": settings.rest,
+            },
+        }
+    )
+
+
+def scaling(settings: Scaling) -> Config:
+    """Return the configuration with which pods get costs, of the mode that is drawn."""
+    everywhere: dict[str, Any] = {"namespaceSelector": {}}
+    return decode(
+        {
+            **KINDS,
+            "mode": "assist" if settings.assists else "replace",
+            "annotations": everywhere,
+            "scaleDown": {
+                "enabled": True,
+                "settleSeconds": settings.settle,
+                "patchesPerMinute": settings.per_minute,
             },
         }
     )

@@ -1,4 +1,4 @@
-"""The part of a run that is about evictions: users, faults and judges, beside all others."""
+"""The part of a run that is about evictions or costs: users, faults and judges, beside others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Final, Protocol
 from simulation.apiserver.store import Store
 from simulation.budgets import Budgets
 from simulation.caller import Caller
+from simulation.calm import Calm
 from simulation.evicting_plan import Evicting
 from simulation.evicting_users import EvictingUsers
 from simulation.faults import Faults
+from simulation.invariants.costs import CostJudge
 from simulation.invariants.curing import Curing
 from simulation.invariants.evictions import Evictions
+from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.left_alone import LeftAlone
 from simulation.invariants.repairs import Repairs
 from simulation.leaders import LeaderFaults
@@ -24,6 +27,8 @@ from simulation.plan import Plan
 from simulation.program import Incarnation, Process
 from simulation.repairing_plan import Repairing
 from simulation.repairing_users import RepairingUsers
+from simulation.scaling_plan import Scaling
+from simulation.scaling_users import ScalingUsers
 from simulation.setbacks import Setbacks
 from simulation.users import Users
 from simulation.workloads import Controllers, Kubelets
@@ -39,6 +44,8 @@ class Moved(Protocol):
     kubelets: Kubelets
     users: Users
     faults: Faults
+    calm: Calm
+    knowledge: Knowledge
 
     @property
     def living(self) -> Sequence[Incarnation]: ...
@@ -64,8 +71,10 @@ class Moving:
         usual = world.extender_link
         self._curing: Curing | LeftAlone | None = None
         self.links: Mapping[str, Link] = {world.process.name: usual, world.standby.name: usual}
-        self.evictions: Evictions | Repairs | None = None
-        if setup.evicting is None and setup.repairing is None:
+        self.evictions: Evictions | Repairs | CostJudge | None = None
+        self._disturbed = 0.0
+        """When a replica was last cut off."""
+        if setup.evicting is None and setup.repairing is None and setup.scaling is None:
             return
         own = Link(Random(f"{seed} standby"), usual=setup.network)
         self.links = {world.process.name: usual, world.standby.name: own}
@@ -81,6 +90,9 @@ class Moving:
         elif setup.evicting is not None:
             judge = self.evictions = _judge(world, setup.evicting)
             self._curing = Curing(world.store, lambda: world.now, judge)
+        elif setup.scaling is not None:
+            world.users.acts.update(ScalingUsers(steady, world.controllers, setup).acts)
+            self.evictions = self._judge_costs(setup.scaling)
 
     @property
     def counts(self) -> Counter[str]:
@@ -95,8 +107,11 @@ class Moving:
             self.evictions.note_begun(by, method, path, body)
 
     def look(self) -> None:
-        if self.evictions is not None and self._curing is not None:
+        if any(each.is_disturbed for each in self.links.values()):
+            self._disturbed = self._world.now
+        if self.evictions is not None:
             self.evictions.look()
+        if self._curing is not None:
             self._curing.look()
 
     def check_end(self) -> None:
@@ -114,6 +129,16 @@ class Moving:
         if alive is not None and not alive.halted:
             process.halt()
             self._later(seconds, lambda: process.go_on(alive))
+
+    def _judge_costs(self, settings: Scaling) -> CostJudge:
+        world = self._world
+        return CostJudge(
+            world.store,
+            lambda: world.now,
+            settings,
+            world.knowledge.since,
+            lambda: max(world.calm.undisturbed, self._disturbed),
+        )
 
     @staticmethod
     def _later(seconds: float, act: Callable[[], None]) -> None:

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from simulation import repairing_plan
+from simulation import repairing_plan, scaling_plan
 from simulation.actions import Action, make_action, some_actions
+from simulation.annotating_plan import (
+    ANNOTATED,
+    ANNOTATING,
+    ANNOTATING_FAULTS,
+    ANNOTATING_NODES,
+    ANNOTATING_SECONDS,
+    ANNOTATING_USERS,
+)
 from simulation.evicting_plan import (
     EVICTING,
     EVICTING_FAULTS,
@@ -18,6 +26,7 @@ from simulation.evicting_plan import (
     draw,
 )
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
+from simulation.scaling_plan import SCALED, SCALING, Scaling
 from simulation.themes import FAULTS, GROUPED, GROUPS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
@@ -51,6 +60,8 @@ class Setup:
     """How the extender evicts pods that break rules, None where it does not."""
     repairing: Repairing | None = None
     """How it moves pods for preferred rules, None where it does not."""
+    scaling: Scaling | None = None
+    """How it gives costs for scale-downs, None where it does not."""
 
     @property
     def preempting(self) -> bool:
@@ -101,10 +112,15 @@ class Plan:
 def make_plan(seed: int) -> Plan:
     chance = Random(f"plan {seed}")
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
-    if shape.episodes == 0 and Random(f"evicting runs {seed}").random() < EVICTING:
-        return _evicting_plan(seed)
-    if shape.episodes == 0 and Random(f"repairing runs {seed}").random() < REPAIRING:
-        return make_repairing_plan(seed)
+    kinds = (
+        ("evicting", EVICTING, _evicting_plan),
+        ("repairing", REPAIRING, make_repairing_plan),
+        (SCALING, SCALED, make_scaling_plan),
+        (ANNOTATING, ANNOTATED, make_annotating_plan),
+    )
+    for name, share, make in kinds if shape.episodes == 0 else ():
+        if Random(f"{name} runs {seed}").random() < share:
+            return make(seed)
     named = "" if shape.episodes else any_theme(seed)
     if shape.episodes == 0 and Random(f"grouped runs {seed}").random() < GROUPED:
         named = GROUPS
@@ -218,6 +234,69 @@ def make_repairing_plan(seed: int) -> Plan:
         end += chance.uniform(*repairing_plan.PAUSE_SECONDS)
     last = max(each.at for each in actions)
     busy = round(last + repairing_plan.QUIET_SECONDS, 3)
+    return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def make_scaling_plan(seed: int) -> Plan:
+    """Draw a run in which workloads are scaled down by costs."""
+    chance = Random(f"scaling {seed}")
+    setup = Setup(
+        theme=SCALING,
+        nodes=chance.choice(scaling_plan.SCALING_NODES),
+        zones=chance.choice((2, 3)),
+        cpu=8,
+        workloads=0,
+        streams_lists=chance.random() < 0.6,
+        page=500,
+        least_sampled=100,
+        schedulers=1,
+        cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 2)),
+        replicas=chance.choice((1, 2, 2)),
+        network=chance.choice((0.0003, 0.002, 0.01)),
+        scaling=scaling_plan.draw(chance),
+    )
+    actions = some_actions(chance, {"spread workload": 1}, chance.randint(3, 6), 0.0, 5.0)
+    faulty, end, busy = chance.random() < 0.8, 5.0, 0.0
+    for _ in range(chance.choice((1, 2, 3))):
+        start, end = end, end + chance.uniform(*scaling_plan.BUSY_SECONDS)
+        count = round((end - start) / chance.uniform(2.0, 10.0))
+        actions += some_actions(chance, scaling_plan.SCALING_USERS, count, start, end)
+        if faulty:
+            count = chance.randint(1, 2 + int((end - start) / 20))
+            actions += some_actions(chance, scaling_plan.SCALING_FAULTS, count, start, end)
+        if chance.random() < 0.5:
+            # The last of an episode, so that nothing else has costs put in order.
+            actions += [make_action(chance, "relabel node", end + each) for each in (5.0, 5.5, 6.0)]
+        busy = end = end + chance.uniform(*scaling_plan.PAUSE_SECONDS)
+    return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def make_annotating_plan(seed: int) -> Plan:
+    """Draw a run in which rules are in annotations."""
+    chance = Random(f"annotations {seed}")
+    setup = Setup(
+        theme=ANNOTATING,
+        nodes=chance.choice(ANNOTATING_NODES),
+        zones=chance.choice((2, 3)),
+        cpu=8,
+        workloads=0,
+        streams_lists=chance.random() < 0.6,
+        page=chance.choice((3, 20, 500)),
+        least_sampled=chance.choice((2, 5, 100)),
+        schedulers=chance.choice((1, 1, 2)),
+        cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 2)),
+        replicas=chance.choice((1, 1, 2)),
+        network=chance.choice((0.0003, 0.002, 0.01)),
+    )
+    busy = round(chance.uniform(*ANNOTATING_SECONDS), 3)
+    actions = some_actions(chance, {"annotated workload": 1}, chance.randint(1, 3), 0.0, 3.0)
+    count = round(busy / chance.uniform(1.0, 5.0))
+    actions += some_actions(chance, ANNOTATING_USERS, count, 0.0, busy)
+    if chance.random() < 0.9:
+        count = chance.randint(1, 3 + int(busy / 10))
+        actions += some_actions(chance, ANNOTATING_FAULTS, count, 0.0, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 

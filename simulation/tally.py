@@ -70,6 +70,7 @@ class Tally:
             f"{self.preemptions['woken']:,} woken; "
             f"{self.evictions['evicted']:,} evictions, {self.evictions['moved']:,} moves, "
             f"{self.evictions['handovers']:,} handovers; "
+            f"{self.evictions['orders']:,} orders of costs; "
             f"{self.gangs['whole']:,} gangs, {self.gangs['in part']:,} in part; "
             f"{len(self.broken)} broken"
         )

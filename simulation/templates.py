@@ -27,8 +27,31 @@ LIMITED: Final = "limited"
 """A namespace with a quota, once one was set."""
 NAMESPACES: Final = {"default": "blue", "other": "green", LIMITED: "green"}
 """Namespaces, each with the value of its label `team`."""
+API_OF: Final = {
+    "Job": "batch/v1",
+    "ReplicationController": "v1",
+    "CloneSet": "apps.kruise.io/v1alpha1",
+}
+"""Of controllers that are in no `apps/v1`, by kind."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+_ONE_TERM: Final = (
+    '{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"a"}}%s}'
+)
+_ANTI: Final = '{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[%s]}}'
+BROKEN: Final = (
+    "{",
+    '{"podAntiAfinity":{}}',
+    "null",
+    '{"podAntiAffinity":{},"podAntiAffinity":{}}',
+    _ANTI % '{"topologyKey":"","labelSelector":{}}',
+    _ANTI % _ONE_TERM % ',"maxMatchingPods":"10%"',
+    _ANTI % _ONE_TERM % ',"maxMatchingPods":-1',
+    _ANTI % _ONE_TERM % ',"unknown":1',
+)
+"""No JSON, unknown and repeated fields, null, what no API server takes, limits that are none."""
 
 
 def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
@@ -178,7 +201,8 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
     if zone := made_of.get("volume_zone"):
         annotations = {**annotations, VOLUME: zone}
     kind = made_of.get("kind", "ReplicaSet")
-    owners = [{"kind": kind, "name": owner, "controller": True}]
+    about = {"apiVersion": API_OF.get(kind, "apps/v1"), "uid": f"uid-of-{owner}"}
+    owners = [{"kind": kind, "name": owner, "controller": True, **about}]
     claim = {"claimName": made_of.get("claim")}
     return {
         "metadata": {

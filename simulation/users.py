@@ -11,6 +11,7 @@ from typing import Final
 from simulation import templates
 from simulation.acting import Acting
 from simulation.actions import Action
+from simulation.annotating_users import AnnotatingUsers
 from simulation.apiserver.store import Json, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
@@ -59,6 +60,7 @@ class Users(Acting):
             **Tenants(caller, controllers, setup).acts,
             **ImportantTenants(caller, controllers, setup).acts,
             **GangUsers(caller, controllers, setup).acts,
+            **AnnotatingUsers(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:

@@ -16,7 +16,7 @@ from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
-from simulation.configuration import repairing, replacing
+from simulation.configuration import repairing, replacing, scaling
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
@@ -76,7 +76,10 @@ class World:
         config = replacing(setup.evicting, grouping=setup.grouping)
         if moves is not None:
             config = repairing(moves)
-        self._assists = moves is not None and moves.assists
+        costs = setup.scaling
+        if costs is not None:
+            config = scaling(costs)
+        self._assists = any(each is not None and each.assists for each in (moves, costs))
         self.process = Process(config, self.trace, self._chance("process"))
         """The one that schedulers ask."""
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from simulation.apiserver.store import Json, Refused, Store
-from simulation.apiserver.verbs import Meant, bind, check, delete, evict, mark, patch_status
+from simulation.apiserver.verbs import Meant, bind, check, delete, evict, mark, patch, patch_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,14 @@ def act_of(store: Store, request: Request) -> Callable[[], None]:
             return lambda: None
         case "POST", "binding":
             uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
-            return lambda: bind(store, request.key, uid, node, request.by)
+            notes = body["metadata"].get("annotations") or {}
+            return lambda: bind(store, request.key, uid, node, request.by, annotations=notes)
         case "POST", "eviction":
             return _eviction(store, request, body.get("deleteOptions", {}))
         case "PATCH", "status":
             return _patch(store, request, body)
+        case "PATCH", _ if one_of(request.path)[0] == "pods":
+            return lambda: patch(store, request.key, body, request.by)
         case "DELETE", _:
             return _deletion(store, request, body)
     raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
+from simulation.apiserver.patches import check_cost, patched
 from simulation.apiserver.store import Json, Refused, Store, is_live, patched_status
 
 NOMINATED: Final = "/status/nominatedNodeName"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
-def bind(store: Store, key: str, uid: str, node: str, by: str) -> None:
-    """Set a pod's node, once and for all (BindingREST.assignPod)."""
+def bind(
+    store: Store,
+    key: str,
+    uid: str,
+    node: str,
+    by: str,
+    *,
+    annotations: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Set a pod's node, once and for all, and the Binding's annotations (BindingREST.assignPod)."""
 
     def assign(pod: Json) -> Json:
         if "deletionTimestamp" in pod["metadata"]:
@@ -22,9 +33,23 @@ def bind(store: Store, key: str, uid: str, node: str, by: str) -> None:
             raise Refused(409, "Conflict", f"pod {key} is already assigned to node {found!r}")
         # As since 1.35: what is bound is no longer nominated.
         cleared = patched_status(pod, nominatedNodeName=None, scheduled=True)
-        return {**cleared, "spec": {**pod["spec"], "nodeName": node}}
+        bound = {**cleared, "spec": {**pod["spec"], "nodeName": node}}
+        return _annotated(bound, annotations) if annotations else bound
 
     store.update("pods", key, assign, by, uid=uid)
+
+
+def _annotated(pod: Json, annotations: Mapping[str, str]) -> Json:
+    metadata = pod["metadata"]
+    changed = {**(metadata.get("annotations") or {}), **annotations}
+    pod = {**pod, "metadata": {**metadata, "annotations": changed}}
+    check_cost(pod)
+    return pod
+
+
+def patch(store: Store, key: str, what: Any, by: str) -> None:
+    """Apply a merge patch or a JSON Patch to a pod, beyond its status."""
+    store.update("pods", key, lambda pod: patched(pod, what), by)
 
 
 def patch_status(store: Store, key: str, operations: list[dict[str, Any]], by: str) -> None:

@@ -17,6 +17,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
 from simulation.apiserver.store import Json, Store, is_live
+from simulation.invariants.annotated import anti_of
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.features import judges
@@ -143,6 +144,7 @@ def _terms(pod: Json) -> Iterator[tuple[str, bool, Json, int]]:
     for rule in rules_of(pod):
         if rule.kind in roles:
             yield roles[rule.kind], not rule.plain, rule.said, 1
+    yield from (("requiredAnti", True, each, 1) for each in map(dict, anti_of(pod)))
     yield from (("limit", True, each, 1) for each in limits_of(pod))
     for term, weight in weighted_terms(pod):
         yield "preferred", False, {**term}, weight

@@ -14,6 +14,7 @@ from simulation.apiserver.store import Json
 from simulation.invariants.node_terms import allows
 from simulation.invariants.owners import owner_of
 from simulation.invariants.rules import Labels, selects, speaks_of
+from simulation.templates import BROKEN
 
 AFFINITY: Final = "affinity-extender.io/affinity"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -187,6 +188,8 @@ def rules_of(pod: Json) -> tuple[Rule, ...]:
     """Return a pod's required rules, those of its annotation first."""
     metadata = pod["metadata"]
     annotation = metadata.get("annotations", {}).get(AFFINITY, "{}")
+    if annotation in BROKEN:
+        annotation = "{}"
     # No API server merges those of annotations, so it depends on the labels what they say.
     labels = tuple(sorted(metadata["labels"].items())) if LABEL_KEYS in annotation else ()
     return _rules(_Same(pod["spec"].get("affinity") or {}), annotation, labels)

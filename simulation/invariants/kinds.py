@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from simulation.invariants.annotated import anti_of
 from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rules import Json, Labels, affinity_terms, anti_terms, speaks_of
 
@@ -52,7 +53,7 @@ class Kinds:
             self._repels[name] = frozenset(
                 term["topologyKey"]
                 for owner, pod in ((one.pod, other.pod), (other.pod, one.pod))
-                for term in anti_terms(owner)
+                for term in (*anti_terms(owner), *anti_of(owner))
                 if speaks_of(term, owner, pod, spaces[1])
             )
         return self._repels[name]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
+from simulation.invariants.annotated import MOST
 from simulation.invariants.execution import AFFINITY, REQUIRED
 from simulation.invariants.kinds import Kind
 from simulation.invariants.rules import Json, Labels, speaks_of
-
-MOST: Final = "maxMatchingPods"
+from simulation.templates import BROKEN
 
 
 def limits_of(pod: Json) -> tuple[dict[str, Any], ...]:
     """Return the terms with a limit that a pod was placed by."""
     annotation = pod["metadata"].get("annotations", {}).get(AFFINITY, "")
-    return _limits(annotation) if MOST in annotation else ()
+    return _limits(annotation) if MOST in annotation and annotation not in BROKEN else ()
 
 
 @lru_cache(maxsize=1_000)

@@ -16,11 +16,12 @@ from typing import Any, Final
 import msgspec
 
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.invariants.annotated import MOST, annotation_of, edited, is_broken
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
-from simulation.invariants.limits import MOST, is_exceeded, lets_in, limits_of
+from simulation.invariants.limits import is_exceeded, lets_in, limits_of
 from simulation.invariants.preemptions import Preemptions
 from simulation.invariants.quotas import Limits, are_too_many
 from simulation.invariants.rules import Labels, has_rules
@@ -124,12 +125,24 @@ class Referee:
         node = new["spec"].get("nodeName")
         if node and uid not in self.placed:
             self._take_bind(change, uid, new, node)
+        elif node and edited(new) and not (old is not None and edited(old)):
+            self._take_edit(uid, new)
+
+    def _take_edit(self, uid: str, new: Json) -> None:
+        """Let what a placed pod's annotation says keep no other pod away any more."""
+        placed = self._displace(uid)
+        if placed is not None:
+            placed = self.placed[uid] = replace(placed, kind=self.kinds.of(new))
+            self._by_kind.setdefault(placed.kind, {})[uid] = placed
 
     def _take_bind(self, change: Change, uid: str, new: Json, node: str) -> None:
         now = self._clock()
         if is_extender(change.by) and (uid, node) not in self.asked:
             about = f"{change.key} on {node}: nobody has asked for that"
             self.broken.append(BrokenError("bound by mistake", about, (change.key,)))
+        if is_extender(change.by) and is_broken(new):
+            about = f"{change.key} on {node}: {annotation_of(new)}"
+            self.broken.append(BrokenError("placed with a broken annotation", about, (change.key,)))
         ours = is_extender(change.by) and change.by == self._alive()
         if is_extender(change.by) and not ours:
             self.binds["after death"] += 1
@@ -198,6 +211,8 @@ class Referee:
         """Tell whether the rules allow a pod on a node as things are, whoever placed the others."""
         spaces, nodes = (self.spaces.number, self.spaces.now), self.nodes.now
         one = kind, here = self.kinds.of(pod), nodes.get(node)
+        if is_broken(pod):
+            return False
         repelled = [other for other in self._by_kind if self.kinds.repels(kind, other, spaces)]
         others = ((other, each) for other in repelled for each in self._by_kind[other].values())
         if any(

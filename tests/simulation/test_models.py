@@ -12,6 +12,7 @@ import pytest
 
 from extender.core.controllers.history import MOST, History
 from extender.core.model.lru_cache import CountedCache, LruCache
+from simulation.annotating_plan import ANNOTATING_USERS
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
@@ -22,6 +23,7 @@ from simulation.invariants.registries import check_registries
 from simulation.loop import simulate
 from simulation.plan import make_plan
 from simulation.repairing_plan import REPAIRING_USERS
+from simulation.scaling_plan import SCALING_USERS
 from simulation.scheduler.cache import Cache
 from simulation.scheduler.objects import PodInfo, pod_info
 from simulation.templates import namespace, node, pod, template
@@ -158,7 +160,15 @@ def test_the_history_of_the_last_hour_may_hold_what_it_says_and_no_more() -> Non
 
 def test_everything_that_can_happen_happens_in_some_plan() -> None:
     happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
-    users = {*USERS, *EVICTING_USERS, *REPAIRING_USERS, "new disks", "gang wave"}
+    users = {
+        *USERS,
+        *EVICTING_USERS,
+        *REPAIRING_USERS,
+        *SCALING_USERS,
+        *ANNOTATING_USERS,
+        "new disks",
+        "gang wave",
+    }
     assert happens == users | {*FAULTS, *EVICTING_FAULTS}
 
 

@@ -50,7 +50,7 @@ class CostLimits:
     settle_seconds: float
     per_minute: int
     """Patches in any minute, in all. One namespace gets half of them, so that its churn cannot
-    starve the others."""
+    starve the others. Of its predecessor's, a new leader knows nothing: it first settles."""
 
 
 class CostController(Reconciler):
@@ -141,6 +141,9 @@ class CostController(Reconciler):
             says = "the deletion cost of %s could not be written: %s"
             self._throttle.log(logging.WARNING, "write", says, change.pod.key, error)
             return False
+        finally:
+            for each in (self._window, self._windows[namespace]):
+                each.done()
         self._patches.count("written" if written else "changed")
         return True
 

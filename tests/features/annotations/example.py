@@ -12,3 +12,4 @@ ON = {
 }
 SWITCH = 'kindIs "map" .Values.annotations.namespaceSelector'
 """By which the chart gives its rights."""
+PLANTED = "tests.features.annotations.planted"

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 ON = {"scaleDown": {"enabled": True}}
+PLANTED = "tests.features.scale_down.planted"

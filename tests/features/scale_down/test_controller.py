@@ -76,8 +76,11 @@ class Costs:
         self.state = state
         self.written: list[tuple[str, int | None, int]] = []
         self.answer: Callable[[], bool | Exception] = lambda: True
+        self.answered_after: Callable[[], None] = lambda: None
+        """Lets the time pass that an answer takes."""
 
     async def write(self, pod: Identity, before: int | None, cost: int) -> bool:
+        self.answered_after()
         answer = self.answer()
         if isinstance(answer, Exception):
             raise answer
@@ -244,6 +247,19 @@ async def test_so_many_in_a_minute_and_half_of_them_in_one_namespace() -> None:
     assert max(map(len, minutes)) == len(minutes[0]) == 6
     assert max(of_one) == 3
     assert sum(of_one) == len(pods)
+
+
+async def test_a_minute_counts_from_when_a_patch_was_certainly_carried_out() -> None:
+    rig = Rig(replica("p", owner="one"), replica("q", owner="two"), per_minute=2)
+
+    def slowly() -> None:
+        rig.now += 4.0
+
+    rig.costs.answered_after = slowly
+    await rig.after(LOOK_SECONDS)
+    assert len(await rig.after(SETTLE)) == 1
+    assert await rig.after(59.0) == []
+    assert len(await rig.after(1.0)) == 1
 
 
 async def test_one_controller_with_many_pods_lets_others_have_their_turn(
