@@ -44,7 +44,7 @@ from tests.leading import Leader
 Json = Mapping[str, Any]
 
 NODES: Final = [f"n{number}" for number in range(8)]
-MARK: Final = "unbound"
+MARK: Final = "never-bound"
 """In the name, uid and labels of each of these pods, and of no other."""
 WEB, RIVALS = selector(app="web"), selector(app="rival")
 

@@ -72,7 +72,7 @@ def test_rules_are_those_of_the_file(case: str, simulate: Configured) -> None:
 @pytest.mark.parametrize(
     ("weight", "chosen"),
     [
-        pytest.param(0, "b1", id="the emptiest node"),
+        pytest.param(0, "a1", id="the first of the emptiest nodes"),
         pytest.param(100, "a2", id="the node of a pod that requires such pods near it"),
     ],
 )

@@ -80,11 +80,10 @@ Update deployment default/web, 3 pods: 0 new placed, 1 waits, stuck
   Nearest: b1 if default/web-5d-2 were gone
   Note: default/web-5d-0, default/web-5d-1, default/web-5d-2 belong to another
     revision of the same Deployment (pod-template-hash 5d)
-  To do: Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1).
-    matchLabelKeys: [pod-template-hash] in the term helps from the next update
-    on, as older pods keep the rules that they have. Where the extender places
-    these pods, the annotation affinity-extender.io/revisions: Own on those that
-    are there helps at once
+  To do: Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For
+    the updates after it, matchLabelKeys: [pod-template-hash] in the term. Where
+    the extender decides, affinity-extender.io/revisions: Own on the old pods
+    helps at once
 """
 
 
