@@ -604,4 +604,11 @@ BUGS = (
         "inf, pod.key",
         "verbs/test_ranking.py::test_of_pods_with_one_priority_those_that_started_first_are_the_most_important",
     ),
+    Bug(
+        "a pod as important that ends on a node is a victim there",
+        "core.verbs.nominating",
+        "each.status.deleting and each.spec.priority < pod.spec.priority",
+        "each.status.deleting and each.spec.priority <= pod.spec.priority",
+        "verbs/test_nominating.py::test_whether_victims_are_on_their_way_out_of_a_node",
+    ),
 )

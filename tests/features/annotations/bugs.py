@@ -182,4 +182,11 @@ BUGS: Final = (
         '            "",\n            new.labels,\n            annotated.all,',
         "features/annotations/test_reading.py::test_label_keys_are_merged_by_the_labels_of_the_pod",
     ),
+    Bug(
+        "own preemption spares more pods than a limit allows",
+        "core.verbs.victims",
+        "                gone[pod.uid] = pod\n                fit.free(pod)\n",
+        "                gone[pod.uid] = pod\n                continue\n",
+        "features/annotations/test_limits.py::test_own_preemption_spares_the_most_important_pods_that_a_limit_allows",
+    ),
 )
