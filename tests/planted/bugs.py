@@ -611,4 +611,11 @@ BUGS = (
         "each.status.deleting and each.spec.priority <= pod.spec.priority",
         "verbs/test_nominating.py::test_whether_victims_are_on_their_way_out_of_a_node",
     ),
+    Bug(
+        "a term that refuses a value of a label is about pods that have it",
+        "core.cluster.counts.pod_sets",
+        "return Sought((PodSet.all_of((whole,)), key), (PodSet.all_of((without,)), key))",
+        "return Sought((PodSet.all_of((without,)), key))",
+        "verbs/test_filtering.py::test_own_anti_affinity_by_what_labels_are_not",
+    ),
 )

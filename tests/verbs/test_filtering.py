@@ -247,6 +247,23 @@ def test_a_namespace_that_nobody_knows_has_no_labels(
 
 
 @pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        pytest.param({"app": "web"}, False, id="the value that is refused"),
+        pytest.param({"app": "db"}, True, id="another value"),
+        pytest.param({}, True, id="without the label"),
+    ],
+)
+def test_own_anti_affinity_by_what_labels_are_not(
+    labels: dict[str, str],
+    refused: bool,
+) -> None:
+    others = term(HOST, selector(requirement("app", "NotIn", "web")))
+    found = refusals([pod("there").labels(labels).on("a1")], INCOMING.anti_affinity(others))
+    assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
+
+
+@pytest.mark.parametrize(
     ("there", "refused"),
     [
         pytest.param(pod("db").labels(app="db").on("a1").phase("Failed"), False, id="failed"),
