@@ -263,6 +263,13 @@ def test_own_anti_affinity_by_what_labels_are_not(
     assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
 
 
+def test_a_pod_that_lacks_another_label_makes_up_for_none_that_a_term_is_about() -> None:
+    there = [pod("x").labels(app="db", team="a").on("a1"), pod("y").labels(app="web").on("a1")]
+    about = requirement("app", "NotIn", "web"), requirement("team", "Exists")
+    found = refusals(there, INCOMING.anti_affinity(term(HOST, selector(*about))))
+    assert found == {"a1": Reason.ANTI_AFFINITY}
+
+
 @pytest.mark.parametrize(
     ("there", "refused"),
     [
