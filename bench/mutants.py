@@ -134,7 +134,7 @@ def main() -> None:
         register_timeout(pid, timeout_s * PATIENCE)
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    started = time.monotonic()
+    started, of = time.monotonic(), revision()
     with (
         patch.object(mutmut, "collect_source_file_mutation_data", choose),
         patch.object(file_mutation, "MutationVisitor", WithProperties),
@@ -145,9 +145,7 @@ def main() -> None:
     ):
         mutmut.run(["--max-children", options.workers], standalone_mode=False)
     minutes = (time.monotonic() - started) / 60
-    asked = (
-        f"{len(chosen)} mutants of revision {revision()}, seed {options.seed}: {minutes:.0f} min"
-    )
+    asked = f"{len(chosen)} mutants of revision {of}, seed {options.seed}: {minutes:.0f} min"
     REPORT.write_text(report(chosen, asked), encoding="utf-8")
     print(f"{REPORT} has them by module, and those that no test found")
 

@@ -116,7 +116,7 @@ def make_plan(seed: int) -> Plan:
         ("evicting", EVICTING, _evicting_plan),
         ("repairing", REPAIRING, make_repairing_plan),
         (SCALING, SCALED, make_scaling_plan),
-        (ANNOTATING, ANNOTATED, make_annotating_plan),
+        ("annotation", ANNOTATED, make_annotating_plan),
     )
     for name, share, make in kinds if shape.episodes == 0 else ():
         if Random(f"{name} runs {seed}").random() < share:

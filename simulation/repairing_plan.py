@@ -46,6 +46,7 @@ REPAIRING_USERS: Final = {
     "delete pods": 8,
     "scale": 6,
     "cordon": 4,
+    "relabel node": 3,
     "add node": 1,
     "drain": 2,
     "roll out again": 2,

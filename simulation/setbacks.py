@@ -1,4 +1,4 @@
-"""Controllers that make no pods, and kubelets that start them late, or none in a zone."""
+"""Controllers that make no pods, or for one zone, and kubelets that start them late, or not."""
 
 from __future__ import annotations
 
@@ -36,13 +36,18 @@ class Setbacks:
         self._lame: dict[str, float] = {}
         """By zone."""
         self._slow = 0.0
+        self._pinned = 0.0
+        self._zone = ""
+        """Where pods have to be that are made while they are pinned."""
         world.controllers.refuses = self._refuses
+        world.controllers.adds = self._pin
         world.kubelets.start = self._start
         self.acts: dict[str, Callable[[Action], None]] = {
             "webhook is down": lambda action: self._begin(self._unmade, EVERYWHERE, action),
             "quota is used up": self._use_up,
             "zone is lame": self._make_lame,
             "pods start slowly": self._slow_down,
+            "webhook pins pods": self._begin_pinning,
         }
 
     def _begin(self, where: dict[str, float], name: str, action: Action) -> None:
@@ -60,6 +65,17 @@ class Setbacks:
 
     def _slow_down(self, action: Action) -> None:
         self._slow = max(self._slow, self._world.now + action.seconds)
+
+    def _begin_pinning(self, action: Action) -> None:
+        nodes = self._world.store.all("nodes").values()
+        self._zone = Random(action.number).choice(
+            sorted({each["metadata"]["labels"][templates.ZONE] for each in nodes}) or [""]
+        )
+        self._pinned = max(self._pinned, self._world.now + action.seconds)
+
+    def _pin(self) -> Json:
+        """Return what a webhook adds to a pod that is made now, unknown to the extender."""
+        return {"volume_zone": self._zone} if self._pinned > self._world.now else {}
 
     def _refuses(self, workload: Workload) -> bool:
         """Tell whether no pod of a workload can be made now."""

@@ -9,6 +9,7 @@ SETBACKS: Final = {
     "quota is used up": 3,
     "zone is lame": 3,
     "pods start slowly": 4,
+    "webhook pins pods": 2,
 }
 """By weight."""
 
@@ -17,5 +18,6 @@ SETBACKS_LAST: Final = {
     "quota is used up": (20.0, 100.0, 200.0),
     "zone is lame": (20.0, 100.0, 200.0),
     "pods start slowly": (30.0, 100.0, 200.0),
+    "webhook pins pods": (20.0, 100.0, 200.0),
 }
 """Seconds at most: less and more than the minute that a replacement may take."""

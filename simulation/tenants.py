@@ -91,6 +91,23 @@ class Tenants(Acting):
                 completions=chance.randint(20, 60),
             )
         )
+        if chance.random() < 0.5:
+            self._press(chance, f"{app}-important", app)
+
+    def _press(self, chance: Random, name: str, app: str) -> None:
+        """Create important pods that others keep away, and that the quota often has no room for."""
+        self._controllers.apply(
+            Workload(
+                name=name,
+                space=templates.LIMITED,
+                made_of=templates.template("away from a team", name, app, 50),
+                replicas=2,
+                scheduler=self._setup.any_scheduler(chance),
+                milli=10,
+                lasts=chance.uniform(0.3, 3.0),
+                completions=chance.randint(10, 30),
+            )
+        )
 
     def _apply(
         self, name: str, made_of: Json, replicas: int, chance: Random, *, ordered: bool = False

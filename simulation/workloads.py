@@ -96,6 +96,8 @@ class Controllers:
         self._owners: dict[str, str] = {}
         self.refuses: Callable[[Workload], bool] = lambda _: False
         """Whether no pod of a workload can be made now."""
+        self.adds: Callable[[], Json] = dict
+        """What pods are made of that are made now, beside what their workload says."""
         self._store.observers.append(self._look)
 
     def apply(self, workload: Workload) -> None:
@@ -211,7 +213,7 @@ class Controllers:
             name = f"{workload.name}-{workload.revision}-{workload.started}"
         workload.started += 1
         key = f"{workload.space}/{name}"
-        pod = workload.pod(name)
+        pod = workload.pod(name, **self.adds())
         workload.pods[key] = str(workload.revision)
         self._owners[key] = workload.name
         if not await self._caller.try_to(lambda: self._store.create("pods", pod, "controllers")):

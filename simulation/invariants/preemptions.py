@@ -46,6 +46,9 @@ class Judge(Protocol):
     def why_not(self, pod: Json, node: str, gone: Iterable[str], by: str) -> str | None:
         """Return why a pod may certainly not go to a node without some others, if so."""
 
+    def lacks_quota(self, pod: Json) -> bool:
+        """Tell whether a quota has no room for a pod, for so long that an extender knows that."""
+
 
 @dataclass(slots=True, eq=False)
 class VictimSet:
@@ -178,6 +181,9 @@ class Preemptions:
         if preemptor is None:
             self._break("evicted without a mark", key_of(victim), key_of(victim))
             return
+        if self._judge.lacks_quota(preemptor.pod):
+            about = f"{key_of(victim)} for {preemptor.key}"
+            self._break("evicted for a quota", about, preemptor.key)
         why = self._why_not(preemptor, victim, by)
         if why is not None:
             self._break(

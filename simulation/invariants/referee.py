@@ -229,6 +229,15 @@ class Referee:
         there = ((each.kind, nodes.get(each.node)) for each in self.placed.values())
         return self.kinds.has_company((kind, here), there, spaces)
 
+    def lacks_quota(self, pod: Json) -> bool:
+        """Tell whether a quota has no room for a pod, for so long that an extender knows that."""
+        kind, since = self.kinds.of(pod), self.known_since()
+        if not kind.crosses:
+            return False
+        there = [each for each in self.placed.values() if each.since < since]
+        hard = (each for _, each in self.quotas.pictures(self.known_since("resourcequotas")))
+        return self._is_over_quota(key_of(pod), there, hard)
+
     def _count(self, uid: str, placed: Placed, sent: float) -> None:
         """Count a bind that is carried out now."""
         spaces = self.spaces.number, self.spaces.now

@@ -208,6 +208,17 @@ def test_a_column_goes_with_the_last_pod_that_has_its_rule() -> None:
     assert state.node_rules.judge(required(SSD)).matching == 0
 
 
+def test_weights_add_up_to_more_than_a_byte_has() -> None:
+    fast = pod("fast")
+    for key in ("disk", "net", "cpu"):
+        fast = fast.prefers_nodes(100, node_term(requirement(key, "In", "fast")))
+    affinity = model_pod(fast).node_selection
+    assert affinity is not None
+    assert affinity.preferred is not None
+    state = state_of([node("a", dict.fromkeys(("disk", "net", "cpu"), "fast"))], [], [fast])
+    assert state.node_rules.judge(affinity.preferred).of("a") == 300
+
+
 def test_who_asks_first_when_pods_are_known_has_them_counted() -> None:
     early, late = state_of(NODES, [], [SSD]), state_of(NODES, [], [SSD])
     assert len(early.node_rules) == 0

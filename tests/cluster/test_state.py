@@ -173,6 +173,16 @@ def test_a_pod_that_starts_moves_no_counter() -> None:
     assert not state.pods_on("a")
 
 
+def test_whether_any_pod_is_less_important_is_known_as_pods_come_and_go() -> None:
+    lesser = [pod(name).priority(1).on("a") for name in ("p", "q")]
+    state = state_of([node("a")], [], [*lesser, pod("r").priority(5).on("a")])
+    assert [state.has_less_important(each) for each in (1, 2)] == [False, True]
+    state.remove_pod("default/p", "default-p")
+    assert state.has_less_important(2)
+    state.remove_pod("default/q", "default-q")
+    assert [state.has_less_important(each) for each in (5, 6)] == [False, True]
+
+
 def test_what_a_scheduler_has_said_is_known_and_moves_no_counter() -> None:
     waits = model_pod(pod("p"))
     state = ClusterState()

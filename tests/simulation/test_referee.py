@@ -27,6 +27,7 @@ class Court:
         )
         self.store.create("namespaces", templates.namespace("default", "blue"), "users")
         self.made_of = templates.template("apart by host", "app", "app")
+        self.space = "default"
 
     def add_node(self, name: str) -> None:
         self.store.create("nodes", templates.node(name, "z0", 8), "users")
@@ -35,7 +36,7 @@ class Court:
         """Create a pod that excludes all others of its app from its domain; return its uid."""
         made_of = {**self.made_of, "priority": priority}
         pod = templates.pod(
-            name, "default", made_of, owner="app", scheduler="scheduler-1", milli=10
+            name, self.space, made_of, owner="app", scheduler="scheduler-1", milli=10
         )
         uid: str = self.store.create("pods", pod, "controllers")["metadata"]["uid"]
         return uid
@@ -44,7 +45,7 @@ class Court:
         """Have the extender bind such a pod."""
         uid = self.create(name)
         self.referee.asked[uid, node] = self.now
-        bind(self.store, f"default/{name}", uid, node, EXTENDER)
+        bind(self.store, f"{self.space}/{name}", uid, node, EXTENDER)
 
     def preempt(self, victim: str, preemptor: str, uid: str) -> None:
         """Have the extender evict a pod for another one, which it nominates to the node."""
@@ -116,6 +117,31 @@ def test_a_domain_is_held_against_less_important_pods(
     court.preempt("victim", "preemptor", court.create("preemptor", priority=10))
     court.now += later
     court.place("successor", node)
+    assert court.broken == broken
+
+
+@pytest.mark.parametrize(
+    ("room", "broken"),
+    [
+        pytest.param(1, ["evicted for a quota"], id="full"),
+        pytest.param(2, [], id="with room for one more"),
+    ],
+)
+def test_no_pod_is_evicted_for_a_quota(room: int, broken: list[str]) -> None:
+    court = Court()
+    court.store.create("namespaces", templates.namespace(templates.LIMITED, "green"), "users")
+    court.store.create("resourcequotas", templates.quota(room), "users")
+    court.made_of = templates.template("away from a team", "app", "app")
+    court.space = templates.LIMITED
+    court.add_node("one")
+    court.now = 300.0
+    court.place("victim", "one")
+    court.now = 600.0
+    uid, key = court.create("preemptor", priority=10), f"{templates.LIMITED}/victim"
+    target = {"type": DISRUPTION_TARGET, "status": "True", "message": f"for it (uid {uid})"}
+    mark(court.store, key, [target], EXTENDER)
+    path = f"/api/v1/namespaces/{templates.LIMITED}/pods/victim"
+    court.referee.note_sent(EXTENDER, "DELETE", path, b"{}")
     assert court.broken == broken
 
 

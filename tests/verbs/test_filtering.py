@@ -247,6 +247,30 @@ def test_a_namespace_that_nobody_knows_has_no_labels(
 
 
 @pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        pytest.param({"app": "web"}, False, id="the value that is refused"),
+        pytest.param({"app": "db"}, True, id="another value"),
+        pytest.param({}, True, id="without the label"),
+    ],
+)
+def test_own_anti_affinity_by_what_labels_are_not(
+    labels: dict[str, str],
+    refused: bool,
+) -> None:
+    others = term(HOST, selector(requirement("app", "NotIn", "web")))
+    found = refusals([pod("there").labels(labels).on("a1")], INCOMING.anti_affinity(others))
+    assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
+
+
+def test_a_pod_that_lacks_another_label_makes_up_for_none_that_a_term_is_about() -> None:
+    there = [pod("x").labels(app="db", team="a").on("a1"), pod("y").labels(app="web").on("a1")]
+    about = requirement("app", "NotIn", "web"), requirement("team", "Exists")
+    found = refusals(there, INCOMING.anti_affinity(term(HOST, selector(*about))))
+    assert found == {"a1": Reason.ANTI_AFFINITY}
+
+
+@pytest.mark.parametrize(
     ("there", "refused"),
     [
         pytest.param(pod("db").labels(app="db").on("a1").phase("Failed"), False, id="failed"),

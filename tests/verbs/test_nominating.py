@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.cluster.state import ClusterState
 from extender.core.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
-from extender.core.verbs.nominating import Chooser, ExpectedPlacement
+from extender.core.verbs.nominating import Chooser, ExpectedPlacement, loses_victims
 from tests.builders import (
     HOST,
     Json,
@@ -186,3 +186,17 @@ def test_nodes_that_come_are_seen() -> None:
     assert chosen() is None
     state.upsert_node(model_node(host("z")))
     assert chosen() == "z"
+
+
+@pytest.mark.parametrize(
+    ("there", "loses"),
+    [
+        pytest.param(DB.priority(1).being_deleted().on("a"), True, id="a lesser pod ends there"),
+        pytest.param(DB.priority(2).being_deleted().on("a"), False, id="one as important ends"),
+        pytest.param(DB.priority(1).on("a"), False, id="a lesser pod stays"),
+        pytest.param(DB.priority(1).being_deleted().on("b"), False, id="one ends elsewhere"),
+    ],
+)
+def test_whether_victims_are_on_their_way_out_of_a_node(there: Pod, *, loses: bool) -> None:
+    state = state_of(NODES, [], [there])
+    assert loses_victims(state, model_pod(LONER.priority(2)), "a") is loses

@@ -10,7 +10,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.disruption import Victims
 from extender.core.verbs import preempting
 from extender.core.verbs.preempting import Settled
-from tests.builders import Pod, node, pod, state_of
+from tests.builders import Pod, model_pod, node, pod, state_of
 
 NODES = [node("a"), node("b")]
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -115,3 +115,15 @@ def test_a_single_candidate_is_taken_whoever_the_victims_are() -> None:
 
 def test_no_candidate_is_no_nomination() -> None:
     assert settle(state_of(NODES, [], []), {}).taken is None
+
+
+def test_of_pods_with_one_priority_those_that_started_first_are_the_most_important() -> None:
+    drawn = [
+        victim("a", 1),
+        victim("b", 1, LATE),
+        victim("c", 1, EARLY),
+        victim("d", 2),
+        victim("e", 1, EARLY),
+    ]
+    found = sorted(map(model_pod, drawn), key=preempting.importance)
+    assert [each.uid for each in found] == [f"default-{name}" for name in "dceba"]

@@ -16,7 +16,13 @@ from prometheus_client import CollectorRegistry
 from extender.core.metrics import Metrics
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.node_selection import NodeSelectionPlugin
-from extender.core.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, add_up
+from extender.core.verbs.plugins import (
+    MAX_NODE_SCORE,
+    ScorePlugin,
+    ScorePlugins,
+    add_up,
+    leading,
+)
 from extender.core.verbs.prioritizing import prioritize
 from tests.answering import Answering
 from tests.builders import (
@@ -232,3 +238,15 @@ async def test_each_plugin_is_observed_by_its_own_name() -> None:
         labels = {"plugin": plugin, "extension_point": "Score", "status": "Success"}
         name = "affinity_extender_plugin_execution_duration_seconds_count"
         assert registry.get_sample_value(name, labels) == 2
+
+
+@pytest.mark.parametrize(
+    ("plugins", "name"),
+    [
+        pytest.param([Speed(), AFFINITY], "InterPodAffinity", id="the one that compares pods"),
+        pytest.param([Speed()], "Speed", id="the first, where none does"),
+        pytest.param([], "InterPodAffinity", id="where there is none"),
+    ],
+)
+def test_the_name_of_a_step_that_plugins_take_together(plugins: ScorePlugins, name: str) -> None:
+    assert leading(plugins) == name

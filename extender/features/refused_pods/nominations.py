@@ -140,8 +140,11 @@ class Nominations:
 
     async def _renew(self, record: Record[Nomination], nomination: Nomination) -> None:
         pod, node = nomination.pod, nomination.node
-        if self._records.outranks(pod, node) or loses_victims(self._state, pod, node):
+        if loses_victims(self._state, pod, node):
             self._concede(record, nomination)
+        elif self._records.outranks(pod, node):
+            # The scheduler clears it, unless it has decided before it saw it: then its end is ours.
+            return
         elif nomination.renewals < MOST_RENEWALS and self._bucket.take():
             nomination.since = self._clock()
             nomination.renewals += 1

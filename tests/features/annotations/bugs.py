@@ -175,4 +175,18 @@ BUGS: Final = (
         'state.class_for_others(other.pod_class, "")',
         "features/annotations/test_limits.py::test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated_pod",
     ),
+    Bug(
+        "a pod whose labels are edited is in no namespace",
+        "core.model.objects",
+        "            new.namespace,\n            new.labels,\n            annotated.all,",
+        '            "",\n            new.labels,\n            annotated.all,',
+        "features/annotations/test_reading.py::test_label_keys_are_merged_by_the_labels_of_the_pod",
+    ),
+    Bug(
+        "own preemption spares more pods than a limit allows",
+        "core.verbs.victims",
+        "                gone[pod.uid] = pod\n                fit.free(pod)\n",
+        "                gone[pod.uid] = pod\n                continue\n",
+        "features/annotations/test_limits.py::test_own_preemption_spares_the_most_important_pods_that_a_limit_allows",
+    ),
 )

@@ -9,6 +9,7 @@ import pytest
 from extender.core.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.core.model.disruption import Victims
 from extender.core.model.pod_affinity import LimitedTerm
+from extender.core.verbs.victims import on_node
 from extender.diagnosis.verbs.violations import Violation, patrol, witnesses
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
@@ -331,6 +332,14 @@ def test_the_least_important_pods_are_victims_and_no_more_than_have_to_go() -> N
     incoming = model_pod(limited(web("new").priority(9), 3))
     chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
     assert chosen == {"a": Victims(["default-2", "default-1"], 0)}
+
+
+def test_own_preemption_spares_the_most_important_pods_that_a_limit_allows() -> None:
+    there = [web(str(number), "a").priority(number) for number in (2, 1, 3)]
+    state = state_of(NODES, [], there)
+    found = on_node(state, model_pod(limited(web("new").priority(9), 2)), LIMITS, "a")
+    assert found is not None
+    assert [each.uid for each in found.victims] == ["default-2", "default-1"]
 
 
 def test_nobody_is_a_victim_where_the_others_are_too_many() -> None:

@@ -163,7 +163,9 @@ def test_label_keys_are_merged_by_the_labels_of_the_pod() -> None:
     (found,) = read.affinity.required_anti
     assert Requirement("version", Operator.IN, frozenset("7")) in found.pods.selector.requirements
     edited = model_pod(annotated(stored.labels(version="8"), rules)).pod_class
-    assert read.relabelled(edited).affinity == read.affinity
+    after = read.relabelled(edited)
+    assert after.affinity == read.affinity
+    assert (after.namespace, after.labels["version"]) == ("default", "8")
 
 
 def test_an_edited_annotation_brings_new_rules() -> None:

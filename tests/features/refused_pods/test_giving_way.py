@@ -230,6 +230,16 @@ async def test_a_hint_that_a_more_important_preemption_has_not_cleared_is_withdr
     assert rig.api.made == [SET, WITHDRAWN], "the scheduler clears only what it has seen"
 
 
+async def test_a_hint_that_the_watch_shows_only_after_such_a_preemption_is_withdrawn(
+    aiohttp_client: Any,
+) -> None:
+    # Until then it seems that the scheduler has cleared it, which has not seen it either.
+    rig = await outranked(aiohttp_client)
+    await by_loss(rig)
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN]
+
+
 async def withdrawing(rig: NominationRig) -> asyncio.Task[None]:
     """Withdraw the hint, as far as the API server, which takes its time."""
     rig.api.gate = asyncio.Event()
