@@ -329,7 +329,7 @@ def test_each_thing_that_holds_a_pod_has_a_line() -> None:
 
 
 HARMFUL = re.compile(
-    r"remove the (taint|gate|budget)|delete (the|its) (claim|volume|budget|data|node)"
+    r"remove the (taint|gate|budget)|delete (the|its|those) (pods|claim|volume|budget|data|node)"
     r"|disable|--force|uncordon",
     re.IGNORECASE,
 )

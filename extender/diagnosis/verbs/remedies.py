@@ -96,9 +96,12 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Start the pods that it has to be near, or correct the labelSelector", (Reason.AFFINITY,)
     ),
     "groupElsewhere": Cure(
-        "Delete the pods that hold the group elsewhere while this one waits: it starts the group "
-        "where its volume is, and they follow. Or, once its data is saved or of no use, delete "
-        "the claim with this pod, and its volume is made where the group is",
+        "See whether the pods that hold the group elsewhere have volumes there, as they cannot "
+        "follow this one then. If not, and there is room for all where its volume is, have them "
+        "gone while this one waits: it starts the group. Delete those of a StatefulSet; scale a "
+        "Deployment to 0 and back, as it replaces a deleted pod before that one is gone. Or, once "
+        "its data is saved or of no use, delete the claim with this pod, and its volume is made "
+        "where the group is",
         (Reason.AFFINITY, *OF_PLACE),
     ),
     "otherWorkload": Cure(
