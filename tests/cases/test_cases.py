@@ -159,7 +159,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "lint --cluster 28-rwop-rollout.yaml",
         1,
-        ("claim blog is for one pod at a time", "fix: Set strategy: Recreate"),
+        ("claim blog is for one pod at a time", "fix: Set strategy: {type: Recreate}"),
     ),
     (
         "simulate --scale deployment/share=3 --cluster rwo-scale.yaml",
@@ -173,12 +173,12 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "simulate --restart deployment/share --cluster rwo-scale.yaml",
         1,
-        ("1 not started, stuck", "use strategy: Recreate"),
+        ("1 not started, stuck", "use strategy: {type: Recreate}"),
     ),
     (
         "lint --cluster rwo-scale.yaml",
         1,
-        ("claim shared is for one node at a time", "fix: Set strategy: Recreate"),
+        ("claim shared is for one node at a time", "fix: Set strategy: {type: Recreate}"),
     ),
     ("explain waits --cluster spread-empty-selector-1.38.yaml", 0, ("fits on 2 of 2 nodes",)),
     (

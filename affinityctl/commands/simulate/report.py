@@ -41,8 +41,8 @@ from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
 _ONE_NODE: Final = (
-    "Its access mode is ReadWriteOnce: one node has it at a time. To update, use strategy: "
-    "Recreate; for several replicas, ReadWriteMany or a StatefulSet with a claim for each"
+    "Its access mode is ReadWriteOnce: one node has it at a time. To update, use strategy: {type: "
+    "Recreate}; for several replicas, ReadWriteMany or a StatefulSet with a claim for each"
 )
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""

@@ -156,7 +156,7 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.NO_VOLUME, ""): "Have the PersistentVolume that the claim names made again",
     (Reason.VOLUME_GONE, ""): "Have the PersistentVolume made again, or restored from a backup",
     (Reason.CLAIM_IN_USE, ""): "Wait until the other pod is gone. In an update of a Deployment it "
-    "never goes: set strategy: Recreate",
+    "never goes: set strategy: {type: Recreate}",
     (Reason.NO_NAME, ""): "Name one node in each term: no node has two names",
     (Reason.NODE_NAME, ""): "Leave spec.nodeName to the scheduler",
     (Reason.AFFINITY, ""): "Make room near the pods that it has to be near, or make the affinity "
