@@ -11,11 +11,19 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.node_resources import PODS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
-from extender.diagnosis.verbs.node_room import EMPTY, HELD, of_condition, of_role
+from extender.diagnosis.verbs.node_room import (
+    EMPTY,
+    HELD,
+    RoomRule,
+    of_condition,
+    of_leaving,
+    of_role,
+)
 from extender.diagnosis.verbs.notes import OF_PLACE, Note
 from extender.diagnosis.verbs.topology_spread import SkewRule
 
@@ -142,6 +150,8 @@ OF_UNKNOWN: Final = {
 
 _CONDITION: Final = "of a condition"
 _ROLE: Final = "of a role"
+_LEAVING: Final = "of a node that goes"
+_ABSENT: Final = "on no node"
 _OWN: Final = "to its own kind"
 _FEW: Final = "too few domains"
 Way: TypeAlias = tuple[AnyReason, str]
@@ -182,6 +192,9 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "maxSkew, or use ScheduleAnyway",
     (Reason.RESOURCES, ""): "Add a node, or lower the requests to what the pods use",
     (Reason.RESOURCES, EMPTY): "Ask for less, or add nodes that are large enough",
+    (Reason.RESOURCES, _ABSENT): "Add nodes that have it. Where nodes should, what gives it out "
+    "does not run there, such as a device plugin",
+    (Reason.RESOURCES, PODS): "Add a node: these have as many pods as their kubelets take",
     (Reason.RESOURCES, HELD): "Wait for the pods that are nominated there, or add a node",
     (Reason.PORTS, ""): "Leave hostPort out and use a Service, or take another port",
     (Reason.PORTS, HELD): "Wait for the pods that are nominated there, or take another port",
@@ -197,14 +210,21 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "it, and the taint goes with it",
     (Reason.TAINT, ""): "Add nodes without the taint; tolerate it only if these nodes are for such "
     "pods",
+    (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler is about to delete these",
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
     (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
 }
+_PUSH: Final = (
+    "Move other pods off that node, or give the DaemonSet a PriorityClass above theirs: it has no "
+    "other node for this pod"
+)
 _OF_DAEMONS: Final[Mapping[Way, str]] = {
-    (Reason.RESOURCES, ""): "Move other pods off that node, or give the DaemonSet a PriorityClass "
-    "above theirs: it has no other node for this pod",
+    (Reason.RESOURCES, ""): _PUSH,
+    (Reason.RESOURCES, PODS): _PUSH,
     (Reason.RESOURCES, EMPTY): "Ask for less, or keep the DaemonSet off such nodes by its node "
     "affinity",
+    (Reason.RESOURCES, _ABSENT): "Have what gives it out run on that node, such as a device "
+    "plugin, or keep the DaemonSet off such nodes by its node affinity",
 }
 """The same of a DaemonSet's pod, which runs on one node alone."""
 _LATE: Final = (Reason.TAINT, Reason.UNSCHEDULABLE, Reason.NODE_AFFINITY, Reason.NOT_NAMED)
@@ -266,7 +286,7 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
 
     def rank(way: Way) -> tuple[bool, bool, int, int, int]:
         each = weights[way]
-        late = (way[0] in _LATE or way[1] == EMPTY) and each.hits < nodes
+        late = (way[0] in _LATE or way[1] in {EMPTY, _ABSENT}) and each.hits < nodes
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     of = found.pod.workload
@@ -285,9 +305,17 @@ def _way(refusal: Refusal) -> Way:
         return reason, _FEW
     if rule.nominated or (domain == HELD and (reason, HELD) in OF_REASONS):
         return (reason, HELD) if (reason, HELD) in OF_REASONS else (reason, "")
-    if reason is Reason.RESOURCES and domain == EMPTY:
-        return reason, EMPTY
-    if reason is Reason.TAINT:
-        kind = _CONDITION if of_condition(domain) else ""
-        return reason, _ROLE if of_role(domain) else kind
-    return reason, ""
+    if isinstance(rule, RoomRule) and reason is Reason.RESOURCES:
+        if rule.resource == PODS:
+            return reason, PODS
+        if domain == EMPTY:
+            return reason, EMPTY if rule.largest else _ABSENT
+    return reason, _of_taints(domain) if reason is Reason.TAINT else ""
+
+
+def _of_taints(taints: str | None) -> str:
+    if of_role(taints):
+        return _ROLE
+    if of_leaving(taints):
+        return _LEAVING
+    return _CONDITION if of_condition(taints) else ""
