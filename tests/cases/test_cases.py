@@ -98,7 +98,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain -A --cluster 16-preempt-by-anti-affinity.yaml",
         1,
-        ("default/train-0 on g1 would be preempted",),
+        ("the scheduler would evict default/train-0 from g1", "To do: Wait: the scheduler"),
     ),
     (
         "explain panda-2 --cluster 18-hook-job-shares-labels.yaml",
