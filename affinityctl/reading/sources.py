@@ -81,6 +81,8 @@ _KIND: Final = re.compile(rb"""^kind:[ \t]*(["']?)([A-Za-z]+)\1[ \t]*\r?$""", re
 _NO_CONTENT: Final = msgspec.Raw(b'{"kind":"Secret"}')
 _NEXT: Final = re.compile(rb"\S\s*\n---")
 """The end of a document that is not the last."""
+_OTHER_PACKING: Final = (b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
+"""How files of bzip2, xz, zstd and 7-Zip begin."""
 _PIECE: Final = 1 << 20
 _DIRECTLY: Final = frozenset((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
 """Others need memory as the archive says."""
@@ -379,7 +381,7 @@ def _faults(path: Path) -> Iterator[None]:
 
 
 def _is_archive(head: bytes) -> bool:
-    return head.startswith(b"PK\x03\x04") or _is_tar(head)
+    return head.startswith((b"PK\x03\x04", *_OTHER_PACKING)) or _is_tar(head)
 
 
 def _is_tar(head: bytes) -> bool:
@@ -390,6 +392,8 @@ def _entries(file: IO[bytes], path: Path) -> Callable[[_Budget], Iterable[_Entry
     """Return what goes through an archive; None if it is a file of another kind."""
     head = file.read(512)
     file.seek(0)
+    if head.startswith(_OTHER_PACKING):
+        raise ClusterFileError(f"{path}: packed in a way that is not read; unpack it into a folder")
     if head.startswith(b"PK\x03\x04"):
         return partial(_of_zip, file)
     if head.startswith(b"\x1f\x8b"):

@@ -358,6 +358,19 @@ def test_a_bomb_of_logs_names_the_limit(tmp_path: Path, ran: Ran) -> None:
     assert (code, "more than 8 MiB unpacked" in err) == (2, True)
 
 
+@pytest.mark.parametrize("mode", ["w:bz2", "w:xz"])
+def test_an_archive_that_is_packed_otherwise_is_to_be_unpacked(
+    mode: str, tmp_path: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tar({"nodes.yaml": as_yaml(NODE)}, tmp_path, mode)
+    code, _, err = ran("explain", "-A", "--cluster", path)
+    assert (code, "is not read; unpack it into a folder" in err) == (2, True)
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        code, _, err = ran("explain", "-A", "--cluster", "-")
+    assert (code, "is not read; unpack it into a folder" in err) == (2, True)
+
+
 @pytest.mark.usefixtures("small")
 def test_a_header_that_is_too_long_is_not_read(tmp_path: Path, ran: Ran) -> None:
     path = tar({"x" * 5_000 + ".yaml": as_yaml(NODE)}, tmp_path)
