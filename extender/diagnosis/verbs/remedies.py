@@ -67,6 +67,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "the pod",
         (*_OF_PODS, Reason.RESOURCES, Reason.PORTS, Reason.SPREAD),
     ),
+    "mayPreempt": Cure("See in its events whether the scheduler makes room for it by eviction"),
     "makesRoom": Cure(
         f"Wait until the pods that are being deleted are gone. {_GO}", (Reason.RESOURCES,)
     ),
