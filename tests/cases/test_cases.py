@@ -171,6 +171,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ),
     ),
     (
+        "simulate --scale deployment/share=3 -o name --cluster rwo-scale.yaml",
+        1,
+        ("pod/share-new-1 pod/share-new-2",),
+    ),
+    (
         "simulate --restart deployment/share --cluster rwo-scale.yaml",
         1,
         ("1 not started, stuck", "use strategy: {type: Recreate}"),

@@ -80,8 +80,10 @@ def _hurt_pods(found: Simulation) -> Iterator[str]:
         yield from alike.pods
     for each in found.steps:
         yield from (*each.gone, *(blocked.pod for blocked in each.blocked))
+        yield from (late.pod for late in each.not_started)
         for trial in each.trials or ():
-            yield from (*trial.waiting, *trial.gone, *(blocked.pod for blocked in trial.blocked))
+            yield from (*trial.waiting, *trial.gone, *trial.not_started)
+            yield from (blocked.pod for blocked in trial.blocked)
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
