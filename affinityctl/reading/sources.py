@@ -29,7 +29,7 @@ import msgspec
 from affinityctl.terminal.progress import Progress
 from extender.core.command_line import complain
 from extender.core.errors import ObjectError
-from extender.core.files import STANDARD_INPUT, read_content, utf8
+from extender.core.files import GZIP_MAGIC, STANDARD_INPUT, read_content, utf8
 from extender.core.model.wording import some
 from extender.core.offline import (
     ClusterFileError,
@@ -335,7 +335,15 @@ def _of_folder(path: Path, passed: PassedOver) -> Iterator[_Member]:
                 passed.add("link", str(file))
             elif file.is_file():
                 budget.take_read(file.stat().st_size)
-                yield str(file), partial(read_content, file)
+                yield str(file), partial(_read_plain, file)
+
+
+def _read_plain(file: Path) -> Json:
+    """Read a file of a folder; ObjectError for one that would be larger than it looks."""
+    with file.open("rb") as opened:
+        if opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            raise ObjectError("", "packed; unpack it, or name it by itself")
+    return read_content(file)
 
 
 def _of_archive(

@@ -508,3 +508,13 @@ def test_a_packed_dump_is_no_archive(tmp_path: Path, ran: Ran) -> None:
     path = tmp_path / "dump.json.gz"
     path.write_bytes(gzip.compress(as_json({"kind": "List", "items": [NODE, WEB]}).encode()))
     assert ran("explain", "web", "-n", "shop", "--cluster", path)[0] == 0
+
+
+def test_a_packed_file_of_a_folder_is_no_larger_than_it_looks(tmp_path: Path, ran: Ran) -> None:
+    path = folder({"nodes.yaml": as_yaml(NODE)}, tmp_path)
+    packed = gzip.compress(as_json({"kind": "List", "items": [WEB]}).encode())
+    (path / "pods.json").write_bytes(packed)
+    code, out, err = ran("explain", "-A", "--cluster", path)
+    assert (code, "No pod waits" in out) == (0, True)
+    assert "1 other file; the first: " in err
+    assert "pods.json: packed; unpack it, or name it by itself" in err
