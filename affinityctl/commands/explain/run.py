@@ -156,7 +156,7 @@ def _read(
             now=now,
         )
         found = explanation_of(state, question)
-        if scored and flags.node is None and not found.fits:
+        if flags.node is None and not found.fits:
             in_force = state.in_force(found.pod)
             found.preemption = preemption(state, in_force, by.profile, lambda: 0.0)
         return found
