@@ -57,8 +57,8 @@ _WARNINGS: Final = {
 """By field, where its name alone does not tell."""
 
 
-def write(found: Simulation, output: str, known: str | None = None) -> str:
-    """Write what was found; `known` is the namespace that the command line says."""
+def write(found: Simulation, output: str) -> str:
+    """Write what was found, in a format."""
 
     def text() -> str:
         parts = (
@@ -69,7 +69,7 @@ def write(found: Simulation, output: str, known: str | None = None) -> str:
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
     def names() -> str:
-        return named_lines(map(named_pod, _hurt_pods(found)), known)
+        return named_lines(map(named_pod, _hurt_pods(found)))
 
     return printed(output, lambda: told(found), text, names)
 
