@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
 _MEASURED = frozenset((RATE, "ms", "s"))
-"""Units in which 0 says that nothing was measured."""
+"""Units in which 0 says that nothing was measured; of RATE, after something was, that it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Pair:
         if self.before is None or self.after is None:
             return None
         if self.unit in _MEASURED and not (self.before and self.after):
-            return None
+            return 0.0 if self.unit == RATE and self.before else None
         if self.before == self.after:
             return 1.0
         return self.after / self.before if self.before else float("inf")

@@ -1,4 +1,4 @@
-"""Write into the chart's values.schema.json what `config` and `affinity` may hold, by what we read.
+"""Write into the chart's values.schema.json what the values that we read ourselves may hold.
 
 So Helm refuses a field that the program would not start with, or that Kubernetes does not have.
 `make reference` runs it.
@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.json import schema_components
 
 from extender.core.config.features import whole
+from extender.core.config.rules import NamespaceSelector
 from extender.core.wire.manifests import PodAffinity
 from extender.core.wire.node_terms import NodeAffinityManifest
 from release.chart import CHART
@@ -27,7 +28,7 @@ def written() -> str:
     document["properties"]["config"] = {"$ref": "#/definitions/Config"}
     document.pop("definitions", None)
     _, definitions = schema_components(
-        (whole(), PodAffinity, NodeAffinityManifest),
+        (whole(), PodAffinity, NodeAffinityManifest, NamespaceSelector),
         schema_hook=_path,
         ref_template="#/definitions/{name}",
     )

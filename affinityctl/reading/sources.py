@@ -29,7 +29,7 @@ import msgspec
 from affinityctl.terminal.progress import Progress
 from extender.core.command_line import complain
 from extender.core.errors import ObjectError
-from extender.core.files import STANDARD_INPUT, read_content, utf8
+from extender.core.files import GZIP_MAGIC, STANDARD_INPUT, read_content, utf8
 from extender.core.model.wording import some
 from extender.core.offline import (
     ClusterFileError,
@@ -81,6 +81,8 @@ _KIND: Final = re.compile(rb"""^kind:[ \t]*(["']?)([A-Za-z]+)\1[ \t]*\r?$""", re
 _NO_CONTENT: Final = msgspec.Raw(b'{"kind":"Secret"}')
 _NEXT: Final = re.compile(rb"\S\s*\n---")
 """The end of a document that is not the last."""
+_OTHER_PACKING: Final = (b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c")
+"""How files of bzip2, xz, zstd and 7-Zip begin."""
 _PIECE: Final = 1 << 20
 _DIRECTLY: Final = frozenset((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
 """Others need memory as the archive says."""
@@ -333,7 +335,15 @@ def _of_folder(path: Path, passed: PassedOver) -> Iterator[_Member]:
                 passed.add("link", str(file))
             elif file.is_file():
                 budget.take_read(file.stat().st_size)
-                yield str(file), partial(read_content, file)
+                yield str(file), partial(_read_plain, file)
+
+
+def _read_plain(file: Path) -> Json:
+    """Read a file of a folder; ObjectError for one that would be larger than it looks."""
+    with file.open("rb") as opened:
+        if opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            raise ObjectError("", "packed; unpack it, or name it by itself")
+    return read_content(file)
 
 
 def _of_archive(
@@ -379,7 +389,7 @@ def _faults(path: Path) -> Iterator[None]:
 
 
 def _is_archive(head: bytes) -> bool:
-    return head.startswith(b"PK\x03\x04") or _is_tar(head)
+    return head.startswith((b"PK\x03\x04", *_OTHER_PACKING)) or _is_tar(head)
 
 
 def _is_tar(head: bytes) -> bool:
@@ -390,6 +400,8 @@ def _entries(file: IO[bytes], path: Path) -> Callable[[_Budget], Iterable[_Entry
     """Return what goes through an archive; None if it is a file of another kind."""
     head = file.read(512)
     file.seek(0)
+    if head.startswith(_OTHER_PACKING):
+        raise ClusterFileError(f"{path}: packed in a way that is not read; unpack it into a folder")
     if head.startswith(b"PK\x03\x04"):
         return partial(_of_zip, file)
     if head.startswith(b"\x1f\x8b"):

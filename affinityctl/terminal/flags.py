@@ -118,14 +118,8 @@ def output_flag(of: Parser, *further: str, names: str = "") -> None:
         default="text",
         help="output format (default %(default)s)"
         + (
-            f"; name: {names}, a line KIND/NAME for each, with -n NAMESPACE where the command line "
-            "does not say it, for xargs -L1 kubectl"
+            f"; name: {names}, a line KIND/NAME -n NAMESPACE for each, for xargs -L1 kubectl get"
             if names
             else ""
         ),
     )
-
-
-def only_namespace(flags: argparse.Namespace) -> str | None:
-    """Return the one namespace that -n names, where it may be repeated; None without one."""
-    return flags.namespace[0] if len(flags.namespace) == 1 else None

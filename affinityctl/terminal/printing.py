@@ -61,14 +61,15 @@ def named_pod(key: str) -> Named:
     return Named(kind, namespace, _NUMBER.sub("", of)) if slash else Named("pod", namespace, name)
 
 
-def named_lines(things: Iterable[Named], known: str | None = None) -> str:
-    """Write each once as KIND/NAME, with `-n NAMESPACE` if that is not the `known` one.
+def named_lines(things: Iterable[Named]) -> str:
+    """Write each once as KIND/NAME -n NAMESPACE.
 
-    A line is what `xargs -L1 kubectl get` takes: the blanks of a hostile name are quoted.
+    A line is what `xargs -L1 kubectl get` takes, whatever the namespace of its context: the blanks
+    of a hostile name are quoted.
     """
     lines = (
         shlex.quote(printable(f"{each.kind}/{each.name}"))
-        + ("" if each.namespace in {"", known} else f" -n {shlex.quote(printable(each.namespace))}")
+        + (f" -n {shlex.quote(printable(each.namespace))}" if each.namespace else "")
         for each in things
     )
     return "\n".join(dict.fromkeys(lines))

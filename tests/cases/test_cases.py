@@ -98,7 +98,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain -A --cluster 16-preempt-by-anti-affinity.yaml",
         1,
-        ("default/train-0 on g1 would be preempted",),
+        ("the scheduler would evict default/train-0 from g1", "To do: Wait: the scheduler"),
     ),
     (
         "explain panda-2 --cluster 18-hook-job-shares-labels.yaml",
@@ -159,7 +159,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "lint --cluster 28-rwop-rollout.yaml",
         1,
-        ("claim blog is for one pod at a time", "fix: Set strategy: Recreate"),
+        ("claim blog is for one pod at a time", "fix: Set strategy: {type: Recreate}"),
     ),
     (
         "simulate --scale deployment/share=3 --cluster rwo-scale.yaml",
@@ -171,14 +171,19 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ),
     ),
     (
+        "simulate --scale deployment/share=3 -o name --cluster rwo-scale.yaml",
+        1,
+        ("pod/share-new-1 pod/share-new-2",),
+    ),
+    (
         "simulate --restart deployment/share --cluster rwo-scale.yaml",
         1,
-        ("1 not started, stuck", "use strategy: Recreate"),
+        ("1 not started, stuck", "use strategy: {type: Recreate}"),
     ),
     (
         "lint --cluster rwo-scale.yaml",
         1,
-        ("claim shared is for one node at a time", "fix: Set strategy: Recreate"),
+        ("claim shared is for one node at a time", "fix: Set strategy: {type: Recreate}"),
     ),
     ("explain waits --cluster spread-empty-selector-1.38.yaml", 0, ("fits on 2 of 2 nodes",)),
     (
@@ -223,7 +228,8 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
             "bound to a volume in zone c",
             "your affinity on zone: no matching pod in zone c",
             "default/b-0 holds the group that it has to be near, and its volume is elsewhere",
-            "What to do - Delete the pods that hold the group elsewhere while this one waits",
+            "What to do - See whether the pods that hold the group elsewhere have volumes there",
+            "scale a Deployment to 0 and back",
             "Or, once its data is saved or of no use, delete the claim",
         ),
     ),

@@ -254,6 +254,11 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ("too little vpc.amazonaws.com/pod-eni", "untolerated taint NodeType=frontend:NoSchedule"),
     ),
     (
+        "explain -A --cluster 39-budgets-do-not-save-victims.yaml",
+        1,
+        ("the scheduler would evict default/high from w1", "To do: Wait: the scheduler makes room"),
+    ),
+    (
         "explain vhigh --cluster 39-budgets-do-not-save-victims.yaml",
         1,
         ("the scheduler would evict default/high from w1",),

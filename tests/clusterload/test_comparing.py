@@ -97,6 +97,8 @@ def test_real_runs_differ_by_some_times(
         pytest.param("pods/s", 30.0, 20.0, 2 / 3, False, id="as few pods as are allowed"),
         pytest.param("pods/s", 30.0, 19.0, 19 / 30, True, id="fewer pods"),
         pytest.param("pods/s", 30.0, 90.0, 3.0, False, id="more pods"),
+        pytest.param("pods/s", 30.0, 0.0, 0.0, True, id="no pod any more"),
+        pytest.param("pods/s", 0.0, 30.0, None, False, id="no pod before"),
         pytest.param("calls", 0.0, 0.0, 1.0, False, id="no error, as before"),
         pytest.param("calls", 0.0, 1.0, float("inf"), True, id="the first error"),
         pytest.param("calls", 1.0, 0.0, 0.0, False, id="no error any more"),

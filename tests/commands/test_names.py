@@ -45,14 +45,18 @@ def named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        pytest.param("explain new", ["pod/new"], id="a pod of the usual namespace"),
-        pytest.param("explain new -n shop", ["pod/new"], id="a pod of the namespace that -n names"),
+        pytest.param("explain new", ["pod/new -n default"], id="a pod of the usual namespace"),
         pytest.param(
-            "explain new shop/new", ["pod/new", "pod/new -n shop"], id="pods of two namespaces"
+            "explain new -n shop", ["pod/new -n shop"], id="a pod of the namespace that -n names"
+        ),
+        pytest.param(
+            "explain new shop/new",
+            ["pod/new -n default", "pod/new -n shop"],
+            id="pods of two namespaces",
         ),
         pytest.param(
             "explain",
-            ["deployment/api", "pod/new"],
+            ["deployment/api -n default", "pod/new -n default"],
             id="what waits, one line for three replicas that are not made",
         ),
         pytest.param(
@@ -65,22 +69,24 @@ def named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
             ],
             id="what waits anywhere",
         ),
-        pytest.param("explain web", ["pod/web"], id="a pod that runs"),
+        pytest.param("explain web", ["pod/web -n default"], id="a pod that runs"),
         pytest.param(
             "simulate --drain n",
             [
-                "deployment/api",
-                "pod/new",
+                "deployment/api -n default",
+                "pod/new -n default",
                 "pod/new -n shop",
-                "pod/web",
+                "pod/web -n default",
                 "pod/web -n shop",
-                "pod/web2",
+                "pod/web2 -n default",
             ],
             id="who waits or is gone after a drain",
         ),
         pytest.param("violations --plain-rules=", ["pod/web -n default"], id="what breaks a rule"),
         pytest.param(
-            "violations --plain-rules= -n default", ["pod/web"], id="and in one namespace"
+            "violations --plain-rules= -n default",
+            ["pod/web -n default"],
+            id="and in one namespace",
         ),
         pytest.param("violations -n shop --plain-rules=", [], id="nothing"),
         pytest.param("quota", ["pod/new -n shop", "pod/web -n shop"], id="pods in scope"),
@@ -101,4 +107,4 @@ def test_a_hostile_name_is_one_word_for_xargs(named: Any) -> None:
         text=True,
         check=True,
     )
-    assert given.stdout == r"<pod/x --all\n'$(reboot)\x1b[31m>"
+    assert given.stdout == r"<pod/x --all\n'$(reboot)\x1b[31m><-n><default>"

@@ -358,6 +358,19 @@ def test_a_bomb_of_logs_names_the_limit(tmp_path: Path, ran: Ran) -> None:
     assert (code, "more than 8 MiB unpacked" in err) == (2, True)
 
 
+@pytest.mark.parametrize("mode", ["w:bz2", "w:xz"])
+def test_an_archive_that_is_packed_otherwise_is_to_be_unpacked(
+    mode: str, tmp_path: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tar({"nodes.yaml": as_yaml(NODE)}, tmp_path, mode)
+    code, _, err = ran("explain", "-A", "--cluster", path)
+    assert (code, "is not read; unpack it into a folder" in err) == (2, True)
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        code, _, err = ran("explain", "-A", "--cluster", "-")
+    assert (code, "is not read; unpack it into a folder" in err) == (2, True)
+
+
 @pytest.mark.usefixtures("small")
 def test_a_header_that_is_too_long_is_not_read(tmp_path: Path, ran: Ran) -> None:
     path = tar({"x" * 5_000 + ".yaml": as_yaml(NODE)}, tmp_path)
@@ -495,3 +508,13 @@ def test_a_packed_dump_is_no_archive(tmp_path: Path, ran: Ran) -> None:
     path = tmp_path / "dump.json.gz"
     path.write_bytes(gzip.compress(as_json({"kind": "List", "items": [NODE, WEB]}).encode()))
     assert ran("explain", "web", "-n", "shop", "--cluster", path)[0] == 0
+
+
+def test_a_packed_file_of_a_folder_is_no_larger_than_it_looks(tmp_path: Path, ran: Ran) -> None:
+    path = folder({"nodes.yaml": as_yaml(NODE)}, tmp_path)
+    packed = gzip.compress(as_json({"kind": "List", "items": [WEB]}).encode())
+    (path / "pods.json").write_bytes(packed)
+    code, out, err = ran("explain", "-A", "--cluster", path)
+    assert (code, "No pod waits" in out) == (0, True)
+    assert "1 other file; the first: " in err
+    assert "pods.json: packed; unpack it, or name it by itself" in err

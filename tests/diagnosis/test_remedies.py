@@ -23,6 +23,8 @@ WEB, DB = selector(app="web"), selector(app="db")
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
 CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+AGENT = {"key": "node.cilium.io/agent-not-ready", "effect": "NoExecute"}
+GOING = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}
 DEDICATED = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a", "disk": "hdd"}, ROOM),
@@ -158,6 +160,55 @@ def revision(name: str, template_hash: str) -> Pod:
             [node("m", {}, ROOM, taints=[NOT_READY])],
             "Find out what is wrong with the node",
             id="a node that is not ready",
+        ),
+        pytest.param(
+            pod("new"),
+            [],
+            [node("m", {}, ROOM, taints=[AGENT])],
+            "Find out what is wrong with the node",
+            id="a node without a network yet",
+        ),
+        pytest.param(
+            pod("new"),
+            [],
+            [node("m", {}, ROOM, taints=[GOING, DEDICATED])],
+            "Add nodes: an autoscaler is about to delete these",
+            id="a node that an autoscaler takes away",
+        ),
+        pytest.param(
+            pod("new"),
+            [],
+            [node("m", {}, ROOM | {"pods": "0"})],
+            "Add a node: these have as many pods",
+            id="a node full of pods that are small",
+        ),
+        pytest.param(
+            pod("new").owned_by("DaemonSet/ds"),
+            [],
+            [node("m", {}, ROOM | {"pods": "0"})],
+            "Move other pods off that node",
+            id="a node full of pods, for a DaemonSet's",
+        ),
+        pytest.param(
+            pod("new").requests(**{"nvidia.com/gpu": "1"}),
+            [],
+            NODES,
+            "Add nodes that have it",
+            id="a device of no node",
+        ),
+        pytest.param(
+            pod("new").requests(**{"nvidia.com/gpu": "1"}).owned_by("DaemonSet/ds"),
+            [],
+            NODES[:1],
+            "Have what gives it out run on that node",
+            id="a device that a DaemonSet's node has not",
+        ),
+        pytest.param(
+            pod("new").requests(**{"nvidia.com/gpu": "1"}),
+            [pod("o").requests(**{"nvidia.com/gpu": "1"}).on("g1")],
+            [*NODES, node("g1", {}, ROOM | {"nvidia.com/gpu": "1"})],
+            "Add a node",
+            id="a device of nodes that are full",
         ),
         pytest.param(
             pod("new").requests(cpu="2"),
@@ -297,8 +348,9 @@ def test_a_closed_domain_is_no_trouble(new: Json, others: list[Json], nodes: lis
     assert "taintedDomain" not in {each.kind for each in remarks}
 
 
-def test_nearest_is_no_node_that_runs_the_cluster() -> None:
-    nodes = [node("m", {}, ROOM, taints=[CONTROL_PLANE]), TAINTED]
+def test_nearest_is_no_node_that_runs_the_cluster_or_is_about_to_go() -> None:
+    absent = [node(each["key"], {}, ROOM, taints=[each]) for each in (CONTROL_PLANE, GOING)]
+    nodes = [*absent, TAINTED]
     found, _ = explained(pod("new"), nodes=nodes)
     assert [str(each) for each in found.near_misses] == [
         "c1 if the pod tolerated the taint dedicated=gpu:NoSchedule"
@@ -329,7 +381,7 @@ def test_each_thing_that_holds_a_pod_has_a_line() -> None:
 
 
 HARMFUL = re.compile(
-    r"remove the (taint|gate|budget)|delete (the|its) (claim|volume|budget|data|node)"
+    r"remove the (taint|gate|budget)|delete (the|its|those) (pods|claim|volume|budget|data|node)"
     r"|disable|--force|uncordon",
     re.IGNORECASE,
 )

@@ -782,7 +782,8 @@ def test_all_pods_are_where_the_values_say_and_carry_what_they_say(
         ("scheduler.image.repository", "example.com/s", [f"image: example.com/s:v{KUBERNETES}"]),
         ("scheduler.resources.limits.memory", "3Gi", ["memory: 3Gi"]),
         ("replicas", 3, ["replicas: 3"]),
-        ("prometheusNamespace", "seen", ["kubernetes.io/metadata.name: seen"]),
+        ("prometheusNamespace", "123", ['kubernetes.io/metadata.name: "123"']),
+        ("priorityClassName", "1e3", ['priorityClassName: "1e3"']),
     ],
 )
 def test_a_value_reaches_its_fields(helm: Helm, path: str, value: Any, reached: list[str]) -> None:

@@ -81,6 +81,15 @@ def test_no_two_plugins_of_one_view_have_the_same_key() -> None:
             assert one["shortCut"] != other["shortCut"]
 
 
+SORTS = {f"Shift-{each}" for each in "ACDLNPRSTUIMOXZFJV"}
+"""Keys of pods, nodes and workloads in k9s before it chose columns by arrows, and their other keys
+now. A plugin with one of these is left out: duplicate plugin key found."""
+
+
+def test_no_plugin_has_a_key_of_k9s_itself() -> None:
+    assert SORTS.isdisjoint(each["shortCut"] for each in PLUGINS.values())
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -13,7 +13,7 @@ class Rules(TypedDict):
     complete: bool
 
 
-class Model(TypedDict):
+class ToldModel(TypedDict):
     machine: str
     nodes: int
 
@@ -21,7 +21,7 @@ class Model(TypedDict):
 Move = TypedDict("Move", {"pod": str, "from": str | None, "to": str})
 
 
-class Placements(TypedDict):
+class ToldPlacements(TypedDict):
     podsThatSitWorse: int
     moves: Sequence[Move]
     complete: bool
@@ -42,11 +42,11 @@ class Advised(TypedDict):
     rules: Sequence[Rules]
     millisecondsPerPod: Mapping[str, float]
     podsPerSecond: Mapping[str, float | None]
-    model: Model
+    model: ToldModel
     mode: str
     why: str
     risk: str | None
-    placements: Placements | None
+    placements: ToldPlacements | None
     traps: Sequence[Trap]
 
 

@@ -11,12 +11,12 @@ from extender.core.verbs.plugins import Unknown
 from extender.diagnosis.verbs.notes import Note
 
 
-class Domain(TypedDict):
+class ToldDomain(TypedDict):
     key: str
     value: str | None
 
 
-class Said(TypedDict):
+class ToldSaid(TypedDict):
     reason: str
     message: str
     since: int | None
@@ -36,7 +36,7 @@ class OnNode(TypedDict):
     reason: str | None
     term: Mapping[str, Any] | None
     """A v1.PodAffinityTerm or a v1.NodeSelector; of a long one `omitted`, which is true."""
-    domain: Domain | None
+    domain: ToldDomain | None
     blockers: Sequence[str]
     blockerCount: int
     score: int | None
@@ -51,7 +51,7 @@ class Namespaces(TypedDict):
     names: Sequence[str]
 
 
-class Term(TypedDict):
+class ToldTerm(TypedDict):
     reason: str
     term: Mapping[str, Any]
     byAnnotation: bool
@@ -64,7 +64,7 @@ class Term(TypedDict):
     nodesRefused: int
 
 
-class NearMiss(TypedDict):
+class ToldNearMiss(TypedDict):
     text: str
     nodeCount: int
     nodes: Sequence[str]
@@ -72,7 +72,7 @@ class NearMiss(TypedDict):
     reason: str
     plugin: str
     term: Mapping[str, Any] | None
-    domain: Domain | None
+    domain: ToldDomain | None
     blockers: Sequence[str]
     blockerCount: int
     score: None
@@ -85,38 +85,38 @@ class Awaited(TypedDict):
     victims: Sequence[str]
 
 
-class Preemption(TypedDict):
+class ToldPreemption(TypedDict):
     node: str
     victims: Sequence[str]
     violations: int
 
 
-class Improvement(TypedDict):
+class ToldImprovement(TypedDict):
     node: str
     gain: int
     totalGain: int
     stays: str | None
 
 
-class Explained(TypedDict):
+class ToldExplained(TypedDict):
     pod: str
     verdict: Verdict
     summary: str
     unknown: Sequence[Unknown]
     held: Sequence[Unknown]
-    schedulerSaid: Said | None
+    schedulerSaid: ToldSaid | None
     nodes: Sequence[OnNode]
     nodeCount: int
     fitting: int
     maxNodeScore: int
-    terms: Sequence[Term]
+    terms: Sequence[ToldTerm]
     nearMissCount: int
-    nearMisses: Sequence[NearMiss]
+    nearMisses: Sequence[ToldNearMiss]
     notes: Sequence[Note]
     whatToDo: Sequence[str]
     waitsFor: NotRequired[Awaited]
-    preemption: NotRequired[Preemption]
-    improvement: NotRequired[Improvement | None]
+    preemption: NotRequired[ToldPreemption]
+    improvement: NotRequired[ToldImprovement | None]
 
 
 class WaitingPod(TypedDict):
@@ -131,7 +131,7 @@ class Kind(TypedDict):
     whatToDo: Sequence[str]
 
 
-class Cause(TypedDict):
+class ToldCause(TypedDict):
     cause: str
     kinds: Sequence[Kind]
 
@@ -139,9 +139,9 @@ class Cause(TypedDict):
 class Survey(TypedDict):
     """All pods that wait, by cause."""
 
-    waiting: Sequence[Cause]
-    notMade: Sequence[Cause]
+    waiting: Sequence[ToldCause]
+    notMade: Sequence[ToldCause]
 
 
-ANSWERS: Final = (Explained, Survey, Sequence[Explained])
+ANSWERS: Final = (ToldExplained, Survey, Sequence[ToldExplained])
 """Of one pod, of all that wait, and of several."""

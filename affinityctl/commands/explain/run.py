@@ -99,7 +99,7 @@ def run(flags: argparse.Namespace) -> int:
             require_namespace(state, asked)
         return _survey(state, flags, explained, now)
     found = [explained(each, scored=True) for each in given or chosen(state, flags)]
-    show(write(state, found, flags.output, flags.namespace), flags.output)
+    show(write(state, found, flags.output), flags.output)
     return _worst(EXIT[each.verdict] for each in found)
 
 
@@ -156,7 +156,7 @@ def _read(
             now=now,
         )
         found = explanation_of(state, question)
-        if scored and flags.node is None and not found.fits:
+        if flags.node is None and not found.fits:
             in_force = state.in_force(found.pod)
             found.preemption = preemption(state, in_force, by.profile, lambda: 0.0)
         return found
@@ -190,8 +190,7 @@ def _survey(
         more = f"; -A has {elsewhere:,} in others" if elsewhere else ""
         say(f"No pod waits {where(flags)}{more}.")
         return DONE
-    known = None if flags.all_namespaces else flags.namespace
-    show(write_waiting(found, now, flags.output, known), flags.output)
+    show(write_waiting(found, now, flags.output), flags.output)
     verdicts = (each.explanation.verdict for each in found if each.explanation is not None)
     return _worst(EXIT[each] for each in verdicts)
 
@@ -223,9 +222,7 @@ def _node(state: ClusterState, name: str) -> str:
     raise ConfigError("--node", f"no node {name}{similar(name, state.nodes)}")
 
 
-def write(
-    state: ClusterState, found: Sequence[Explanation], output: str, known: str | None = None
-) -> str:
+def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
     """Write explanations in a format; `known` is the namespace that the command line says."""
     pairs = [(each, notes(state, each)) for each in found]
 
@@ -234,7 +231,7 @@ def write(
         return [first, *more] if more else first
 
     def names() -> str:
-        return named_lines((named_pod(each.pod.key) for each in found), known)
+        return named_lines(named_pod(each.pod.key) for each in found)
 
     return printed(output, told, lambda: _text(pairs, wide=output == "wide"), names)
 

@@ -43,17 +43,20 @@ def require_one(flags: argparse.Namespace) -> None:
 
 
 def watch(
-    look: Callable[[], Looked], tell: Callable[[Looked], str], wait: Callable[[Key | None], None]
+    look: Callable[[], Looked], tell: Callable[[Looked], str], wait: Callable[[Key], None]
 ) -> int:
     """Tell of a pod until it has a node, or the user has enough; return the exit code.
 
     `look` raises UnreadableError where the API server does not answer, and ConfigError for a pod
-    that there is not; `wait` returns when it is time for the next look.
+    that there is not: the first one ends it. `wait` returns when it is time for the next look.
     """
     last: Looked | None = None
     trouble = ""
     try:
-        while True:
+        last = look()
+        say(tell(last))
+        while last[0].pod.node is None or last[0].held:
+            wait(last[0].pod.key)
             try:
                 now = look()
             except UnreadableError as error:
@@ -61,22 +64,19 @@ def watch(
                     trouble = str(error)
                     complain(f"{_time()} not seen: {trouble}")
             except ConfigError as error:
-                if last is None or error.path != POD:
+                if error.path != POD:
                     raise
                 say(f"{_time()} {last[0].pod.key} is gone: {error.message}")
                 return NOT_FINE
             else:
                 trouble = ""
-                lines = [tell(now)] if last is None else [*map(_line, changes(last, now))]
-                last = now
-                if lines:
+                if lines := [*map(_line, changes(last, now))]:
                     say("\n".join(lines))
-                if now[0].pod.node is not None and not now[0].held:
-                    say(_line(f"{now[0].pod.key} has node {now[0].pod.node}"))
-                    return DONE
-            wait(None if last is None else last[0].pod.key)
+                last = now
+        say(_line(f"{last[0].pod.key} has node {last[0].pod.node}"))
     except KeyboardInterrupt:
         return UNKNOWN if last is None or last[0].fits else NOT_FINE
+    return DONE
 
 
 def changes(before: Looked, now: Looked) -> Iterator[str]:
@@ -117,11 +117,8 @@ class _Seen(msgspec.Struct):
     metadata: _Metadata
 
 
-def until_changed(flags: argparse.Namespace, pod: Key | None, seconds: float = SECONDS) -> None:
+def until_changed(flags: argparse.Namespace, pod: Key, seconds: float = SECONDS) -> None:
     """Return once a pod has changed, or LAST requests for it alone later."""
-    if pod is None:
-        time.sleep(seconds * FIRST)
-        return
     try:
         asyncio.run(_until_changed(flags, pod, seconds))
     except UnreadableError:

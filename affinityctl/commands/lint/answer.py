@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict
 from affinityctl.commands.lint.finding import Level
 
 
-class Found(TypedDict):
+class ToldFound(TypedDict):
     rule: str
     level: Level
     file: str
@@ -35,7 +35,7 @@ class Summary(TypedDict):
 
 
 class Linted(TypedDict):
-    findings: Sequence[Found]
+    findings: Sequence[ToldFound]
     summary: Summary
 
 

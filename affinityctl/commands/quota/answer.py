@@ -27,7 +27,7 @@ class Refused(TypedDict):
     resources: Sequence[str]
 
 
-class Namespace(TypedDict):
+class ToldNamespace(TypedDict):
     namespace: str
     placed: Sequence[str]
     waiting: Sequence[str]
@@ -38,7 +38,7 @@ class Namespace(TypedDict):
 
 class Surveyed(TypedDict):
     whatIf: Sequence[str]
-    namespaces: Sequence[Namespace]
+    namespaces: Sequence[ToldNamespace]
 
 
 ANSWERS: Final = (Surveyed,)

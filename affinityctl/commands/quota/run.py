@@ -12,7 +12,6 @@ from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill
 from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
-from affinityctl.terminal.flags import only_namespace
 from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed, show
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE
@@ -48,7 +47,7 @@ def run(flags: argparse.Namespace) -> int:
 
     def names() -> str:
         pods = (pod for each in found for pod in (*each.placed, *each.waiting))
-        return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
+        return named_lines(named_pod(each.key) for each in pods)
 
     told, text = partial(_told, found, what_if), partial(_text, found, what_if)
     show(printed(flags.output, told, text, names), flags.output)
@@ -101,8 +100,8 @@ def _told(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> answer.Su
     return {"whatIf": what_if, "namespaces": [_namespace(each, bool(what_if)) for each in found]}
 
 
-def _namespace(found: NamespaceSurvey, supposed: bool) -> answer.Namespace:  # noqa: FBT001
-    told: answer.Namespace = {
+def _namespace(found: NamespaceSurvey, supposed: bool) -> answer.ToldNamespace:  # noqa: FBT001
+    told: answer.ToldNamespace = {
         "namespace": found.name,
         "placed": [pod.key for pod in found.placed],
         "waiting": [pod.key for pod in found.waiting],

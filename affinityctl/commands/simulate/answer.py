@@ -15,7 +15,7 @@ Placement = TypedDict("Placement", {"pod": Key, "node": str, "from": NotRequired
 Preempted = TypedDict("Preempted", {"pod": Key, "node": str, "for": Key})
 
 
-class Bottleneck(TypedDict):
+class ToldBottleneck(TypedDict):
     rule: str
     nodes: int
     alone: int
@@ -31,29 +31,29 @@ class Pending(TypedDict):
     nearest: NotRequired[Sequence[str]]
     notes: NotRequired[Sequence[Note]]
     whatToDo: NotRequired[Sequence[str]]
-    bottleneck: NotRequired[Bottleneck]
+    bottleneck: NotRequired[ToldBottleneck]
 
 
-class Turn(TypedDict):
+class ToldTurn(TypedDict):
     removed: Sequence[Key]
     created: Sequence[Key]
     placed: Sequence[Placement]
 
 
-class Update(TypedDict):
+class ToldUpdate(TypedDict):
     stuck: str | None
     waits: Sequence[Key]
     kept: Sequence[Key]
-    steps: Sequence[Turn]
+    steps: Sequence[ToldTurn]
 
 
-class ScaledDown(TypedDict):
+class ToldScaledDown(TypedDict):
     left: Spread
     leftWithCosts: Spread
     wouldGoWithCosts: Sequence[Key]
 
 
-class Trial(TypedDict):
+class ToldTrial(TypedDict):
     hurts: bool
     name: str
     nodes: int
@@ -66,29 +66,29 @@ class Trial(TypedDict):
     why: str
 
 
-class NotStarted(TypedDict):
+class ToldNotStarted(TypedDict):
     pod: Key
     claim: str
     heldBy: Key
     heldOn: str
 
 
-class Step(TypedDict):
+class ToldStep(TypedDict):
     change: str
     placed: Sequence[Placement]
     removed: Sequence[Removal]
     pending: Sequence[Key]
     notCreated: Sequence[Key]
-    notStarted: Sequence[NotStarted]
+    notStarted: Sequence[ToldNotStarted]
     blocked: Sequence[Blocked]
     notes: Sequence[str]
     full: NotRequired[Pending]
-    update: NotRequired[Update]
-    scaledDown: NotRequired[ScaledDown]
-    trials: NotRequired[Sequence[Trial]]
+    update: NotRequired[ToldUpdate]
+    scaledDown: NotRequired[ToldScaledDown]
+    trials: NotRequired[Sequence[ToldTrial]]
 
 
-class NotModelled(TypedDict):
+class ToldNotModelled(TypedDict):
     field: str
     pods: Sequence[Key]
 
@@ -97,10 +97,10 @@ class Simulated(TypedDict):
     fine: bool
     verdict: Verdict
     seed: int | None
-    steps: Sequence[Step]
+    steps: Sequence[ToldStep]
     pending: Sequence[Pending]
     preempted: Sequence[Preempted]
-    notModelled: Sequence[NotModelled]
+    notModelled: Sequence[ToldNotModelled]
     nodesWithoutAllocatable: int
 
 

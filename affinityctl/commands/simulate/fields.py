@@ -38,8 +38,8 @@ def told(found: Simulation) -> answer.Simulated:
     }
 
 
-def _told_step(state: ClusterState, step: Step) -> answer.Step:
-    told: answer.Step = {
+def _told_step(state: ClusterState, step: Step) -> answer.ToldStep:
+    told: answer.ToldStep = {
         "change": step.change,
         "placed": [_placement(each) for each in step.placed],
         "removed": step.removed,
@@ -72,7 +72,7 @@ def _told_step(state: ClusterState, step: Step) -> answer.Step:
     return told
 
 
-def _trial(trial: Trial) -> answer.Trial:
+def _trial(trial: Trial) -> answer.ToldTrial:
     return {
         "hurts": trial.hurts,
         "name": trial.name,
@@ -94,7 +94,7 @@ def _placement(placement: Placement) -> answer.Placement:
     return told
 
 
-def _told_update(update: Update) -> answer.Update:
+def _told_update(update: Update) -> answer.ToldUpdate:
     return {
         "stuck": update.stuck,
         "waits": update.waits,

@@ -90,5 +90,7 @@ def add_flags(of: Parser) -> None:
     )
     config_flag(of, "the plugins' arguments and feature gates", "the scheduler's defaults")
     scheduler_config_flag(of)
-    output_flag(of, "wide", names="the pods that would wait, be gone for good, or block a drain")
+    output_flag(
+        of, "wide", names="the pods that would wait, not start, be gone for good, or block a drain"
+    )
     whole_cluster_group(of)

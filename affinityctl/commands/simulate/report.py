@@ -41,8 +41,8 @@ from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
 _ONE_NODE: Final = (
-    "Its access mode is ReadWriteOnce: one node has it at a time. To update, use strategy: "
-    "Recreate; for several replicas, ReadWriteMany or a StatefulSet with a claim for each"
+    "Its access mode is ReadWriteOnce: one node has it at a time. To update, use strategy: {type: "
+    "Recreate}; for several replicas, ReadWriteMany or a StatefulSet with a claim for each"
 )
 MOST_NEAR: Final = 3
 """Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
@@ -57,8 +57,8 @@ _WARNINGS: Final = {
 """By field, where its name alone does not tell."""
 
 
-def write(found: Simulation, output: str, known: str | None = None) -> str:
-    """Write what was found; `known` is the namespace that the command line says."""
+def write(found: Simulation, output: str) -> str:
+    """Write what was found, in a format."""
 
     def text() -> str:
         parts = (
@@ -69,7 +69,7 @@ def write(found: Simulation, output: str, known: str | None = None) -> str:
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
     def names() -> str:
-        return named_lines(map(named_pod, _hurt_pods(found)), known)
+        return named_lines(map(named_pod, _hurt_pods(found)))
 
     return printed(output, lambda: told(found), text, names)
 
@@ -80,8 +80,10 @@ def _hurt_pods(found: Simulation) -> Iterator[str]:
         yield from alike.pods
     for each in found.steps:
         yield from (*each.gone, *(blocked.pod for blocked in each.blocked))
+        yield from (late.pod for late in each.not_started)
         for trial in each.trials or ():
-            yield from (*trial.waiting, *trial.gone, *(blocked.pod for blocked in trial.blocked))
+            yield from (*trial.waiting, *trial.gone, *trial.not_started)
+            yield from (blocked.pod for blocked in trial.blocked)
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:

@@ -82,7 +82,7 @@ def run(flags: argparse.Namespace) -> int:
         scheduler.beyond,
         is_certain=not scheduler.uncertain - waited,
     )
-    show(write(found, flags.output, flags.namespace), flags.output)
+    show(write(found, flags.output), flags.output)
     return EXIT[found.verdict]
 
 

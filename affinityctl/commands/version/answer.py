@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final, TypedDict
 
 
-class Version(TypedDict):
+class ToldVersion(TypedDict):
     name: str
     version: str
     pythonVersion: str
     platform: str
 
 
-ANSWERS: Final = (Version,)
+ANSWERS: Final = (ToldVersion,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 
-from affinityctl.commands.version.answer import Version
+from affinityctl.commands.version.answer import ToldVersion
 from affinityctl.terminal.printing import printed
 from affinityctl.terminal.program import version_line
 from extender import __version__
@@ -13,7 +13,7 @@ from extender.core.command_line import DONE, PROGRAM, say
 
 
 def run(flags: argparse.Namespace) -> int:
-    told: Version = {
+    told: ToldVersion = {
         "name": PROGRAM,
         "version": __version__,
         "pythonVersion": platform.python_version(),

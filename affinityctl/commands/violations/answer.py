@@ -8,7 +8,7 @@ from typing import Any, Final, NotRequired, TypedDict
 from extender.core.wire.broken_rules import BrokenRules
 
 
-class Domain(TypedDict):
+class ToldPlace(TypedDict):
     key: str
     value: str | None
 
@@ -18,7 +18,7 @@ class BrokenRule(TypedDict):
     source: str
     term: NotRequired[Mapping[str, Any]]
     """A v1.PodAffinityTerm."""
-    domain: NotRequired[Domain]
+    domain: NotRequired[ToldPlace]
 
 
 class Breaking(TypedDict):
@@ -36,10 +36,10 @@ class Breaking(TypedDict):
     inTheWayCount: int
 
 
-class Violations(TypedDict):
+class ToldViolations(TypedDict):
     pods: Sequence[Breaking]
     count: int
     brokenAnnotations: Sequence[BrokenRules]
 
 
-ANSWERS: Final = (Violations,)
+ANSWERS: Final = (ToldViolations,)

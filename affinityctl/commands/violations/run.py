@@ -8,12 +8,11 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from affinityctl.commands.violations.answer import Breaking, Violations
+from affinityctl.commands.violations.answer import Breaking, ToldViolations
 from affinityctl.reading.chosen_pods import note_empty_namespaces
 from affinityctl.reading.cluster import fill, require_nodes
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.judging import Judging, judging, note_ignored_rules
-from affinityctl.terminal.flags import only_namespace
 from affinityctl.terminal.printing import columns, more, named_lines, named_pod, printed, show
 from extender.core.cluster.state import ClusterState
 from extender.core.command_line import DONE, NOT_FINE
@@ -51,7 +50,7 @@ def run(flags: argparse.Namespace) -> int:
 
     def names() -> str:
         pods = (*(each.pod for each in shown), *broken)
-        return named_lines((named_pod(each.key) for each in pods), only_namespace(flags))
+        return named_lines(named_pod(each.key) for each in pods)
 
     show(printed(flags.output, told, lambda: _text(shown, broken), names), flags.output)
     return NOT_FINE if shown or broken else DONE
@@ -75,7 +74,7 @@ def _plain(text: str | None) -> Selector | None:
 
 def _told(
     found: Sequence[Any], broken: Sequence[Pod], write: Callable[[Any], Breaking]
-) -> Violations:
+) -> ToldViolations:
     return {
         "pods": [write(each) for each in found],
         "count": len(found),

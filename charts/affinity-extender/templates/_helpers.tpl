@@ -117,7 +117,7 @@ annotations:
 {{- $spread = append $spread (dict "topologyKey" . "maxSkew" 1 "whenUnsatisfiable" "ScheduleAnyway") }}
 {{- end }}
 {{- end -}}
-priorityClassName: {{ $values.priorityClassName | default (ternary "system-node-critical" "system-cluster-critical" .onHost) }}
+priorityClassName: {{ $values.priorityClassName | default (ternary "system-node-critical" "system-cluster-critical" .onHost) | quote }}
 nodeSelector:
   {{- mergeOverwrite $nodes $values.nodeSelector | toYaml | nindent 2 }}
 {{- with concat $tolerations $values.tolerations }}

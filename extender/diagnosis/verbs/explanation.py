@@ -207,6 +207,8 @@ class Explanation:
     """Nodes that have room once these pods are gone; some of them."""
     preemption: Candidate | None = None
     """Who would be evicted for a pod that fits nowhere; None if that was not looked for."""
+    may_preempt: bool = False
+    """There are less important pods, and whom the scheduler would evict was not looked for."""
     sitting: Sitting | None = None
     """Of a placed pod with preferences, where enough is known of it."""
     unknown: Sequence[Unknown] = ()

@@ -12,7 +12,7 @@ from extender.core.model.verdict import Reason
 from extender.core.verbs.node_fit import NodeFit
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, Leaving, NearMiss
-from extender.diagnosis.verbs.node_room import RoomRule
+from extender.diagnosis.verbs.node_room import EMPTY, RoomRule
 
 MOST_NODES: Final = 1000
 """Nodes without room whose pods are looked at, some 30 each: 3 ms."""
@@ -45,6 +45,21 @@ def _may_end(state: ClusterState, pod: Pod, refusal: Refusal, node: str) -> bool
     if refusal.reason in _OF_ROOM:
         return NodeFit(state, pod, node).is_curable
     return refusal.reason.resolvable
+
+
+def may_preempt(state: ClusterState, found: Explanation) -> bool:
+    """Return whether evicting less important pods could let a pod in, for all that is seen at once.
+
+    Whom the scheduler would evict takes much longer to tell.
+    """
+    spec = found.pod.spec
+    if found.fits or not (spec.may_preempt and state.has_less_important(spec.priority)):
+        return False
+    return any(
+        all(each.reason in _OF_ROOM or each.reason.resolvable for each in refusals)
+        and all(each.domain != EMPTY for each in refusals)
+        for refusals in found.refused.values()
+    )
 
 
 def making_room(state: ClusterState, pod: Pod, misses: Iterable[NearMiss]) -> list[Leaving]:

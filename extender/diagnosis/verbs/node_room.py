@@ -49,6 +49,10 @@ HELD: Final = " beside the pods nominated there"
 _BETWEEN: Final = " and "
 """Taints of one node."""
 _PASSING: Final[Mapping[str, str]] = {
+    "ebs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
+    "efs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
+    "karpenter.sh/unregistered": "registered by Karpenter",
+    "node.cilium.io/agent-not-ready": "given a network",
     "node.cloudprovider.kubernetes.io/uninitialized": (
         "initialized by the cloud controller manager"
     ),
@@ -56,11 +60,17 @@ _PASSING: Final[Mapping[str, str]] = {
     "node.kubernetes.io/memory-pressure": "no longer short of memory",
     "node.kubernetes.io/network-unavailable": "given a network",
     "node.kubernetes.io/not-ready": "ready",
+    "node.kubernetes.io/out-of-service": "back in service",
     "node.kubernetes.io/pid-pressure": "no longer short of process IDs",
     "node.kubernetes.io/unreachable": "reachable",
+    "node.kubernetes.io/unschedulable": "no longer cordoned",
 }
-"""Taints that Kubernetes keeps on a node as long as something is wrong with it, and what ends them:
-to tolerate them would put the pod on a broken node."""
+"""Taints that are on a node as long as something is wrong with it, and what ends them: to tolerate
+them would put the pod on a broken node."""
+_LEAVING: Final = frozenset(
+    ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
+)
+"""Taints of nodes that an autoscaler is about to delete."""
 _ROLE: Final = "node-role.kubernetes.io/"
 
 
@@ -204,6 +214,11 @@ def of_role(taints: str | None) -> bool:
     return any(each.startswith(_ROLE) for each in (taints or "").split(_BETWEEN))
 
 
+def of_leaving(taints: str | None) -> bool:
+    """Return whether one of some taints says that the node is about to be deleted."""
+    return any(_key_of(each) in _LEAVING for each in (taints or "").split(_BETWEEN))
+
+
 def of_condition(taints: str | None) -> bool:
     """Return whether all of some taints say that something is wrong with the node."""
     return all(_key_of(each) in _PASSING for each in (taints or "").split(_BETWEEN))
@@ -252,7 +267,7 @@ class TaintRule(Rule):
         return f"Refused on {plural(refusal.hits, 'node')}: untolerated taint {refusal.domain}"
 
     def has_remedy(self, domain: str | None) -> bool:
-        return not of_role(domain)
+        return not (of_role(domain) or of_leaving(domain))
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         there = (domain or "").split(_BETWEEN)

@@ -519,6 +519,12 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
             f"{first.in_the_way} on {first.preempted_on} would be preempted for this pod, "
             f"which has the higher priority{more}",
         )
+    elif explanation.may_preempt:
+        yield Note(
+            "mayPreempt",
+            "less important pods are placed, and the scheduler may evict some for this one; "
+            "`affinity-extender explain` from the command line says whom",
+        )
 
 
 def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note]:

@@ -11,11 +11,19 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.node_resources import PODS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
-from extender.diagnosis.verbs.node_room import EMPTY, HELD, of_condition, of_role
+from extender.diagnosis.verbs.node_room import (
+    EMPTY,
+    HELD,
+    RoomRule,
+    of_condition,
+    of_leaving,
+    of_role,
+)
 from extender.diagnosis.verbs.notes import OF_PLACE, Note
 from extender.diagnosis.verbs.topology_spread import SkewRule
 
@@ -59,6 +67,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "the pod",
         (*_OF_PODS, Reason.RESOURCES, Reason.PORTS, Reason.SPREAD),
     ),
+    "mayPreempt": Cure("See in its events whether the scheduler makes room for it by eviction"),
     "makesRoom": Cure(
         f"Wait until the pods that are being deleted are gone. {_GO}", (Reason.RESOURCES,)
     ),
@@ -96,9 +105,12 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Start the pods that it has to be near, or correct the labelSelector", (Reason.AFFINITY,)
     ),
     "groupElsewhere": Cure(
-        "Delete the pods that hold the group elsewhere while this one waits: it starts the group "
-        "where its volume is, and they follow. Or, once its data is saved or of no use, delete "
-        "the claim with this pod, and its volume is made where the group is",
+        "See whether the pods that hold the group elsewhere have volumes there, as they cannot "
+        "follow this one then. If not, and there is room for all where its volume is, have them "
+        "gone while this one waits: it starts the group. Delete those of a StatefulSet; scale a "
+        "Deployment to 0 and back, as it replaces a deleted pod before that one is gone. Or, once "
+        "its data is saved or of no use, delete the claim with this pod, and its volume is made "
+        "where the group is",
         (Reason.AFFINITY, *OF_PLACE),
     ),
     "otherWorkload": Cure(
@@ -139,6 +151,8 @@ OF_UNKNOWN: Final = {
 
 _CONDITION: Final = "of a condition"
 _ROLE: Final = "of a role"
+_LEAVING: Final = "of a node that goes"
+_ABSENT: Final = "on no node"
 _OWN: Final = "to its own kind"
 _FEW: Final = "too few domains"
 Way: TypeAlias = tuple[AnyReason, str]
@@ -153,7 +167,7 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.NO_VOLUME, ""): "Have the PersistentVolume that the claim names made again",
     (Reason.VOLUME_GONE, ""): "Have the PersistentVolume made again, or restored from a backup",
     (Reason.CLAIM_IN_USE, ""): "Wait until the other pod is gone. In an update of a Deployment it "
-    "never goes: set strategy: Recreate",
+    "never goes: set strategy: {type: Recreate}",
     (Reason.NO_NAME, ""): "Name one node in each term: no node has two names",
     (Reason.NODE_NAME, ""): "Leave spec.nodeName to the scheduler",
     (Reason.AFFINITY, ""): "Make room near the pods that it has to be near, or make the affinity "
@@ -179,6 +193,9 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "maxSkew, or use ScheduleAnyway",
     (Reason.RESOURCES, ""): "Add a node, or lower the requests to what the pods use",
     (Reason.RESOURCES, EMPTY): "Ask for less, or add nodes that are large enough",
+    (Reason.RESOURCES, _ABSENT): "Add nodes that have it. Where nodes should, what gives it out "
+    "does not run there, such as a device plugin",
+    (Reason.RESOURCES, PODS): "Add a node: these have as many pods as their kubelets take",
     (Reason.RESOURCES, HELD): "Wait for the pods that are nominated there, or add a node",
     (Reason.PORTS, ""): "Leave hostPort out and use a Service, or take another port",
     (Reason.PORTS, HELD): "Wait for the pods that are nominated there, or take another port",
@@ -194,14 +211,21 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "it, and the taint goes with it",
     (Reason.TAINT, ""): "Add nodes without the taint; tolerate it only if these nodes are for such "
     "pods",
+    (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler is about to delete these",
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
     (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
 }
+_PUSH: Final = (
+    "Move other pods off that node, or give the DaemonSet a PriorityClass above theirs: it has no "
+    "other node for this pod"
+)
 _OF_DAEMONS: Final[Mapping[Way, str]] = {
-    (Reason.RESOURCES, ""): "Move other pods off that node, or give the DaemonSet a PriorityClass "
-    "above theirs: it has no other node for this pod",
+    (Reason.RESOURCES, ""): _PUSH,
+    (Reason.RESOURCES, PODS): _PUSH,
     (Reason.RESOURCES, EMPTY): "Ask for less, or keep the DaemonSet off such nodes by its node "
     "affinity",
+    (Reason.RESOURCES, _ABSENT): "Have what gives it out run on that node, such as a device "
+    "plugin, or keep the DaemonSet off such nodes by its node affinity",
 }
 """The same of a DaemonSet's pod, which runs on one node alone."""
 _LATE: Final = (Reason.TAINT, Reason.UNSCHEDULABLE, Reason.NODE_AFFINITY, Reason.NOT_NAMED)
@@ -263,7 +287,7 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
 
     def rank(way: Way) -> tuple[bool, bool, int, int, int]:
         each = weights[way]
-        late = (way[0] in _LATE or way[1] == EMPTY) and each.hits < nodes
+        late = (way[0] in _LATE or way[1] in {EMPTY, _ABSENT}) and each.hits < nodes
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     of = found.pod.workload
@@ -282,9 +306,17 @@ def _way(refusal: Refusal) -> Way:
         return reason, _FEW
     if rule.nominated or (domain == HELD and (reason, HELD) in OF_REASONS):
         return (reason, HELD) if (reason, HELD) in OF_REASONS else (reason, "")
-    if reason is Reason.RESOURCES and domain == EMPTY:
-        return reason, EMPTY
-    if reason is Reason.TAINT:
-        kind = _CONDITION if of_condition(domain) else ""
-        return reason, _ROLE if of_role(domain) else kind
-    return reason, ""
+    if isinstance(rule, RoomRule) and reason is Reason.RESOURCES:
+        if rule.resource == PODS:
+            return reason, PODS
+        if domain == EMPTY:
+            return reason, EMPTY if rule.largest else _ABSENT
+    return reason, _of_taints(domain) if reason is Reason.TAINT else ""
+
+
+def _of_taints(taints: str | None) -> str:
+    if of_role(taints):
+        return _ROLE
+    if of_leaving(taints):
+        return _LEAVING
+    return _CONDITION if of_condition(taints) else ""

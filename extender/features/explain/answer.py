@@ -30,6 +30,7 @@ from extender.core.wire.validation import LONGEST_NAME
 from extender.diagnosis.explained import explained
 from extender.diagnosis.verbs.explain import comparisons, explanation_of, preparing
 from extender.diagnosis.verbs.explanation import Explanation, Question
+from extender.diagnosis.verbs.leaving import may_preempt
 from extender.diagnosis.verbs.notes import notes
 from extender.diagnosis.wire.explanation import write_explanation
 from extender.features.explain.asked import AskedPod, read_asked
@@ -157,7 +158,9 @@ class Explain:
         def work() -> T:
             nodes = list(self.state.nodes) if names is None else names
             question = replace(self._question(pod, nodes), now=self._now())
-            return told(explanation_of(self.state, question))
+            found = explanation_of(self.state, question)
+            found.may_preempt = may_preempt(self.state, found)
+            return told(found)
 
         return await self._rests.run(work)
 

@@ -33,7 +33,8 @@ class PagesForPeople(Part):
     def metrics(make: Collectors) -> GaugeRow:
         return make.gauges(
             "waiting_pods",
-            "Pods that wait for a node, by what keeps them from most, as their scheduler says.",
+            "Pods that wait for a node, 20,000 at most, by what keeps them from most nodes, as "
+            "their scheduler says.",
             "reason",
         )
 

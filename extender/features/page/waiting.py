@@ -30,7 +30,14 @@ REASONS: Final = (*(each.value for each in Reason), NOT_TRIED, GATES, OTHER)
 _NODES: Final = re.compile(r"\d+/\d+ nodes are available: ")
 _ENDS: Final = re.compile(r"\. |\.$")
 _NEXT: Final = re.compile(r", (?=\d+ )")
-_ROOM: Final = ("Insufficient ", "Too many pods")
+_SPELLINGS: Final = (
+    (re.compile(r"Insufficient |Too many pods"), Reason.RESOURCES),
+    # Until 1.34 it named the taint.
+    (re.compile(r"node\(s\) had untolerated taint "), Reason.TAINT),
+    (re.compile(r"node\(s\) had volume node affinity conflict$"), Reason.VOLUME_ELSEWHERE),
+    (re.compile(r'persistentvolumeclaim "[^"]*" not found$'), Reason.NO_CLAIM),
+)
+"""How the scheduler's messages of all releases begin, where that is not the reason's value."""
 
 
 @dataclass(slots=True)
@@ -49,9 +56,10 @@ class Cause:
     @property
     def known(self) -> str:
         """The reason among REASONS."""
-        if self.reason.startswith(_ROOM):
-            return Reason.RESOURCES.value
-        return self.reason if self.reason in REASONS else OTHER
+        if self.reason in REASONS:
+            return self.reason
+        found = (reason.value for begins, reason in _SPELLINGS if begins.match(self.reason))
+        return next(found, OTHER)
 
 
 async def causes(state: ClusterState) -> list[Cause]:
@@ -87,12 +95,15 @@ def _reason(pod: Pod, read: dict[str, str]) -> str:
 
 
 def main_reason(message: str) -> str:
-    """Return what refuses most nodes by a scheduler's message; all of one that counts no nodes."""
+    """Return what refuses most nodes by a scheduler's message; all of one that counts no nodes.
+
+    What refuses the pod before any node is looked at, as a missing claim, stands without a number.
+    """
     start = _NODES.match(message)
     if start is None:
         return message
     counts = _ENDS.split(message[start.end() :], maxsplit=1)[0]
-    nodes, reason = -1, message
+    nodes, reason = -1, counts or message
     for each in _NEXT.split(counts):
         number, _, said = each.partition(" ")
         if said and number.isdecimal() and int(number) > nodes:

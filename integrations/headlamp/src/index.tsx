@@ -142,7 +142,7 @@ registerDetailsViewSectionsProcessor((resource, sections) => {
   }
   return [
     ...sections.slice(0, header + 1),
-    { id: ID, section: <Why pod={pod} /> },
+    { id: ID, section: <Why key={pod.jsonData.metadata.uid} pod={pod} /> },
     ...sections.slice(header + 1),
   ];
 });

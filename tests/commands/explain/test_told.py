@@ -361,7 +361,7 @@ def meta(name: str) -> Any:
                 pod("w").labels(app="web").on("a1"),
             ],
             "Note: default/w holds the group that it has to be near, and its volume is elsewhere. "
-            "What to do - Delete the pods that hold the group elsewhere while this one waits",
+            "What to do - See whether the pods that hold the group elsewhere have volumes there",
             id="a group that has started elsewhere",
         ),
         pytest.param(

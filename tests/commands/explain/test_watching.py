@@ -55,14 +55,14 @@ def watched(*looks: Looked | Exception) -> int:
             raise now
         return now
 
-    def wait(of: Key | None) -> None:
-        assert of in {None, "default/new"}
+    def wait(of: Key) -> None:
+        assert of == "default/new"
         nonlocal looks
         waits.append(of)
         if len(waits) == len(looks):
             raise KeyboardInterrupt
 
-    waits: list[Key | None] = []
+    waits: list[Key] = []
     return watch(look, lambda now: f"page of {now[0].pod.key}", wait)
 
 
@@ -81,16 +81,16 @@ def said(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[str]]:
         pytest.param((looked(),), 4, id="it fits, and has no node yet"),
         pytest.param((looked(*FULL), looked(*FULL, new=NEW.on("a1"))), 0, id="it has its node"),
         pytest.param((looked(*FULL), GONE), 1, id="it is gone"),
-        pytest.param((AWAY,), 4, id="never seen"),
     ],
 )
 def test_how_it_ends(looks: tuple[Looked | Exception, ...], code: int) -> None:
     assert watched(*looks) == code
 
 
-def test_a_pod_that_was_never_there_is_wrong_use() -> None:
-    with pytest.raises(ConfigError):
-        watched(GONE)
+@pytest.mark.parametrize("error", [GONE, AWAY], ids=["a pod", "a server"])
+def test_what_was_never_there_ends_it(error: ConfigError) -> None:
+    with pytest.raises(type(error)):
+        watched(error)
 
 
 def test_what_changes_is_told_and_no_more(capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,51 @@ async def test_who_would_be_preempted(
     assert miss["wouldBePreemptedOn"] == node_name
 
 
+ROOM = {"cpu": "1", "pods": "9"}
+FULL = pod("low").requests(cpu="1").on("a1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "taints", "first"),
+    [
+        pytest.param(
+            pod("new").requests(cpu="1").priority(10),
+            [],
+            "See in its events whether the scheduler makes room",
+            id="less important pods have the room",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="1"), [], "Add a node", id="equally important pods have it"
+        ),
+        pytest.param(
+            pod("new").requests(cpu="1").priority(10).never_preempts(),
+            [],
+            "Add a node",
+            id="it evicts none",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="2").priority(10),
+            [],
+            "Ask for less",
+            id="the node is too small",
+        ),
+        pytest.param(
+            pod("new").requests(cpu="1").priority(10),
+            [{"key": "dedicated", "effect": "NoSchedule"}],
+            "Add a node",
+            id="a taint keeps it away as well",
+        ),
+    ],
+)
+async def test_a_pod_that_may_preempt_is_not_told_to_add_nodes_first(
+    asked: Pod, taints: list[Any], first: str, start: Any
+) -> None:
+    nodes = [node("a1", {HOST: "a1"}, ROOM, taints=taints)]
+    client = await start(state_of(nodes, [], [FULL]))
+    told = await (await client.post("/explain", json=asked)).json()
+    assert told["whatToDo"][0].startswith(first)
+
+
 @pytest.mark.parametrize("namespace", ["", "&namespace=", "&namespace=default"])
 async def test_one_node_only(namespace: str, start: Any) -> None:
     client = await start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 
 from extender.core.cluster.state import ClusterState
+from extender.core.model.objects import Pod
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, Question
@@ -146,3 +148,26 @@ async def test_a_tenant_s_thousands_of_pods_cost_no_more_than_twenty(
     assert len(asked) == told
     assert rows_of(text).count("tenant-") == told
     assert f"And {2_000 - told:,} pods of {2_000 - told:,} more kinds" in text
+
+
+async def test_others_have_turns_while_many_pods_are_told_apart(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    told: list[int] = []
+
+    def kind_of(of: Pod) -> str:
+        told.append(len(turns))
+        return of.pod_class.namespace
+
+    async def others() -> None:
+        while True:
+            turns.append(0)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(waiting, "STEP", 2)
+    monkeypatch.setattr(waiting, "kind_of", kind_of)
+    beside = asyncio.create_task(others())
+    await read(seen_of(*(pod(f"p{number}") for number in range(6))))
+    beside.cancel()
+    assert [told.count(each) for each in dict.fromkeys(told)] == [2, 2, 2]

@@ -59,6 +59,12 @@ def state_of(**messages: str | None) -> ClusterState:
         pytest.param(
             "0/2 nodes are available: 2 not here, or there.", "not here, or there", id="a comma"
         ),
+        pytest.param(
+            '0/3 nodes are available: persistentvolumeclaim "x" not found. preemption: 0/3 nodes '
+            "are available: 3 Preemption is not helpful for scheduling.",
+            'persistentvolumeclaim "x" not found',
+            id="refused before any node is looked at",
+        ),
         pytest.param("running Bind plugin: boom", "running Bind plugin: boom", id="no count"),
         pytest.param("0/2 nodes are available: ", "0/2 nodes are available: ", id="cut short"),
     ],
@@ -114,3 +120,39 @@ async def test_no_text_of_a_pod_becomes_a_series() -> None:
         OTHER: 2,
         GATES: 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        pytest.param(
+            "0/3 nodes are available: 3 node(s) had untolerated taint {dedicated: db}.",
+            Reason.TAINT,
+            id="a taint, as up to 1.34",
+        ),
+        pytest.param(
+            "0/3 nodes are available: 3 node(s) had volume node affinity conflict.",
+            Reason.VOLUME_ELSEWHERE,
+            id="a volume elsewhere, as of old",
+        ),
+        pytest.param(
+            "0/3 nodes are available: 3 Too many pods.", Reason.RESOURCES, id="full kubelets"
+        ),
+        pytest.param(
+            "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption:"
+            " 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+            Reason.UNBOUND_CLAIM,
+            id="a claim that is not bound",
+        ),
+        pytest.param(
+            '0/3 nodes are available: persistentvolumeclaim "x" not found.',
+            Reason.NO_CLAIM,
+            id="a claim that is missing",
+        ),
+    ],
+)
+async def test_what_releases_spell_otherwise_is_one_series(message: str, reason: Reason) -> None:
+    registry = CollectorRegistry()
+    await count(state_of(a=message), PagesForPeople.metrics(Collectors(registry)))
+    (metric,) = registry.collect()
+    assert [each.labels["reason"] for each in metric.samples if each.value] == [reason.value]

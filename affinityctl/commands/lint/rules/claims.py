@@ -55,8 +55,8 @@ RULES: Final = (
         "of a rolling update, and have a claim that is ReadWriteOnce or ReadWriteOncePod.",
         "A pod on another node gets stuck in ContainerCreating, or waits, and a rolling update "
         "never ends: the old pod stays until the new one is ready.",
-        "Set strategy: Recreate. Several replicas need a volume that is ReadWriteMany, or a "
-        "StatefulSet with a claim for each.",
+        "Set strategy: {type: Recreate}. Several replicas need a volume that is ReadWriteMany, or "
+        "a StatefulSet with a claim for each.",
         _held,
     ),
 )
