@@ -177,7 +177,7 @@ def _add_compare(commands: Commands) -> None:
         "--threshold",
         metavar="TIMES",
         type=float,
-        help="exit with 1 if a figure of B is more than so many times worse (default: never)",
+        help="exit with 1 if a figure of B is worse by more than this factor (default: never)",
     )
     _add_measurement(compare, "all")
 

@@ -43,7 +43,7 @@ class Pair:
         return self.after / self.before if self.before else float("inf")
 
     def worse(self, times: float) -> bool:
-        """Tell whether it got worse more than so many times: fewer pods a second, or more else."""
+        """Tell whether a rate fell, or another figure grew, by more than this factor."""
         if self.ratio is None:
             return False
         return self.ratio * times < 1 if self.unit == RATE else self.ratio > times

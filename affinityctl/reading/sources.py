@@ -57,7 +57,7 @@ class ArchiveLimits:
     header: int = 1 << 20
     """Bytes of a tar's header for a long name, which is in memory."""
     directory: int = 32 << 20
-    """Bytes of the directory of a zip, likewise."""
+    """Bytes of the directory of a zip."""
 
 
 MOST: Final = ArchiveLimits()
@@ -237,15 +237,15 @@ def numbered(file: str, objects: _Objects) -> Iterator[Raw]:
         yield Raw(file, index, kind, _NO_CONTENT if kind == SECRET else raw)
 
 
-def _identity(raw: Raw) -> tuple[object, ...] | None:
-    """Return what tells an object from others of its source; None for one without a name."""
+def _identity(raw: Raw) -> tuple[object, str | None] | None:
+    """Return what tells an object from others of its cluster, and its uid; None without a name."""
     try:
         found = _IDENTIFIED.decode(raw.content).metadata
     except (msgspec.MsgspecError, ValueError):
         return None
     if found is None or not found.name:
         return None
-    return raw.kind, found.namespace, found.name, found.uid
+    return (raw.kind, found.namespace, found.name), found.uid
 
 
 def _of_members(
@@ -255,7 +255,7 @@ def _of_members(
     *,
     once: bool,
 ) -> Iterator[Raw]:
-    seen: set[tuple[object, ...]] = set()
+    seen: dict[object, tuple[str | None, str]] = {}
     progress = Progress(things="files")
     progress.begin()
     for number, (where, read) in enumerate(members, 1):
@@ -274,11 +274,13 @@ def _of_members(
             continue
         for each in found:
             identity = _identity(each) if once else None
-            if identity in seen:
-                passed.add(f"repeated {each.kind}", each.where)
-                continue
             if identity is not None:
-                seen.add(identity)
+                name, uid = identity
+                first = seen.setdefault(name, (uid, each.where))
+                if first[1] != each.where:
+                    of_other = "" if first[0] == uid else " of another time or cluster"
+                    passed.add(f"repeated {each.kind}{of_other}", each.where)
+                    continue
             yield each
     progress.wipe()
 

@@ -189,6 +189,16 @@ def test_a_pod_that_is_there_twice_counts_once(tmp_path: Path, ran: Ran) -> None
     assert (code, "1 pod that is not made yet by controllers" in out) == (0, True)
 
 
+def test_two_clusters_in_one_folder_are_told(tmp_path: Path, ran: Ran) -> None:
+    """The first that has a name counts, as of a dump that is there twice."""
+    for name, uid in (("first", "1"), ("second", "2"), ("third", "1")):
+        node = NODE | {"metadata": NODE["metadata"] | {"uid": uid}}
+        (tmp_path / f"{name}.yaml").write_text(as_yaml(node, pod("new")))
+    _, _, err = ran("explain", "new", "--cluster", tmp_path)
+    assert "1 repeated Node of another time or cluster" in err
+    assert "1 repeated Node," in err
+
+
 LOG = '==== START logs for container c of pod shop/web ====\n{"kind": "Pod"}\n}\n{ a\n'
 ENDS = "==== END logs for container c of pod shop/web ====\n"
 
