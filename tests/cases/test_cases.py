@@ -173,7 +173,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "simulate --scale deployment/share=3 -o name --cluster rwo-scale.yaml",
         1,
-        ("pod/share-new-1 pod/share-new-2",),
+        ("pod/share-new-1 -n default pod/share-new-2 -n default",),
     ),
     (
         "simulate --restart deployment/share --cluster rwo-scale.yaml",

@@ -31,8 +31,8 @@ BUGS: Final = (
     Bug(
         "a text of a pod becomes a series",
         "features.page.waiting",
-        "return self.reason if self.reason in REASONS else OTHER",
-        "return self.reason",
+        "return next(found, OTHER)",
+        "return next(found, self.reason)",
         "features/page/test_waiting.py::test_no_text_of_a_pod_becomes_a_series",
     ),
 )
