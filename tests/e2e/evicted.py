@@ -183,7 +183,9 @@ class Simulated:
         self._tell({"scale": {"name": f"d/{identity.name}", "replicas": wanted}})
         for each in step.removed:
             self._tell({"remove": each.pod})
-        for key in {*step.waiting, *step.held} | {each.pod for each in step.placed}:
+        # One of another workload may get the room that is left.
+        come = {*step.waiting, *step.held} | {each.pod for each in step.placed}
+        for key in come - self._raw.keys():
             name = key.partition("/")[2]
             raw = self._raw[old[0].key]
             self._raw[key] = raw | {"metadata": raw["metadata"] | {"name": name}}
