@@ -59,8 +59,11 @@ class Disruptions:
         """By how much the pods of a budget that are ready have grown."""
         self._scaled: Counter[str] = Counter()
         """The same of what the controllers of its pods want."""
+        self._came: set[str] = set()
+        """The uids of pods that have come to a node meanwhile."""
 
     def came(self, pod: Pod) -> None:
+        self._came.add(pod.uid)
         self._count(pod, 1)
 
     def went(self, pod: Pod) -> None:
@@ -83,7 +86,8 @@ class Disruptions:
 
     def _count(self, pod: Pod, by: int) -> None:
         for budget in self._state.budgets.protecting(pod):
-            if name_of(pod.key) not in budget.disrupted or by > 0:
+            # A successor has the name of a pod that counts no more, and counts itself.
+            if pod.uid in self._came or name_of(pod.key) not in budget.disrupted:
                 self._healthy[budget.key] += by
 
     def refusal(self, pod: Pod) -> Refusal | None:

@@ -186,6 +186,15 @@ DB = Identity("default", "StatefulSet", "db")
 THREE = [node(name, {HOST: name}, {"pods": "5"}) for name in ("a1", "b1", "c1")]
 
 
+def test_what_comes_in_the_place_of_a_pod_whose_eviction_was_granted_counts_until_it_goes() -> None:
+    granted = budget(MIN_1, **counted(3, 1, disruptionsAllowed=1, disruptedPods={"x": "now"}))
+    nodes = [*NODES, node("c1", {HOST: "c1"}, {"pods": "1"})]
+    scheduler = cluster([web("x", "a1"), web("p"), web("q")], granted, nodes=nodes)
+    at_once(lose(scheduler, ["a1"], "a1"))
+    step = at_once(drain(scheduler, ["c1", "b1"]))
+    assert len(step.blocked) == 1
+
+
 @pytest.mark.parametrize("change", [drain, lose])
 def test_a_stateful_set_makes_a_pod_anew_once_the_one_that_is_being_deleted_is_gone(
     change: Any,
