@@ -7,6 +7,7 @@ import pytest
 from extender.core.cluster.ledgers import nominated_pods
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
+from extender.core.model.objects import Said
 from simulation.invariants.recount import nominated_mismatches
 from tests.builders import Pod, model_pod, pod
 
@@ -35,6 +36,16 @@ def test_what_the_watch_shows_counts_until_the_pod_is_placed_or_gone() -> None:
     assert where(state) == {"default-q": "a"}
     state.remove_pod("default/q", "default-q")
     assert where(state) == {}
+
+
+def test_a_nominated_pod_is_known_with_what_the_scheduler_has_said_last() -> None:
+    state, waiting = ClusterState(), model_pod(WAITING.nominated("a"))
+    for message in ("no cpu", "no memory"):
+        state.upsert_pod(waiting.with_status(said=Said("Unschedulable", message)))
+        assert where(state) == {UID: "a"}
+        assert [each.status.said for each in state.nominated.shown] == [
+            ("Unschedulable", message, None)
+        ]
 
 
 def test_of_a_class_or_node_that_nobody_has_there_are_none() -> None:

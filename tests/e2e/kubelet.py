@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import Api, ApiError, Mirror, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
     from tests.e2e.objects import JSON
 
-_RUNNING = {
+RUNNING = {
     "phase": "Running",
     "conditions": [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")],
 }
@@ -23,7 +24,7 @@ async def run_pods(
     pods: Mirror,
     seen: Callable[[JSON], Awaitable[None]] | None = None,
     stays: Callable[[JSON], bool] = lambda _: False,
-    running: Callable[[], JSON] = lambda: _RUNNING,
+    running: Callable[[], JSON] = lambda: RUNNING,
 ) -> None:
     """Do a kubelet's work for all nodes, for ever.
 
@@ -46,3 +47,32 @@ async def run_pods(
                 if seen is not None:
                     await seen(pod)
                 await api.patch(f"{path}/status", {"metadata": named, "status": running()})
+
+
+async def end_pods(api: Api, pods: Mirror, seconds: Callable[[JSON], float]) -> None:
+    """End pods that are deleted, each after so many seconds and beside the others, for ever."""
+
+    async def end(pod: JSON) -> None:
+        await asyncio.sleep(seconds(pod))
+        await api.delete("/api/v1/namespaces/{}/pods/{}".format(*key_of(pod).split("/")))
+
+    ending: set[str] = set()
+    async with asyncio.TaskGroup() as tasks:
+        async for pod in pods.changes():
+            metadata = pod["metadata"]
+            if metadata["uid"] not in ending and metadata.get("deletionTimestamp"):
+                ending.add(metadata["uid"])
+                tasks.create_task(end(pod))
+
+
+@asynccontextmanager
+async def working(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Have some work done meanwhile."""
+    tasks = [asyncio.create_task(each) for each in works]
+    try:
+        yield
+    finally:
+        for each in tasks:
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each

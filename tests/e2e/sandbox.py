@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
@@ -13,7 +13,7 @@ from tests.e2e.api import Api, ApiError, Mirror, key_of
 from tests.e2e.checker import Checker, bound_order
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
-from tests.e2e.kubelet import run_pods
+from tests.e2e.kubelet import run_pods, working
 from tests.e2e.objects import JSON
 from tests.e2e.scheduling import Scheduler, scheduling
 
@@ -120,13 +120,8 @@ class Sandbox:
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:
         """Make placed pods run and deleted ones go away, as the kubelets of real nodes would."""
-        work = asyncio.create_task(run_pods(self.api, self.pods, self._known), name="kubelet")
-        try:
+        async with working(run_pods(self.api, self.pods, self._known)):
             yield
-        finally:
-            work.cancel()
-            with suppress(asyncio.CancelledError):
-                await work
 
     # While it runs: pods come one after the other.
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.extending import REPLACE
+from tests.e2e.kubelet import end_pods, working
 from tests.e2e.objects import JSON, ZONE, node, pod, pod_spec, term
 from tests.e2e.preempting import HIGH, LOW, QUIET_S, WEB, ensure_classes, ranked
 from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable
 
     from tests.e2e.sandbox import Sandbox
 
@@ -68,40 +69,6 @@ def victims(sandbox: Sandbox) -> list[str]:
 
 
 @asynccontextmanager
-async def kubelet(sandbox: Sandbox) -> AsyncIterator[None]:
-    """End replicas that are deleted, and no others: nothing else is to have to wait for that."""
-
-    async def work() -> None:
-        ending: set[str] = set()
-        async with asyncio.TaskGroup() as tasks:
-            async for each in sandbox.pods.changes():
-                metadata = each["metadata"]
-                if metadata["uid"] not in ending and metadata.get("deletionTimestamp"):
-                    ending.add(metadata["uid"])
-                    tasks.create_task(end(each))
-
-    async def end(each: JSON) -> None:
-        await asyncio.sleep(ENDING_S)
-        await sandbox.api.delete(pod_path(each))
-
-    async with running(work()):
-        yield
-
-
-@asynccontextmanager
-async def running(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Have some work done meanwhile."""
-    tasks = [asyncio.create_task(each) for each in works]
-    try:
-        yield
-    finally:
-        for each in tasks:
-            each.cancel()
-            with suppress(asyncio.CancelledError):
-                await each
-
-
-@asynccontextmanager
 async def churning(sandbox: Sandbox, *, busy: bool) -> AsyncIterator[None]:
     """Let pods that no rule is about come and go meanwhile, if it is to be busy."""
 
@@ -112,14 +79,15 @@ async def churning(sandbox: Sandbox, *, busy: bool) -> AsyncIterator[None]:
             await asyncio.sleep(0.1)
             await sandbox.api.delete(pod_path(each))
 
-    async with running(*(churn(number) for number in range(CROWD if busy else 0))):
+    async with working(*(churn(number) for number in range(CROWD if busy else 0))):
         yield
 
 
 async def preempt_once(sandbox: Sandbox, mode: str, *, busy: bool) -> tuple[int, float]:
     """Let one important pod come; return how many replicas went, and when it was bound."""
     await sandbox.add(*SIX_NODES)
-    async with sandbox.scheduled_by(mode), kubelet(sandbox):
+    ending = end_pods(sandbox.api, sandbox.pods, lambda _: ENDING_S)
+    async with sandbox.scheduled_by(mode), working(ending):
         await sandbox.api.create(DEPLOYMENTS, web())
         await sandbox.pods.until(lambda: len(replicas(sandbox)) == 3, SETTLE_S, "three replicas")
         async with churning(sandbox, busy=busy):

@@ -113,6 +113,8 @@ class ClusterState(ClusterView):
             self._pods[pod.key] = pod
             self._pods_by_node.remove(old)
             self._pods_by_node.add(pod)
+            if pod.node is None and pod.status.nominated is not None:
+                self._learn_nomination(pod)
             for ledger in self.ledgers:
                 ledger.shown(pod, old)
 
@@ -257,8 +259,7 @@ class ClusterState(ClusterView):
         if pod.status.deleting:
             self._unreserve(pod.key, pod.uid)
         if pod.status.nominated is not None or self._nominated:
-            # An edit while it holds a place is nothing to others.
-            self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
+            self._learn_nomination(pod)
             for victim in self.victims_of(pod.uid):
                 self._note_victim(victim)
 
@@ -292,6 +293,10 @@ class ClusterState(ClusterView):
                 pod, node, until, held=held, holds_domains=holds_domains
             )
             self._nominations_change(changed)
+
+    def _learn_nomination(self, pod: Pod) -> None:
+        # An edit while it holds a place is nothing to others.
+        self._nominations_change(self._nominated.learn(pod.judged_by(pod.status.judged)))
 
     def _note_victim(self, pod: Pod) -> None:
         preemptor = pod.status.victim_of
