@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.test_cases import answer
+from tests.cases.test_cases import assert_answer
 
 HERE = Path(__file__).parent / "public"
 
@@ -320,18 +320,14 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_cause_is_named(
     line: str, code: int, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found, said = answer(line, capsys)
-    assert found == code, said
-    assert [each for each in words if each not in said] == [], said
+    assert_answer(line, code, capsys, said=words)
 
 
 @pytest.mark.parametrize(("line", "code", "words"), UNSAID, ids=[line for line, *_ in UNSAID])
 def test_what_misleads_is_not_said(
     line: str, code: int, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found, said = answer(line, capsys)
-    assert found == code, said
-    assert [each for each in words if each in said] == [], said
+    assert_answer(line, code, capsys, unsaid=words)
 
 
 def test_each_report_says_what_is_right_and_where_it_is_from() -> None:

@@ -223,7 +223,7 @@ def _node(state: ClusterState, name: str) -> str:
 
 
 def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
-    """Write explanations in a format; `known` is the namespace that the command line says."""
+    """Write explanations in a format."""
     pairs = [(each, notes(state, each)) for each in found]
 
     def told() -> object:
