@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -240,7 +240,7 @@ async def test_a_pod_that_admission_refuses_keeps_no_other_of_its_controller_wai
 ) -> None:
     rig = Rig(replica("p1"), replica("p2"))
     refused = ApiError(status, "Invalid", "metadata.annotations: Too long")
-    answers = iter[bool | Exception]((refused, True))
+    answers: Iterator[bool | Exception] = iter((refused, True))
     rig.costs.answer = lambda: next(answers)
     await rig.after(LOOK_SECONDS)
     assert await rig.after(SETTLE) == [("default/p2", None, -2000)]
