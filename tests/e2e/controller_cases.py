@@ -132,7 +132,7 @@ def stateful_sets(draw: st.DrawFn, standings: Iterable[Standing] = Standing) -> 
         there |= {each: draw(members) for each in range(start, start + wanted)}
     if draw(st.integers(0, 5)) == 5:
         # As it should be; chance hardly ever comes to that.
-        there = {each: SOUND for each in range(start, start + wanted)}
+        there = dict.fromkeys(range(start, start + wanted), SOUND)
     return {
         "there": there,
         "wanted": wanted,
