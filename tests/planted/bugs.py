@@ -47,6 +47,13 @@ def with_bug(bug: Bug) -> str:
 
 BUGS = (
     Bug(
+        "a restored etcd takes no deletion back",
+        "core.resources",
+        "        or (known.status.deleting and not pod.status.deleting)\n",
+        "",
+        "kube/test_resources.py::test_a_restored_etcd_takes_deletions_and_marks_of_victims_back",
+    ),
+    Bug(
         "a reserved pod keeps the labels that it was reserved with",
         "core.cluster.state",
         "        self._relabel_reserved(pod)\n",
