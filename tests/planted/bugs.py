@@ -47,6 +47,20 @@ def with_bug(bug: Bug) -> str:
 
 BUGS = (
     Bug(
+        "a restored etcd takes no deletion back",
+        "core.resources",
+        "        or (known.status.deleting and not pod.status.deleting)\n",
+        "",
+        "kube/test_resources.py::test_a_restored_etcd_takes_deletions_and_marks_of_victims_back",
+    ),
+    Bug(
+        "a reserved pod keeps the labels that it was reserved with",
+        "core.cluster.state",
+        "        self._relabel_reserved(pod)\n",
+        "",
+        "cluster/test_reservations.py::test_a_pod_that_is_relabelled_counts_so_where_it_is_reserved",
+    ),
+    Bug(
         "the first pod of a group is judged term by term",
         "core.verbs.pod_rules",
         "if first else table.counts",
