@@ -127,6 +127,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
         metrics.broken_rules.ask(lambda: len(state.broken_rules))
+        loop = asyncio.get_running_loop()
+        metrics.loop_tasks.ask(lambda: len(asyncio.all_tasks(loop)))
         _look_after_state(context.state, parts)
         if enforced(config):
             from extender.core.callbacks.refused_pods import RefusedPods  # noqa: PLC0415
@@ -139,7 +141,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             parts.push_async_callback(part.close)
             for name, task in part.tasks():
                 _keep_running(name, task, parts)
-        callbacks = build_callbacks(context, features)
+        callbacks = build_callbacks(context, features, lambda: lifecycle.stopping)
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         checks = {**lifecycle.checks(), **listening.checks}
         ops = build_ops(
