@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from itertools import chain
 from sys import getsizeof
 from typing import TypeAlias
@@ -66,6 +67,8 @@ ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
 """Volumes that no node is refused for."""
+LONGEST_UID = 64
+"""The API server makes 36 characters, and takes any number from a tenant's owner reference."""
 LONGEST_REFERENCES = 1_024
 """Bytes of owner references that are kept: some six."""
 _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is bound here
@@ -212,8 +215,15 @@ def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner
     for each in references:
         if each.controller:
             # In manifests there is no uid; there the name is as good.
-            uid = each.uid or f"{each.kind}/{each.name}"
+            uid = _bounded(each.uid) or f"{each.kind}/{each.name}"
             yield Owner(each.kind, each.name, uid, each.apiVersion)
+
+
+def _bounded(uid: str) -> str:
+    """Return a uid, or a short one in place of a long one: it is written beside the Lease."""
+    if len(uid) <= LONGEST_UID:
+        return uid
+    return blake2b(uid.encode(), digest_size=16).hexdigest()
 
 
 class ContainerPort(msgspec.Struct, gc=False):

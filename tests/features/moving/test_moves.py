@@ -24,7 +24,7 @@ from extender.features.moving.moves import (
 )
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
-from extender.features.moving.written import WrittenController, WrittenMoves
+from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
 from tests.builders import HOST, selector, term
 from tests.clock import Clock
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
@@ -524,3 +524,17 @@ async def test_an_eviction_that_may_be_carried_out_late_holds_the_next_leader_ba
     assert it.ready(app) == 2
     await it.after(HOUR)
     assert it.moved
+
+
+async def test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes() -> None:
+    it = cluster("required")
+    misplaced(it, "required", makes=False)
+    it.owner_uid = "x" * MOST_BYTES
+    misplaced(it, "required", "long", space="tenant")
+    await it.after(GRACE + REPLACED_SECONDS + 10)
+    moved = len(it.moved)
+    assert {each.pod_class.namespace for _, each in it.moved} == {"default", "tenant"}
+    it.start()
+    await it.after(HOUR)
+    # The one owes a pod yet, and rests.
+    assert [each.key for _, each in it.moved[moved:] if each.key.startswith("default/")] == []
