@@ -58,7 +58,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     ),
     "noSuchNode": Cure(
         "Leave spec.nodeName to the scheduler. If the node does not come back, delete the pod: its "
-        "controller makes another one",
+        "controller, if it has one, makes another one; else make it anew from its manifest",
         alone=True,
     ),
     "groupInOtherProfile": Cure("Create all pods of its group again with that schedulerName"),
