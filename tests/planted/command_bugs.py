@@ -184,4 +184,13 @@ OF_COMMANDS: Final = (
         "::test_an_update_that_the_api_server_takes_has_no_fault",
         _COMMANDS,
     ),
+    Bug(
+        "lint takes all nodes to have the wider topology key",
+        "commands.lint.template",
+        "return key == narrow.term.topology_key or not self.eligible_nodes_without(key)",
+        "return bool(key) and narrow is not wide",
+        "commands/lint/test_planted_workloads.py"
+        "::test_on_a_node_without_the_wider_key_the_narrower_term_counts",
+        _COMMANDS,
+    ),
 )
