@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, redirect_stdout
 from fnmatch import fnmatch
 from functools import wraps
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
@@ -32,7 +33,7 @@ from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.runners.harness import PytestRunner
 from mutmut.state import state
-from mutmut.stats import status_by_exit_code
+from mutmut.stats import save_stats, status_by_exit_code
 from mutmut.utils.file_utils import change_cwd
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
 from mutmut.workers import isolation
@@ -117,9 +118,18 @@ class Only:
 
 
 class Collected(PytestRunner):
-    """Runs tests of a session: those of the mutant's own folder before others, then quick ones."""
+    """Runs tests of a session, quick ones first, and those of the mutant's own folder early."""
 
     session: ClassVar[pytest.Session]
+    most_seconds: ClassVar[float] = inf
+    """After which a mutant meets no further test, by what tests take without mutants."""
+    selected: ClassVar[Sequence[str]] = ()
+    """Folders of tests in the place of those in pyproject.toml."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.selected:
+            self._pytest_add_cli_args_test_selection = [*self.selected]
 
     def warm_up(self) -> None:
         """Do nothing: `Server` has collected the tests."""
@@ -132,7 +142,11 @@ class Collected(PytestRunner):
         folder = f"/{mutant_name.split('.')[2]}/"
         seconds = state().duration_by_test
         items = {item.nodeid: item for item in self.session.items}
-        ordered = sorted(tests, key=lambda test: (folder not in test, seconds[test], test))
+        ordered = sorted(
+            tests, key=lambda test: (seconds[test] * (1 if folder in test else 5), test)
+        )
+        until = accumulate((seconds[test] for test in ordered), initial=0)
+        ordered = [test for test, at in zip(ordered, until, strict=False) if at < self.most_seconds]
         for test, following in zip_longest(ordered, ordered[1:]):
             item, then = items[test], items.get(following)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=then)
@@ -151,7 +165,12 @@ class Server(isolation.ForkServerRunner):
 
     def collect_stats(self, tests: Iterable[str] | None) -> int:
         self._passed = not tests
-        return super().collect_stats(tests)
+        folders = [*(tests or Collected()._pytest_add_cli_args_test_selection)]  # noqa: SLF001
+        for each in [folders] if tests else [[folder] for folder in folders]:
+            if ended := super().collect_stats(each):
+                return ended
+            save_stats()  # A run that was stopped goes on with the next folder.
+        return 0
 
     def run_clean_tests(self, tests: Iterable[str]) -> int:
         return 0 if self._passed else super().run_clean_tests(tests)
@@ -221,9 +240,13 @@ def main() -> None:
     parser.add_argument("--only", default="*", help="as 'extender.core.verbs.*', several by commas")
     parser.add_argument("--sample", type=int, default=0, help="how many of each module, at random")
     parser.add_argument("--seed", default=time.strftime("%F"), help="of the sample (today's date)")
+    parser.add_argument("--tests", default="", help="their folders, by commas (as pyproject.toml)")
+    parser.add_argument("--seconds", type=float, default=inf, help="of tests that each meets (all)")
     parser.add_argument("--again", action="store_true", help="also those that no test found before")
     parser.add_argument("--workers", default="1", help="mutants at a time (1)")
     options = parser.parse_args()
+    Collected.most_seconds = options.seconds
+    Collected.selected = [each for each in options.tests.split(",") if each]
     chosen: list[Mutant] = []
     collect = mutmut.collect_source_file_mutation_data
 
@@ -248,6 +271,7 @@ def main() -> None:
         (isolation, "ForkServerRunner", Server),
         (isolation, "register_timeout", in_time),
     )
+    os.environ.setdefault("HYPOTHESIS_PROFILE", "few")
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     started, of = time.monotonic(), revision()
     with ExitStack() as patches:
