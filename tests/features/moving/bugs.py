@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "the turns of a minute go to those who came first, whoever they are",
+        "features.moving.mover",
+        "            if self._fair.has(owner.namespace):",
+        "            if self._fair:",
+        "features/moving/test_eviction_tenants.py::test_who_has_many_pods_to_move_does_not_take_the_turns_of_others",
+    ),
+    Bug(
         "an answer of violations has no end",
         "features.moving.known",
         "islice(findings(self._state, records), limit)",
