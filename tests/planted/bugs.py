@@ -625,4 +625,18 @@ BUGS = (
         "if r.key != refused.key and r.operator",
         "verbs/test_filtering.py::test_a_pod_that_lacks_another_label_makes_up_for_none_that_a_term_is_about",
     ),
+    Bug(
+        "a process that wakes up goes by the picture of before",
+        "core.controllers.staleness",
+        "self._looked = self._resumed = now",
+        "self._looked = now",
+        "controllers/test_staleness.py::test_a_process_that_stood_still_gives_no_verdict_until_it_has_caught_up",
+    ),
+    Bug(
+        "a replica that ends keeps the scheduler's connection",
+        "core.web.app",
+        "if port.stopping():",
+        "if port.stopping() and not response.body:",
+        "test_runtime.py::test_each_last_answer_sends_the_scheduler_to_another_replica",
+    ),
 )
