@@ -199,6 +199,10 @@ bench-upstream: $(STAMP) ## upstream's own benchmark, scheduler_perf, with and w
 bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
 
+.PHONY: soak
+soak: $(STAMP) ## the extender with every feature on under 200 pod events and 50 calls a second, over a real API server, for SECONDS (28800), as one more piece of bench/results/soak.md
+	@$(BIN)/python -m bench.soak --seconds $(or $(SECONDS),28800) $(call results,soak)
+
 SCENARIOS ?= 100
 preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, FIRST=1, half an hour)
 	@$(BIN)/python -m bench.scheduler preemptions --scenarios $(SCENARIOS) --first $(or $(FIRST),1) --markdown bench/results/preemptions.md

@@ -646,4 +646,18 @@ BUGS = (
         "if seen == self._seen:",
         "web/test_tls.py::test_a_pair_that_could_not_be_read_for_a_moment_is_taken_over_later",
     ),
+    Bug(
+        "a process that wakes up goes by the picture of before",
+        "core.controllers.staleness",
+        "self._looked = self._resumed = now",
+        "self._looked = now",
+        "controllers/test_staleness.py::test_a_process_that_stood_still_gives_no_verdict_until_it_has_caught_up",
+    ),
+    Bug(
+        "a replica that ends keeps the scheduler's connection",
+        "core.web.app",
+        "if port.stopping():",
+        "if port.stopping() and not response.body:",
+        "test_runtime.py::test_each_last_answer_sends_the_scheduler_to_another_replica",
+    ),
 )
