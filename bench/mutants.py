@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, redirect_stdout
 from fnmatch import fnmatch
 from functools import wraps
-from itertools import accumulate, zip_longest
+from itertools import accumulate, chain, zip_longest
 from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
@@ -198,7 +198,10 @@ class Server(isolation.ForkServerRunner):
 
 
 def drawn(mutants: Iterable[Mutant], patterns: Sequence[str], size: int, seed: str) -> list[Mutant]:
-    """Return `size` mutants of each module that one of the patterns names, or all if that is 0."""
+    """Return `size` mutants of each module that one of the patterns names, or all if that is 0.
+
+    One of each module, then another of each, so that a run that is stopped has sampled all.
+    """
     by_path = defaultdict(list)
     for each in sorted(mutants, key=lambda each: each[1]):
         if any(fnmatch(each[1], pattern) for pattern in patterns):
@@ -207,7 +210,8 @@ def drawn(mutants: Iterable[Mutant], patterns: Sequence[str], size: int, seed: s
         if size:
             random.Random(f"{seed} {path}").shuffle(found)
             del found[size:]
-    return [each for found in by_path.values() for each in found]
+    rounds = zip_longest(*by_path.values())
+    return [each for each in chain.from_iterable(rounds) if each is not None]
 
 
 def reaching(mutants: Iterable[Mutant]) -> set[str]:
@@ -263,6 +267,7 @@ def main() -> None:
 
     changed: tuple[tuple[Any, str, Any], ...] = (
         (mutmut, "collect_source_file_mutation_data", choose),
+        (mutmut, "estimated_worst_case_time", lambda _: 0),  # keeps the order
         (mutmut, "tests_for_mutant_names", lambda _: reaching(chosen)),
         (file_mutation, "MutationVisitor", WithProperties),
         (file_mutation, "function_trampoline_arrangement", arrange_properties),

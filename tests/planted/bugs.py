@@ -343,6 +343,13 @@ BUGS = (
         "verbs/test_victims.py::test_victims_of_each_node",
     ),
     Bug(
+        "pods go for room where none may",
+        "core.verbs.victims",
+        "if evicting and for_room else None",
+        "if evicting or for_room else None",
+        "verbs/test_victims.py::test_for_what_pods_may_go",
+    ),
+    Bug(
         "a group by the labels of namespaces has no first pod",
         "core.cluster.counts.prefilter_state",
         "term.pods.matches(namespace, namespace_labels, labels) for term in rules.required",

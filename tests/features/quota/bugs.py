@@ -50,6 +50,14 @@ BUGS: Final = (
         "features/quota/test_charges.py::test_which_scopes_a_pod_is_in",
     ),
     Bug(
+        "a pod waits for victims where a quota keeps it out",
+        "core.verbs.victims",
+        "if judge(state, pod, asked, fixed, nominated=False).refused:\n        return False",
+        "if judge(state, pod, asked, fixed, nominated=False).refused:\n        return True",
+        "features/quota/test_victims.py"
+        "::test_a_pod_waits_for_no_victims_where_a_quota_keeps_it_out_whoever_goes",
+    ),
+    Bug(
         "a nominated pod's annotation does not count in its own namespace",
         "core.verbs.inter_pod_affinity",
         "state.class_for_others(other, pod.namespace)",
