@@ -252,6 +252,9 @@ ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecu
         pytest.param(
             pod("x").priority(1 << 31), "spec.priority", id="a priority of more than 32 bits"
         ),
+        pytest.param(
+            pod("x").started("0001-01-01T00:00:00"), "status.startTime", id="a time of no offset"
+        ),
     ],
 )
 def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -> None:
@@ -286,6 +289,9 @@ def test_no_node_has_a_name_that_json_would_write_otherwise(name: str) -> None:
         pytest.param(True, None, None, (None, True), id="a manifest, which has null"),
         pytest.param(True, None, "soon", (None, True), id="no time"),
         pytest.param(True, None, "0001-01-01T00:00:00Z", (-62135596800, True), id="no time in Go"),
+        pytest.param(
+            True, None, "0001-01-01T00:00:00+23:59", (None, True), id="before all that can be shown"
+        ),
         pytest.param(True, "n1", "1970-01-01T00:01:00Z", (None, False), id="one that has a node"),
         pytest.param(False, None, "1970-01-01T00:01:00Z", (None, False), id="nobody asks"),
     ],

@@ -52,7 +52,7 @@ IGNORE: Final = "affinity-extender.io/lint-ignore"
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 
-_SCHEDULER: Final = re.compile(r"(?:^|/)kube-scheduler(?::v1\.(\d+))?(?![\w-])")
+_SCHEDULER: Final = re.compile(r"(?:^|/)kube-scheduler(?::v1\.(\d{1,3}))?(?![\w-])")
 _GATES: Final = re.compile(r"--feature-gates[= ](\S+)")
 _MODE: Final = re.compile(rf"--mode[= ]({'|'.join(Mode)})\b")
 

@@ -6,7 +6,7 @@ And what the conditions in its status say: of its end, and of the rules that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain
 from sys import getsizeof
@@ -320,7 +320,10 @@ def _said(conditions: bytes, of: str, status: str, reasons: Collection[str]) -> 
 def moment(written: str | None) -> int | None:
     """Return a time in seconds since 1970; None for what no API server has written."""
     try:
-        return None if written is None else int(datetime.fromisoformat(written).timestamp())
+        if written is None:
+            return None
+        # One before the year 1 of UTC can be reckoned with, and not be shown.
+        return int(datetime.fromisoformat(written).astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return None
 
