@@ -164,9 +164,7 @@ def storage_and_apiserver(
         apiserver.options = options
         running.enter_context(apiserver)
         apiserver.wait_ready()
-        yield ControlPlane(
-            server, binaries, credentials, folder, etcd, apiserver, storage=storage
-        )
+        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver, storage=storage)
 
 
 def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:
