@@ -155,6 +155,10 @@ conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes relea
 repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on a real control plane, and an hour of quiet, into bench/results/repair.md
 	@$(BIN)/python -m pytest tests/e2e/test_repair.py -v -k "zone_that_is_back and replace" --apps 10 --replicas 30 --record
 
+.PHONY: faults
+faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SECONDS (600), added to bench/results/faults.md
+	@$(BIN)/python -m tests.e2e.faults --seconds $(or $(FAULT_SECONDS),600) $(if $(SEED),--seed $(SEED)) --report bench/results/faults.md
+
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
