@@ -647,6 +647,13 @@ BUGS = (
         "verbs/test_filtering.py::test_a_pod_that_lacks_another_label_makes_up_for_none_that_a_term_is_about",
     ),
     Bug(
+        "a feature that nodes have to declare is not thought of",
+        "core.wire.placement",
+        "_RESTARTS_ALL in bytes(each.restartPolicyRules)",
+        "not _RESTARTS_ALL",
+        "wire/test_preemptor.py::test_what_only_the_scheduler_looks_at",
+    ),
+    Bug(
         "a certificate that could not be read for a moment is not read again",
         "core.web.tls",
         "if seen == self._seen and self._unusable is None:",

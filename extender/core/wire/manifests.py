@@ -168,6 +168,7 @@ class Container(msgspec.Struct, gc=False):
 
     resources: msgspec.Raw = NULL
     restartPolicy: str | None = None
+    restartPolicyRules: msgspec.Raw = NULL
     ports: msgspec.Raw = NULL
 
 

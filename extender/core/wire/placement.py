@@ -20,6 +20,7 @@ from extender.core.model.lru_cache import CountedCache, LruCache
 from extender.core.model.node_resources import (
     DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
+    RESTARTS,
     VOLUMES,
     HostPort,
     HostPorts,
@@ -58,6 +59,7 @@ _SCHEDULED = SCHEDULED.encode()
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 _READY = b'"Ready"'
+_RESTARTS_ALL = b'"RestartAllContainers"'
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
@@ -109,8 +111,12 @@ def _volumes(spec: PodSpec) -> Sequence[Fields]:
 
 
 def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
-    """Return the fields that only the scheduler looks at: volumes, devices."""
+    """Return the fields that only the scheduler looks at: volumes, devices, features of nodes."""
     found = []
+    for each in chain(spec.containers or (), spec.initContainers or ()):
+        if each.restartPolicyRules is not NULL and _RESTARTS_ALL in bytes(each.restartPolicyRules):
+            found.append(RESTARTS)
+            break
     if spec.resourceClaims:
         found.append("resourceClaims")
     if volumes:
