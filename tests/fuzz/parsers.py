@@ -27,6 +27,8 @@ from affinityctl.scheduler.arguments import profiles_in
 from affinityctl.scheduler.file import seconds
 from clusterload.compiling import compile_test
 from clusterload.durations import parse_duration
+from clusterload.measurements.scheduler import histograms, report
+from clusterload.monitoring import read_samples
 from clusterload.templates import Templates
 from extender.core import config, files
 from extender.core.certificates import not_after
@@ -50,10 +52,11 @@ from extender.core.kube.tls_material import TLSMaterial
 from extender.core.model.keys import Key
 from extender.core.resources import of_features
 from extender.core.wire.affinity import Gates
+from extender.core.wire.decoding import BROKEN_JSON
 from extender.core.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from extender.core.wire.placement import moment
 from extender.core.wire.quantities import read_quantity
-from tests.beside import RULES
+from tests.beside import AFFINITY_ANNOTATION, RULES
 from tests.builders import budget, every_facet, namespace, node, pod, selector, term
 from tests.conformance.cases import load_cases
 from tests.deploy.places import ROOT
@@ -210,6 +213,28 @@ ADMISSION = {
         }
     ],
 }
+_BUCKET = "scheduler_pod_scheduling_sli_duration_seconds"
+METRICS = [
+    f"""\
+# HELP {_BUCKET} h
+# TYPE {_BUCKET} histogram
+{_BUCKET}_bucket{{attempts="1",le="0.01"}} 5
+{_BUCKET}_bucket{{attempts="1",le="+Inf"}} 7
+{_BUCKET}_count 7
+"""
+]
+PROMETHEUS = {
+    "status": "success",
+    "data": {"resultType": "vector", "result": [{"metric": {"a": "b"}, "value": [1.5, "0.25"]}]},
+}
+RULES_BESIDE = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingRequiredDuringExecution": [
+            {**term("zone", selector(app="web")), "maxMatchingPods": 2}
+        ],
+    },
+    "podAffinity": PLACED["spec"]["affinity"]["podAntiAffinity"],
+}
 TEXTS = (
     *("1h2m3.5s", "100ms", "-1.5h", "100m", "1.5Gi", "2e3", "2026-01-01T00:00:00.5+01:00"),
     *("zone=b,disk in (ssd, hdd),!old", "a!=b", "127.0.0.1:8080", "http://user:p@proxy:80/"),
@@ -258,6 +283,12 @@ def _choose(path: Path) -> None:
     chosen = choose(str(path))
     header(chosen.user)
     cluster_info(chosen)
+
+
+def _annotation(raw: bytes) -> None:
+    text = raw.decode(errors="replace")
+    made = pod("p").annotated(AFFINITY_ANNOTATION, text)
+    PodReader(facets=every_facet(), rules=RULES).read(json.dumps(made).encode())
 
 
 def _credential(path: Path) -> Callable[[bytes], object]:
@@ -333,6 +364,13 @@ def in_process(folder: Path) -> Mapping[str, Parser]:
         "load test": Parser(
             _in_file(folder / "loadtest/test.yaml", _compile), [each.read_text() for each in loads]
         ),
+        "metrics of a scheduler": Parser(
+            _of_text(lambda text: report(histograms([text]))), METRICS
+        ),
+        "answer of Prometheus": Parser(
+            lambda raw: read_samples(raw, "q"), [PROMETHEUS], (*BROKEN_JSON, ValueError)
+        ),
+        "rules in an annotation": Parser(_annotation, [RULES_BESIDE]),
         "selector of a flag": Parser(_of_text(lambda text: parse_selector(text, "-l")), TEXTS),
         "duration": Parser(_of_text(seconds), TEXTS),
         "duration of a load test": Parser(_of_text(parse_duration), TEXTS, (ValueError,)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,15 @@ from tests.fuzz.parsers import in_process
 
 pytestmark = pytest.mark.thorough
 
+BROKEN_VALUES = (b'"\xff"', b'{"\xff": 1}', b"[" * 2_000 + b"]" * 2_000, b"1e999", b"1e30", b"{}")
+SLOW = ("configuration", "admission configuration", "credential of a plugin")
+"""Those that take tens of milliseconds for an input; the random ones have to do."""
 NAMES = (
     *("pod", "pod without gates", "node", "namespace", "budget", "list", "watch", "status"),
     *("version", "scheduler's file", "configuration", "admission configuration", "kubeconfig"),
-    *(
-        "credential of a plugin",
-        "lease",
-        "certificate",
-        "key",
-        "load test",
-        "selector of a flag",
-        "duration",
-    ),
-    *("duration of a load test", "time", "quantity", "proxy"),
+    *("credential of a plugin", "lease", "certificate", "key", "load test", "selector of a flag"),
+    *("duration", "duration of a load test", "time", "quantity", "proxy"),
+    *("metrics of a scheduler", "answer of Prometheus", "rules in an annotation"),
     *parsers(),
     *(each.name for each in of_features()),
 )
@@ -44,6 +41,36 @@ def test_every_parser_has_a_driver(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_raises_its_own_errors_alone(name: str, tmp_path: Path) -> None:
     run(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each not in SLOW])
+def test_each_place_may_be_broken(name: str, tmp_path: Path) -> None:
+    """No chance in it: what is decoded later than the rest is refused like the rest."""
+    parser = in_process(tmp_path)[name]
+    documents = [each for each in parser.seeds if not isinstance(each, str | bytes)]
+    for document in sorted(documents, key=lambda each: len(json.dumps(each)))[-1:]:
+        for place in places(document):
+            for value in BROKEN_VALUES:
+                raw = json.dumps(place).encode().replace(b'"MARK"', value)
+                try:
+                    parser.read(raw)
+                except (ExtenderError, *parser.refusals):
+                    continue
+                except Exception as error:
+                    error.add_note(f"with {raw[:4000]!r}")
+                    raise
+
+
+def places(document: Any) -> Iterator[Any]:
+    """Yield copies of a document, each with another value marked."""
+    yield "MARK"
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from ({**document, key: each} for each in places(value))
+    elif isinstance(document, list | tuple):
+        for at, value in enumerate(document):
+            for each in places(value):
+                yield [*document[:at], each, *document[at + 1 :]]
 
 
 def run(name: str, folder: Path) -> None:

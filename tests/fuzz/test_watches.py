@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
 from extender.core.config import Config
 from extender.core.errors import ExtenderError, ObjectError
 from extender.core.kube.client import ApiClient
@@ -80,6 +81,12 @@ def stored(dice: random.Random, found: Any) -> Any:
     return {**found, "metadata": metadata}
 
 
+def renewed(found: Any, number: int) -> Any:
+    """Return an object that is listed and was never watched."""
+    metadata = {**found["metadata"], "resourceVersion": "100", "uid": f"listed-{number}"}
+    return {**found, "metadata": metadata}
+
+
 class Told:
     """Two states: one is told all that comes, by the program's reflectors; one what is valid."""
 
@@ -118,15 +125,16 @@ class Told:
         with suppress(ExtenderError):
             await reflector.mirror.replace(await lister.latest())
 
-    def check(self) -> None:
-        for state in (self.state, self.fresh):
-            assert mismatches(state) == []
-            assert room_mismatches(state) == []
-            assert nominated_mismatches(state) == []
-        assert live(self.state) == live(self.fresh)
+    def check(self, fresh: ClusterState | None = None) -> None:
+        """Hold the state against a recount, and one that has seen nothing broken."""
+        fresh = fresh or self.fresh
+        assert mismatches(self.state) == []
+        assert room_mismatches(self.state) == []
+        assert nominated_mismatches(self.state) == []
+        assert live(self.state) == live(fresh)
         for each in self.resources:
-            assert each.keys(self.state) == each.keys(self.fresh), each.name
-        assert dict(self.state.pods) == dict(self.fresh.pods)
+            assert each.keys(self.state) == each.keys(fresh), each.name
+        assert dict(self.state.pods) == dict(fresh.pods)
 
 
 async def test_no_line_of_a_watch_misleads_the_state(caplog: pytest.LogCaptureFixture) -> None:
@@ -150,4 +158,16 @@ async def test_no_line_of_a_watch_misleads_the_state(caplog: pytest.LogCaptureFi
                 await told.tell(kind, line)
         with campaign.telling("the round", 0):
             told.check()
+        fresh = Told(config)
+        for kind in kinds:
+            made = [renewed(each, number) for number, each in enumerate(known[kind][:20])]
+            page = {"metadata": {"resourceVersion": "100"}, "items": made}
+            sent = mutated(dice, page, parts)
+            with campaign.telling((kind, sent), len(made)):
+                await told.list(kind, sent)
+            # Then a sound list makes it what a program knows that has just begun.
+            for each in (told, fresh):
+                await each.list(kind, json.dumps(page).encode())
+        with campaign.telling("lists", 0):
+            told.check(fresh.state)
     assert caplog.records == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -267,6 +268,16 @@ def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -
 def test_bytes_that_are_not_json_are_refused(raw: bytes) -> None:
     with pytest.raises(ObjectError, match="not valid JSON"):
         PodReader(rules=RULES).read(raw)
+
+
+@pytest.mark.parametrize("value", [b'{"\xff": 1}', b"[" * 5_000 + b"]" * 5_000])
+@pytest.mark.parametrize("field", ["requests", "x"])
+def test_what_is_decoded_later_is_refused_like_the_rest(field: str, value: bytes) -> None:
+    made = pod("x").requests(cpu="1")
+    made["spec"]["containers"][0]["resources"] = {field: "MARK"}
+    raw = json.dumps(made).encode().replace(b'"MARK"', value)
+    with suppress(ObjectError):
+        assert PodReader().read(raw).key == "default/x"
 
 
 def test_nodes_and_namespaces_have_names_and_labels() -> None:
