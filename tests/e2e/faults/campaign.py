@@ -100,7 +100,7 @@ async def run(
                         judge.forget(monotonic() - _KEPT_S)
                         await asyncio.sleep(fault.pause)
                     lasted = monotonic() - began
-                    users.creating = False
+                    users.wanted = False
                     await _drained(judge, store, say)
         errors = extender.logged("error")
     return Result(

@@ -24,6 +24,8 @@ KILL, PAUSE = "SIGKILL", "SIGSTOP"
 COMPACTION, NO_SPACE, RESTORE = "compaction", "no space (alarm)", "restore of a backup"
 JUMP = "clock jumps"
 
+_CALM_S = (2.0, 7.0)
+"""Between two faults: what nothing is bound or evicted in is no test."""
 _BESIDE = 0.3
 """How often a hop fails while something else does."""
 
@@ -85,7 +87,7 @@ def _with(random: Random, kind: str, where: str, seconds: float, jump: float = 0
     beside = None
     if random.random() < _BESIDE:
         beside = _of_hop(random, random.choice([*Mode]), random.choice(HOPS))
-    pause = random.uniform(1.0, 4.0)
+    pause = random.uniform(*_CALM_S)
     return Fault(kind, where, seconds, jump=jump, beside=beside, pause=pause)
 
 
@@ -96,5 +98,5 @@ def _of_hop(random: Random, mode: Mode, where: str) -> Fault:
         Mode.LATE: random.uniform(1.0, 20.0),
     }.get(mode, 0.0)
     share = random.uniform(0.2, 1.0)
-    lasts, pause = random.uniform(2.0, 7.0), random.uniform(0.5, 4.0)
+    lasts, pause = random.uniform(2.0, 6.0), random.uniform(*_CALM_S)
     return Fault(mode.value, where, lasts, Failing(mode, seconds, share), pause=pause)

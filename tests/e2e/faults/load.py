@@ -34,6 +34,8 @@ GRACE_S = 3.0
 _REST_S = 13.0
 """Between two moves of a controller: its successor has to be ready for 10 s."""
 _RETRY_S = 0.25
+_SHOWN_S = 5.0
+"""How long a user waits to see the pod that it has created, before it creates another one."""
 _SETTLED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 _UNWANTED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
@@ -42,7 +44,7 @@ class Users:
     """All of them, and what they share."""
 
     def __init__(self, api: Api, store: Store, judge: Judge, random: Random) -> None:
-        self.creating = True
+        self.wanted = True
         """False while nothing is to change but what the program does."""
         self._api = api
         self._store = store
@@ -52,6 +54,11 @@ class Users:
         self._until: dict[str, float] = {}
         """When users delete pods, and kubelets end them, by uid."""
         self._running: set[asyncio.Future[None]] = set()
+
+    @property
+    def creating(self) -> bool:
+        """Whether users may create pods; who does not see what is there would create too many."""
+        return self.wanted and self._store.current
 
     async def set_up(self) -> None:
         """Create what is there for the whole time."""
@@ -228,9 +235,12 @@ class Users:
     ) -> None:
         self._numbers += 1
         made = pod(f"{app}-{self._numbers:06}", labels={"app": app}, **affinity)
-        made = ranked(made, *rank) if rank else ranked(made, LOW)
+        if rank:
+            made = ranked(made, *rank)
+        made["spec"].setdefault("terminationGracePeriodSeconds", 0)
         made["spec"]["nodeSelector"] = {POOL: pool}
         await self._create(pods_path(made), made)
+        await self._store.shown(made["metadata"]["name"], _SHOWN_S)
 
     async def _delete(self, each: JSON) -> None:
         self._judge.deletes(each["metadata"]["uid"])

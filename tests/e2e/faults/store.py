@@ -30,7 +30,8 @@ class Store:
         self.pods: dict[str, JSON] = {}
         """By uid."""
         self.nodes: dict[str, JSON] = {}
-        self.relists = 0
+        self.current = False
+        """Whether it is followed."""
         self._api = api
         self._judge = judge
         self._changed = asyncio.Condition()
@@ -52,8 +53,11 @@ class Store:
         self._tasks = [asyncio.create_task(self._follow(path)) for path in (_NODES, _PODS)]
         async with self._changed:
             await self._changed.wait_for(lambda: len(self._listed) == len(self._tasks))
+        self.current = True
 
     async def stop(self) -> None:
+        """Follow it no longer."""
+        self.current = False
         for each in self._tasks:
             each.cancel()
             with suppress(asyncio.CancelledError):
@@ -70,6 +74,14 @@ class Store:
             async with asyncio.timeout(within), self._changed:
                 await self._changed.wait()
 
+    async def shown(self, name: str, within: float) -> None:
+        """Return once there is a pod of that name, or after some time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within), self._changed:
+                await self._changed.wait_for(
+                    lambda: any(each["metadata"]["name"] == name for each in self.pods.values())
+                )
+
     async def _follow(self, path: str) -> None:
         while True:
             with suppress(*_AWAY):
@@ -80,7 +92,6 @@ class Store:
 
     async def _list(self, path: str) -> str:
         listing = await self._api.get(path)
-        self.relists += 1
         found = {each["metadata"]["uid"]: each for each in listing["items"]}
         if path == _NODES:
             for each in listing["items"]:
