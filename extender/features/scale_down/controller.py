@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, NoReturn, Protocol
 
 from extender.core.controllers.context import ControllerContext
-from extender.core.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter, Turn
 from extender.core.controllers.reconciling import LOOK_SECONDS, Reconciler
 from extender.core.errors import ApiError, ExtenderError
 from extender.core.metrics.series import CounterRow
@@ -143,7 +143,7 @@ class CostController(Reconciler):
 
     async def _write(self, namespace: str, change: Correction) -> bool:
         """Give a pod its cost; False when something else was written first."""
-        self._take(namespace)
+        taken = self._take(namespace)
         try:
             written = await self._writer.write(*change)
         except ExtenderError as error:
@@ -152,17 +152,17 @@ class CostController(Reconciler):
             self._throttle.log(logging.WARNING, "write", says, change.pod.key, error)
             raise
         finally:
-            for each in (self._window, self._windows[namespace]):
-                each.done()
+            for window, turn in taken:
+                window.done(turn)
         self._patches.count("written" if written else "changed")
         return written
 
-    def _take(self, namespace: str) -> None:
+    def _take(self, namespace: str) -> list[tuple[RateLimiter, Turn]]:
+        """Take a turn of all patches, and one of the namespace's."""
         if namespace not in self._windows:
             recent = {name: each for name, each in self._windows.items() if each.recent}
             self._windows = {
                 **recent,
                 namespace: RateLimiter(self._limits.per_minute // 2, self._clock),
             }
-        for each in (self._window, self._windows[namespace]):
-            each.take()
+        return [(each, each.take()) for each in (self._window, self._windows[namespace])]
