@@ -54,7 +54,9 @@ def test_each_place_may_be_broken(name: str, tmp_path: Path) -> None:
                 raw = json.dumps(place).encode().replace(b'"MARK"', value)
                 try:
                     parser.read(raw)
-                except (ExtenderError, *parser.refusals):
+                except ExtenderError:
+                    continue
+                except parser.refusals:
                     continue
                 except Exception as error:
                     error.add_note(f"with {raw[:4000]!r}")
