@@ -104,6 +104,13 @@ def test_one_that_is_held_ends_when_another_node_is_shown() -> None:
     assert where(state) == {}
 
 
+def test_nothing_is_kept_of_one_that_was_held_and_is_gone() -> None:
+    state = held()
+    assert not state.nominated.is_empty
+    state.remove_pod("default/p", UID)
+    assert state.nominated.is_empty
+
+
 def test_one_that_is_held_counts_though_it_was_cleared() -> None:
     state = held()
     assert where(state) == {UID: "a"}
