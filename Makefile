@@ -155,6 +155,10 @@ conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes relea
 repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on a real control plane, and an hour of quiet, into bench/results/repair.md
 	@$(BIN)/python -m pytest tests/e2e/test_repair.py -v -k "zone_that_is_back and replace" --apps 10 --replicas 30 --record
 
+.PHONY: faults
+faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SECONDS (600), added to bench/results/faults.md
+	@$(BIN)/python -m tests.e2e.faults --seconds $(or $(FAULT_SECONDS),600) $(if $(SEED),--seed $(SEED)) --report bench/results/faults.md
+
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
@@ -198,6 +202,10 @@ bench-upstream: $(STAMP) ## upstream's own benchmark, scheduler_perf, with and w
 
 bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
+
+.PHONY: soak
+soak: $(STAMP) ## the extender with every feature on under 200 pod events and 50 calls a second, over a real API server, for SECONDS (28800), as one more piece of bench/results/soak.md
+	@$(BIN)/python -m bench.soak --seconds $(or $(SECONDS),28800) $(call results,soak)
 
 SCENARIOS ?= 100
 preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, FIRST=1, half an hour)

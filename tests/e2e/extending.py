@@ -34,6 +34,8 @@ EXTENDER = User(
 _ROOT = Path(__file__).resolve().parents[2]
 _WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "config.yaml"
 
+GRACE_S = 15.0
+"""The manifests' terminationGracePeriodSeconds."""
 LAG_S = 10.0
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
 
@@ -51,19 +53,22 @@ class Extender:
         *,
         quotas: bool = False,
         fields: JSON | None = None,
+        within: tuple[str, ...] = (),
     ) -> None:
+        """`within` is a command that runs the program, as `env` does."""
         port, ops_port = free_port(), free_port()
         config = _config(control_plane, folder, mode, fields or {}, quotas=quotas)
         self.mode = mode
         self.url, self.ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
         self._session = session
-        self._process = Process(
+        self.process = Process(
             "extender",
-            _command(control_plane, mode, port, ops_port, config),
+            [*within, *_command(control_plane, mode, port, ops_port, config)],
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
-        self._process.options = options
+        self.process.options = options
+        self.process.grace = GRACE_S
         self._asked_by_us = Counter[str]()
 
     @classmethod
@@ -85,33 +90,37 @@ class Extender:
             extender = cls(
                 control_plane, mode, folder, session, options, quotas=quotas, fields=fields
             )
-            with extender._process:
-                await asyncio.to_thread(extender._process.wait_ready)
+            with extender.process:
+                await asyncio.to_thread(extender.process.wait_ready)
                 yield extender
                 await extender.stop()
         extender.assert_no_errors()
 
     async def start_again(self) -> None:
         """Start the process after a stop, and return once it is ready."""
-        self._process.start()
-        await asyncio.to_thread(self._process.wait_ready)
+        self.process.start()
+        await asyncio.to_thread(self.process.wait_ready)
         self._asked_by_us.clear()
 
     async def kill_and_start_again(self) -> None:
         """End the process without a warning, in the middle of whatever it does."""
-        await asyncio.to_thread(self._process.kill)
+        await asyncio.to_thread(self.process.kill)
         await self.start_again()
 
     async def stop(self) -> None:
         """End the process as Kubernetes ends one, which it must take well."""
-        self._process.check_alive()
-        code = await asyncio.to_thread(self._process.stop)
+        self.process.check_alive()
+        code = await asyncio.to_thread(self.process.stop)
         assert code == 0, f"SIGTERM must end it with exit code 0, not {code}"
 
     def assert_no_errors(self) -> None:
         """Assert that every line of the log is JSON and none tells of an error."""
-        lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
-        assert [line for line in lines if line["level"] == "error"] == []
+        assert self.logged("error") == []
+
+    def logged(self, level: str) -> list[str]:
+        """Return the messages of a level, from a log of which every line is JSON."""
+        lines = [json.loads(line) for line in self.process.log.read_text().splitlines()]
+        return [line["msg"] for line in lines if line["level"] == level]
 
     async def ask(self, verb: str, pod: JSON, nodes: list[str]) -> Any:
         """Make one call in the scheduler's place."""
@@ -135,10 +144,10 @@ class Extender:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self.process.pid
 
     def cpu_seconds(self) -> float:
-        return self._process.cpu_seconds()
+        return self.process.cpu_seconds()
 
     async def page(self, path: str) -> Any:
         """Return a JSON page of the operations port."""
@@ -147,8 +156,7 @@ class Extender:
             return await answer.json()
 
     def warnings(self) -> list[str]:
-        lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
-        return [line["msg"] for line in lines if line["level"] == "warning"]
+        return self.logged("warning")
 
     async def counter(self, name: str, **labels: str) -> int:
         """Return the sum of a metric's series with some labels."""

@@ -69,6 +69,8 @@ class ControlPlane:
     apiserver: Process
     controller_manager: Process | None = None
     features: Features = DEFAULT_FEATURES
+    storage: str = ""
+    """Where etcd is."""
 
     def kubeconfig(self, user: User) -> Path:
         """Write the file with which this user reaches the API server."""
@@ -162,7 +164,7 @@ def storage_and_apiserver(
         apiserver.options = options
         running.enter_context(apiserver)
         apiserver.wait_ready()
-        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver)
+        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver, storage=storage)
 
 
 def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:

@@ -8,6 +8,20 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "the page of quotas judges all waiting pods in one turn",
+        "features.quota.page",
+        "await in_slices(counting_use(state, limited=limited))",
+        "[*counting_use(state, limited=limited)][:0]",
+        "features/quota/test_page.py::test_calls_are_answered_while_waiting_pods_are_judged",
+    ),
+    Bug(
+        "a quota of volume claims is read as one that an API server refuses",
+        "features.quota.objects",
+        "scope not in {model.PRIORITY_CLASS, OF_CLAIMS}:",
+        "scope != model.PRIORITY_CLASS:",
+        "features/quota/test_objects.py::test_whom_a_quota_is_about",
+    ),
+    Bug(
         "the last pod that a quota allows is refused",
         "features.quota.rules",
         "used.get(resource, 0) + amount > quota.hard[resource]",
