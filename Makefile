@@ -145,8 +145,8 @@ planted: $(STAMP) ## every bug that is planted to see whether the tests find it 
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
 .PHONY: mutants
-mutants: $(STAMP) ## mutants of the pure core and of the features' rules, each run against the tests that reach it (hours; goes on where it stopped), or SAMPLE=2 of each module, drawn by the date (some minutes: before each landing, not a gate); ONLY='extender.core.verbs.*', SECONDS_EACH=20 of tests that each meets at most, AGAIN=1 also asks those that survived, SEED
-	@nice -n 19 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)') $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(AGAIN),--again)
+mutants: $(STAMP) ## mutants of the pure core and of the features' rules, each run against the tests that reach it (hours; goes on where it stopped), or SAMPLE=2 of each module, drawn by the date (some minutes: before each landing, not a gate); ONLY='extender.core.verbs.*', TESTS=tests/verbs,tests/cluster alone, SECONDS_EACH=20 of tests that each meets at most, AGAIN=1 also asks those that survived, SEED
+	@nice -n 19 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)') $(if $(TESTS),--tests '$(TESTS)') $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(AGAIN),--again)
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py tests/e2e/test_verdict_differential.py -v --releases all --questions 25000

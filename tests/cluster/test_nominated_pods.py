@@ -104,6 +104,15 @@ def test_one_that_is_held_ends_when_another_node_is_shown() -> None:
     assert where(state) == {}
 
 
+def test_nothing_is_kept_of_one_that_was_held_and_is_gone() -> None:
+    ledger, waiting = nominated_pods.NominationLedger(), model_pod(WAITING)
+    ledger.learn(waiting)
+    ledger.expect(waiting, "a", 2.0, held=True)
+    assert not ledger.is_empty
+    ledger.forget(UID)
+    assert ledger.is_empty
+
+
 def test_one_that_is_held_counts_though_it_was_cleared() -> None:
     state = held()
     assert where(state) == {UID: "a"}

@@ -343,6 +343,13 @@ BUGS = (
         "verbs/test_victims.py::test_victims_of_each_node",
     ),
     Bug(
+        "of the pods that join the victims, the least important is charged first",
+        "core.verbs.preempting",
+        "added.sort(key=lambda pod: (-pod.spec.priority, pod.key))",
+        "added.sort(key=lambda pod: (pod.spec.priority, pod.key))",
+        "verbs/test_preempting.py::test_the_most_important_of_the_pods_that_join_is_charged_first",
+    ),
+    Bug(
         "pods go for room where none may",
         "core.verbs.victims",
         "if evicting and for_room else None",

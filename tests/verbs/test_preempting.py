@@ -318,6 +318,15 @@ def test_budgets_are_charged_for_the_pods_that_join(budgets: list[Json], expecte
     assert chosen == {"a1": (["x", "y", "z"], expected)}
 
 
+def test_the_most_important_of_the_pods_that_join_is_charged_first() -> None:
+    pods = [plain("x"), db("y", priority=MIDDLE).labels(which="y"), db("z")]
+    state = state_of(NODES, NAMESPACES, pods)
+    for each in (budget("all", DB, 1), budget("none", selector(which="y"), 0)):
+        state.upsert_budget(read_budget(json.dumps(each).encode()))
+    # Charged for first, z would be within its budget, and y beyond one of its own.
+    assert choose(state, APART, {"a1": ["x"]}) == {"a1": (["y", "x", "z"], 2)}
+
+
 def test_a_budget_is_of_no_account_where_nobody_joins() -> None:
     state = state_of(NODES, NAMESPACES, [db("x")])
     state.upsert_budget(read_budget(json.dumps(budget("none", DB, 0)).encode()))

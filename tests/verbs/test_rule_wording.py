@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -29,18 +29,20 @@ def rule_of(plugin: FilterPlugin, raw: Pod) -> Rule:
     return rule
 
 
-def annotated() -> Rule:
-    rule = rule_of(PLUGIN, SSD)
+def annotated(plugin: FilterPlugin, raw: Pod) -> Rule:
+    rule = rule_of(plugin, raw)
     assert isinstance(rule, NodeSelectionRule)
     rule.annotated = True
     return rule
 
 
 @pytest.mark.parametrize(
-    ("rule", "cause", "statement", "one", "two"),
+    ("make", "plugin", "raw", "cause", "statement", "one", "two"),
     [
         pytest.param(
-            rule_of(PLUGIN, SSD),
+            rule_of,
+            PLUGIN,
+            SSD,
             "node affinity",
             "Your node selector or node affinity does not match 2 nodes; it asks for disk in (ssd)",
             " if it had the labels that the node affinity asks for",
@@ -48,7 +50,9 @@ def annotated() -> Rule:
             id="its own",
         ),
         pytest.param(
-            rule_of(added(IN_A), pod("x")),
+            rule_of,
+            added(IN_A),
+            pod("x"),
             "node affinity that the scheduler adds",
             "Node affinity that the scheduler adds does not match 2 nodes; "
             "it asks for topology.kubernetes.io/zone in (a)",
@@ -57,7 +61,9 @@ def annotated() -> Rule:
             id="what is added",
         ),
         pytest.param(
-            annotated(),
+            annotated,
+            PLUGIN,
+            SSD,
             "your annotation's node affinity",
             "Node affinity in your annotation does not match 2 nodes; it asks for disk in (ssd)",
             " if it had the labels that the node affinity asks for",
@@ -65,7 +71,9 @@ def annotated() -> Rule:
             id="an annotation's",
         ),
         pytest.param(
-            rule_of(NamedNodes(Reason.NOT_NAMED), NAMING),
+            rule_of,
+            NamedNodes(Reason.NOT_NAMED),
+            NAMING,
             "node affinity",
             "Your node selector or node affinity does not match 2 nodes; "
             "it asks for disk in (ssd),metadata.name in (a1)",
@@ -76,8 +84,16 @@ def annotated() -> Rule:
     ],
 )
 def test_what_is_said_of_node_affinity(
-    rule: Rule, cause: str, statement: str, one: str, two: str
+    *,
+    make: Callable[[FilterPlugin, Pod], Rule],
+    plugin: FilterPlugin,
+    raw: Pod,
+    cause: str,
+    statement: str,
+    one: str,
+    two: str,
 ) -> None:
+    rule = make(plugin, raw)
     assert rule.cause(RefusalGroup()) == cause
     assert rule.statement(Refusal(rule, None, "", hits=2)) == statement
     assert rule.remedy(None, 1) == one

@@ -15,6 +15,13 @@ BUGS: Final = (
         "features/annotations/test_limits.py::test_nodes_are_refused",
     ),
     Bug(
+        "of one node that is asked about alone, a limit of one pod leaves nothing",
+        "core.cluster.counts.domain_limits",
+        "if self.owners is None and room < 0:\n            return {each",
+        "if self.owners is None and room < 1:\n            return {each",
+        "features/annotations/test_limits.py::test_nodes_are_refused",
+    ),
+    Bug(
         "a limit holds where no owner is",
         "core.cluster.counts.domain_limits",
         "return {domain for domain in self.owners.counts if get(domain, 0) > room}",

@@ -246,6 +246,9 @@ DB = pod("db").labels(app="db")
 def test_nodes_are_refused(incoming: Json, placed: list[Json], expected: dict[str, str]) -> None:
     state = state_of(NODES, [], placed)
     assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+    for name in NAMES:
+        alone = {name: expected[name]} if name in expected else {}
+        assert actual_refusals(state, incoming, [name], plugins=LIMITS) == alone
 
 
 TEAM: dict[str, Any] = {"namespaceSelector": selector(team="a")}
