@@ -12,9 +12,9 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from clusterload.workloads import BROKEN
 from extender.core.errors import ExtenderError
 from extender.core.kube.frames import read_answer
-from extender.core.wire.decoding import BROKEN_JSON, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,13 +97,13 @@ class Monitoring:
         body = await _get(url, {"query": query, "time": f"{at:.3f}"})
         try:
             return read_samples(body, query)
-        except (*BROKEN_JSON, ValueError) as error:
+        except BROKEN as error:
             raise ExtenderError(f"{url}: not an answer of Prometheus: {error}") from error
 
 
 def read_samples(body: bytes, query: str) -> list[Sample]:
-    """Read the answer to a query, without what is no number; raises BROKEN_JSON and ValueError."""
-    answer = decoded(msgspec.json.Decoder(_Answer).decode, body)
+    """Read the answer to a query, without what is no number; raises BROKEN."""
+    answer = msgspec.json.decode(body, type=_Answer)
     if answer.status != "success" or answer.data is None:
         raise ExtenderError(f"Prometheus refuses {query!r}: {answer.error}")
     if answer.data.result_type != "vector":

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from extender.core.errors import ObjectError
 from extender.core.kube.frames import Metadata
-from extender.core.wire.decoding import decode
 
+T = TypeVar("T")
+
+BROKEN: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What decoding bytes from elsewhere can raise."""
 _RUNNING = "running"
 _ENDED = frozenset(("Succeeded", "Failed"))
 _SHORT_LIVED = frozenset(("name", "emptyDir", "downwardAPI", "configMap", "secret", "projected"))
@@ -113,8 +117,15 @@ _SPECIFIED = msgspec.json.Decoder(_Specified)
 _CONTROLLER = msgspec.json.Decoder(_Controller)
 
 
+def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
+    try:
+        return decoder.decode(raw)
+    except BROKEN as error:
+        raise ObjectError("", str(error)) from error
+
+
 def read_pod(raw: msgspec.Raw) -> Pod:
-    pod = decode(_POD, raw)
+    pod = _decode(_POD, raw)
     conditions = pod.status.conditions or ()
     return Pod(
         key=pod.metadata.key,
@@ -129,12 +140,12 @@ def read_pod(raw: msgspec.Raw) -> Pod:
 
 
 def read_whole_pod(raw: msgspec.Raw) -> WholePod:
-    spec = bytes(decode(_SPECIFIED, raw).spec)
+    spec = bytes(_decode(_SPECIFIED, raw).spec)
     return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
 
 
 def read_controller(raw: msgspec.Raw) -> Controller:
-    read = decode(_CONTROLLER, raw)
+    read = _decode(_CONTROLLER, raw)
     metadata, spec = read.metadata, read.spec
     replicas = 1 if spec.replicas is None else spec.replicas
     return Controller(

@@ -30,6 +30,7 @@ from clusterload.durations import parse_duration
 from clusterload.measurements.scheduler import histograms, report
 from clusterload.monitoring import read_samples
 from clusterload.templates import Templates
+from clusterload.workloads import BROKEN
 from extender.core import config, files
 from extender.core.certificates import not_after
 from extender.core.config import layers
@@ -52,7 +53,6 @@ from extender.core.kube.tls_material import TLSMaterial
 from extender.core.model.keys import Key
 from extender.core.resources import of_features
 from extender.core.wire.affinity import Gates
-from extender.core.wire.decoding import BROKEN_JSON
 from extender.core.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from extender.core.wire.placement import moment
 from extender.core.wire.quantities import read_quantity
@@ -367,9 +367,7 @@ def in_process(folder: Path) -> Mapping[str, Parser]:
         "metrics of a scheduler": Parser(
             _of_text(lambda text: report(histograms([text]))), METRICS
         ),
-        "answer of Prometheus": Parser(
-            lambda raw: read_samples(raw, "q"), [PROMETHEUS], (*BROKEN_JSON, ValueError)
-        ),
+        "answer of Prometheus": Parser(lambda raw: read_samples(raw, "q"), [PROMETHEUS], BROKEN),
         "rules in an annotation": Parser(_annotation, [RULES_BESIDE]),
         "selector of a flag": Parser(_of_text(lambda text: parse_selector(text, "-l")), TEXTS),
         "duration": Parser(_of_text(seconds), TEXTS),
