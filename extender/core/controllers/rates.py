@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 WINDOW_SECONDS: Final = 60.0
@@ -31,18 +32,21 @@ class RateLimiter:
             return 0.0
         return self._times[-self._most] + WINDOW_SECONDS - self._clock()
 
-    def take(self) -> None:
-        self._times.append(self._clock())
+    def take(self) -> float:
+        """Note that one begins; return its time, by which its end is noted: others may overlap."""
+        now = self._clock()
+        self._times.append(now)
+        return now
 
-    def done(self) -> None:
-        """Note that the last one is over: a minute counts from when it was certainly there."""
-        if self._times:
-            self._times[-1] = self._clock()
+    def done(self, taken: float) -> None:
+        """Note that one is over: a minute counts from when it was certainly there."""
+        self.give_back(taken)
+        self.take()
 
-    def give_back(self) -> None:
-        """Note that the last one has come to nothing."""
-        if self._times:
-            self._times.pop()
+    def give_back(self, taken: float) -> None:
+        """Note that one has come to nothing."""
+        with suppress(ValueError):  # It may have begun more than a minute ago.
+            self._times.remove(taken)
 
     def fill(self, number: int) -> None:
         """Note some that another replica has made within the last minute."""

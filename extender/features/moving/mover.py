@@ -115,7 +115,7 @@ class Mover:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
         if self._moves.begin(pod, target, ended=self._recorder.ended) is None:
             return REST_SECONDS
-        self._window.take()
+        turn = self._window.take()
         kept = False
         try:
             version = await self._may_go(pod, record, cause, target)
@@ -123,9 +123,9 @@ class Mover:
                 kept = await self._ask(pod, record, target, version)
         finally:
             if kept:
-                self._window.done()
+                self._window.done(turn)
             else:
-                self._window.give_back()
+                self._window.give_back(turn)
             self._moves.settle(owner, kept=kept and not self._dry_run)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             await self._recorder.went(pod, record, target, dry_run=self._dry_run)

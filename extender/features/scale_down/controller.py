@@ -133,7 +133,7 @@ class CostController(Reconciler):
 
     async def _write(self, namespace: str, change: Correction) -> bool:
         """Give a pod its cost; False when that failed."""
-        self._take(namespace)
+        turns = self._take(namespace)
         try:
             written = await self._writer.write(*change)
         except ExtenderError as error:
@@ -142,17 +142,16 @@ class CostController(Reconciler):
             self._throttle.log(logging.WARNING, "write", says, change.pod.key, error)
             return False
         finally:
-            for each in (self._window, self._windows[namespace]):
-                each.done()
+            for each, turn in turns:
+                each.done(turn)
         self._patches.count("written" if written else "changed")
         return True
 
-    def _take(self, namespace: str) -> None:
+    def _take(self, namespace: str) -> list[tuple[RateLimiter, float]]:
         if namespace not in self._windows:
             recent = {name: each for name, each in self._windows.items() if each.recent}
             self._windows = {
                 **recent,
                 namespace: RateLimiter(self._limits.per_minute // 2, self._clock),
             }
-        for each in (self._window, self._windows[namespace]):
-            each.take()
+        return [(each, each.take()) for each in (self._window, self._windows[namespace])]

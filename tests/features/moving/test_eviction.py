@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from extender.core.controllers.rates import RateLimiter
 from extender.core.errors import ApiError
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.ports import Evicted, Eviction
@@ -396,25 +395,3 @@ async def test_while_the_picture_is_in_doubt_nobody_goes() -> None:
     rig.state.stale = None
     await rig.after(5)
     assert rig.mover.evicted == ["disk"]
-
-
-def test_a_window_gives_back_what_was_not_used() -> None:
-    now = 0.0
-    window = RateLimiter(1, lambda: now)
-    window.take()
-    assert window.rest() == 60
-    window.give_back()
-    assert window.rest() == 0
-
-
-def test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest() -> None:
-    now = 0.0
-    window = RateLimiter(1, lambda: now)
-    window.take()
-    now = 30.0
-    window.fill(5)
-    assert window.rest() == 60
-    now = 89.0
-    assert window.rest() == 1
-    now = 90.0
-    assert window.rest() == 0
