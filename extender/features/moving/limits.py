@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,12 +27,16 @@ class LastHour:
         self._moves: deque[tuple[float, str, int]] = deque()
         """How many, where and when; several at once are another replica's."""
 
-    def take(self, namespace: str) -> None:
-        self._moves.append((self._clock(), namespace, 1))
+    def take(self, namespace: str) -> tuple[float, str, int]:
+        """Note that one begins; return what is noted, by which it is given back."""
+        taken = self._clock(), namespace, 1
+        self._moves.append(taken)
+        return taken
 
-    def give_back(self) -> None:
-        if self._moves:
-            self._moves.pop()
+    def give_back(self, taken: tuple[float, str, int]) -> None:
+        """Note that one has come to nothing; those of another replica may be known by now."""
+        with suppress(ValueError):  # It may have begun more than an hour ago.
+            self._moves.remove(taken)
 
     @property
     def moves(self) -> Mapping[str, int]:

@@ -240,7 +240,7 @@ class RepairController:
             return
         # The lead is confirmed after this: should it pass on, the next leader has heard of it.
         turn, kept = window.take(), False
-        self._moves.hour.take(owner.namespace)
+        move_of_hour = self._moves.hour.take(owner.namespace)
         try:
             kept = await self._mover.carry_out(owner, known, move)
         finally:
@@ -248,9 +248,8 @@ class RepairController:
                 window.done(turn)
             else:
                 window.give_back(turn)
+                self._moves.hour.give_back(move_of_hour)
             self._moves.settle(owner, kept=kept and not self._eviction.dry_run)
-        if not kept:
-            self._moves.hour.give_back()
         if kept and self._eviction.dry_run:
             # What would be moved is told once a day, not once a rest.
             known.rests_until = self._clock() + DAY

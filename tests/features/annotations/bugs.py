@@ -196,4 +196,76 @@ BUGS: Final = (
         "                gone[pod.uid] = pod\n                continue\n",
         "features/annotations/test_limits.py::test_own_preemption_spares_the_most_important_pods_that_a_limit_allows",
     ),
+    Bug(
+        "a record that may have been made is taken for none",
+        "features.annotations.record_first",
+        "        self._recorded.put(pod.uid, digest if why is None else UNKNOWN)\n"
+        "        if why is None:\n"
+        "            return None\n",
+        "        if why is None:\n"
+        "            self._recorded.put(pod.uid, digest)\n"
+        "            return None\n",
+        "features/annotations/test_binding_records.py"
+        "::test_what_may_have_been_put_on_record_is_written_over",
+    ),
+    Bug(
+        "what was put on record a moment ago is not known where the watch is behind",
+        "features.annotations.record_first",
+        "if digest == pod.status.record and known in {None, digest}:",
+        "if digest == pod.status.record:",
+        "features/annotations/test_binding_records.py"
+        "::test_what_is_left_of_an_attempt_is_taken_back",
+    ),
+    Bug(
+        "a record that cannot be made is tried again as soon as the first time",
+        "features.annotations.recording",
+        "self._waits[identity] = min(2 * wait, LAST_RETRY_SECONDS)",
+        "self._waits[identity] = min(wait, LAST_RETRY_SECONDS)",
+        "features/annotations/test_recording.py::test_each_try_of_a_record_waits_twice_as_long",
+    ),
+    Bug(
+        "that a pod was placed by no rules is recorded as rules",
+        "features.annotations.records",
+        '"status": "True" if digest else "False",',
+        '"status": "True",',
+        "features/annotations/test_binding_records.py"
+        "::test_a_record_is_a_condition_of_this_very_pod",
+    ),
+    Bug(
+        "a namespace that is relabelled keeps its rules in annotations",
+        "features.annotations.scope",
+        "        self._open.pop(namespace, None)\n",
+        "",
+        "cluster/test_annotation_scope.py"
+        "::test_annotations_count_where_the_labels_of_their_namespace_say",
+    ),
+    Bug(
+        "a policy annotation is said to be a fault of the other one",
+        "features.annotations.reading",
+        "raise ObjectError(POLICY_PATH, POLICY_REMOVED)",
+        "raise ObjectError(AFFINITY_PATH, POLICY_REMOVED)",
+        "features/annotations/test_reading.py"
+        "::test_a_policy_is_refused_in_words_that_say_what_to_write",
+    ),
+    Bug(
+        "of a field that is there twice, the last counts",
+        "features.annotations.reading",
+        "    json.loads(text, object_pairs_hook=_distinct)\n",
+        "",
+        "features/annotations/test_reading.py::test_what_is_broken_is_named",
+    ),
+    Bug(
+        "a limit is judged by a state that is stale",
+        "features.annotations.rules",
+        "return state.stale if state.stale is not None and self._limits(state, pod) else None",
+        "return state.stale if state.stale is not None and state.nominated.classes else None",
+        "features/annotations/test_limits.py::test_a_limit_is_not_judged_by_a_state_that_is_stale",
+    ),
+    Bug(
+        "rules are put on record in mode shadow",
+        "features.annotations.part",
+        "if api is None or mode is Mode.SHADOW:",
+        "if api is None:",
+        "features/annotations/test_recording.py::test_who_puts_rules_on_record",
+    ),
 )

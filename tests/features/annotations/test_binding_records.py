@@ -114,6 +114,20 @@ async def test_what_another_replica_has_put_on_record_since_is_taken_back(
     assert rig.api.recorded == [("default/ruled", digest_of(RULED))] * 2
 
 
+async def test_what_may_have_been_put_on_record_is_written_over(aiohttp_client: Any) -> None:
+    waiting = on_record(PLAIN, RULED)
+    rig = recording(waiting)
+    client = await aiohttp_client(rig.app)
+    rig.api.no_record = "no answer"
+    assert "no answer" in await bind(client, waiting, "a")
+    # It is edited back, and the watch shows what was on record before; the request is under way.
+    again = on_record(RULED, RULED)
+    rig.state.upsert_pod(model_pod(again))
+    rig.api.no_record = None
+    assert await bind(client, again, "a") == ""
+    assert [digest for _, digest in rig.api.recorded] == ["", digest_of(RULED)]
+
+
 async def test_one_record_is_not_for_two_places_judged_by_different_rules(
     aiohttp_client: Any,
 ) -> None:

@@ -9,11 +9,13 @@ import pytest
 from extender.core.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.core.model.disruption import Victims
 from extender.core.model.pod_affinity import LimitedTerm
+from extender.core.verbs.filtering import indeterminate
 from extender.core.verbs.victims import on_node
 from extender.diagnosis.verbs.violations import Violation, patrol, witnesses
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences
+from tests.beside import LIMITS as ALONE
 from tests.builders import (
     HOST,
     ZONE,
@@ -54,6 +56,22 @@ def limited(raw: Json, most: int, key: str = ZONE, **fields: Any) -> Json:
 
 
 DB = pod("db").labels(app="db")
+
+
+@pytest.mark.parametrize(
+    ("incoming", "certain"),
+    [
+        pytest.param(limited(web("new"), 1), False, id="a limit of its own"),
+        pytest.param(web("new"), False, id="a limit of a pod that is placed"),
+        pytest.param(DB, True, id="no limit is about it"),
+    ],
+)
+def test_a_limit_is_not_judged_by_a_state_that_is_stale(incoming: Pod, *, certain: bool) -> None:
+    state = state_of(NODES, [], [limited(web("old", "a"), 2)])
+    assert indeterminate(state, model_pod(incoming), ALONE) is None
+    state.stale = "nothing was heard"
+    why = None if certain else "nothing was heard"
+    assert indeterminate(state, model_pod(incoming), ALONE) == why
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from extender.core.cluster.state import ClusterState
+from extender.core.controllers.workqueue import WorkQueue
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.annotations import recording
+from extender.features.annotations.part import Annotated
 from extender.features.annotations.recording import Recorder
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.beside import COVERS_ALL
 from tests.builders import HOST, Pod, model_pod, pod, selector, term
+from tests.wired import context_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -129,3 +134,42 @@ async def test_a_record_that_failed_is_tried_again(
         await rig.until(3)
         assert rig.written == [("default/ruled", digest_of(RULED))] * 3
     assert "the right to patch pods/status: timeout" in caplog.text
+
+
+async def test_each_try_of_a_record_waits_twice_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    add = WorkQueue.add_after
+
+    def add_after(queue: Any, item: Any, seconds: float, *more: Any) -> Any:
+        if seconds:
+            waits.append(seconds)
+        return add(queue, item, 0.0, *more)
+
+    monkeypatch.setattr(WorkQueue, "add_after", add_after)
+    async with recorded() as rig:
+        rig.failures = ["403: forbidden"] * 8
+        rig.ask(Pod(RULED))
+        rig.show(Pod(RULED).on("a"))
+        await rig.until(9)
+    assert waits == [5, 10, 20, 40, 80, 160, 320, 320]
+
+
+@pytest.mark.parametrize(
+    ("mode", "hooks", "tasks"),
+    [
+        pytest.param("replace", 1, 0, id="before the bind"),
+        pytest.param("assist", 0, 1, id="after it"),
+        pytest.param("shadow", 0, 0, id="the scheduler was not told of any rule"),
+    ],
+)
+def test_who_puts_rules_on_record(mode: str, hooks: int, tasks: int) -> None:
+    fields = {"mode": mode, "annotations": {"namespaceSelector": {}}}
+    context = context_over(ClusterState(), fields=fields)
+    api: Any = SimpleNamespace(client=None)
+    part = Annotated(replace(context, source=replace(context.source, api=api)))
+    names = []
+    for name, task in part.tasks():
+        names.append(name)
+        task.close()
+    assert (len(part.hooks), names.count("recorder")) == (hooks, tasks)

@@ -21,4 +21,44 @@ BUGS: Final = (
         "        pass\n",
         "features/audit/test_recount.py::test_what_a_ledger_finds_is_told",
     ),
+    Bug(
+        "room that is booked on a node that is gone is not audited",
+        "features.audit.recount",
+        "    names = iter({**dict.fromkeys(state.nodes), "
+        "**dict.fromkeys(state.node_resources.in_use)})\n"
+        "    while some := list(islice(names, AUDITED_NODES)):\n"
+        "        wrong",
+        "    names = iter(list(state.nodes))\n"
+        "    while some := list(islice(names, AUDITED_NODES)):\n"
+        "        wrong",
+        "features/audit/test_recount.py::test_room_that_nobody_uses_is_noticed",
+    ),
+    Bug(
+        "a nomination that is shown no more is not audited",
+        "features.audit.ledgers",
+        "for uid in truth.keys() | shown.keys() if truth",
+        "for uid in truth.keys() if truth",
+        "features/audit/test_recount.py::test_a_nomination_that_slipped_through_is_noticed",
+    ),
+    Bug(
+        "only one column of node affinity is audited",
+        "features.audit.ledgers",
+        "    for column in list(state.node_columns):\n",
+        "    for column in list(state.node_columns)[:1]:\n",
+        "features/audit/test_recount.py::test_a_column_that_says_wrong_is_noticed",
+    ),
+    Bug(
+        "a table that changes while it is recounted is wrong",
+        "features.audit.recount",
+        "return truth if sound else at_once(counting())",
+        "return truth",
+        "features/audit/test_recount.py::test_a_class_on_many_nodes_is_counted_some_at_a_time",
+    ),
+    Bug(
+        "reserved pods are no pods of their node to the audit",
+        "features.audit.recount",
+        "    pods = (*state.pods_on(node), *state.reservations.on(node))\n    return dict",
+        "    pods = state.pods_on(node)\n    return dict",
+        "features/audit/test_recount.py::test_a_sound_state_is_found_sound",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import pytest
@@ -28,6 +28,7 @@ from tests.builders import (
 )
 
 LONER = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("n")
+NOMINATED = pod("b").nominated("n")
 
 
 def a_state() -> ClusterState:
@@ -37,8 +38,26 @@ def a_state() -> ClusterState:
     return state
 
 
-def test_a_sound_state_is_found_sound() -> None:
-    assert {*audit(a_state())} == {None}
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(lambda _: None, id="nothing"),
+        pytest.param(lambda state: state.reserve(model_pod(pod("b")), "n", 1.0), id="a place"),
+        pytest.param(
+            lambda state: state.reserve(model_pod(LONER.uid("new")), "n", 1.0), id="of its class"
+        ),
+        pytest.param(lambda state: state.remove_node("n"), id="a node goes"),
+        pytest.param(lambda state: state.upsert_pod(model_pod(NOMINATED)), id="a nomination"),
+        pytest.param(
+            lambda state: state.expect_nomination(model_pod(pod("b")), "n", 1.0), id="its own"
+        ),
+        pytest.param(lambda state: state.upsert_pod(model_pod(LONER.being_deleted())), id="an end"),
+    ],
+)
+def test_a_sound_state_is_found_sound(event: Callable[[ClusterState], object]) -> None:
+    state = a_state()
+    event(state)
+    assert {*audit(state)} == {None}
 
 
 def test_a_round_goes_on_while_the_state_changes() -> None:
@@ -121,10 +140,11 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
     assert next(audit(state)) == "pods by class and node"
 
 
-def test_room_that_nobody_uses_is_noticed() -> None:
+@pytest.mark.parametrize("node", ["n", "gone"])
+def test_room_that_nobody_uses_is_noticed(node: str) -> None:
     state = a_state()
-    state._node_resources.use("n", (("cpu", 100),), 1)
-    assert {*audit(state)} == {None, "room on n"}
+    state._node_resources.use(node, (("cpu", 100),), 1)
+    assert {*audit(state)} == {None, f"room on {node}"}
 
 
 def test_a_host_port_that_nobody_has_is_noticed() -> None:
@@ -133,10 +153,24 @@ def test_a_host_port_that_nobody_has_is_noticed() -> None:
     assert {*audit(state)} == {None, "room on n"}
 
 
-def test_a_nomination_that_slipped_through_is_noticed() -> None:
+def gone_but_nominated(state: ClusterState) -> None:
+    state.remove_pod("default/b", "default-b")
+    state._nominated.learn(model_pod(NOMINATED))
+
+
+@pytest.mark.parametrize(
+    "slips",
+    [
+        pytest.param(lambda state: state._nominated.forget("default-b"), id="forgotten"),
+        pytest.param(gone_but_nominated, id="kept"),
+    ],
+)
+def test_a_nomination_that_slipped_through_is_noticed(
+    slips: Callable[[ClusterState], object],
+) -> None:
     state = a_state()
-    state.upsert_pod(model_pod(pod("b").nominated("n")))
-    state._nominated.forget("default-b")
+    state.upsert_pod(model_pod(NOMINATED))
+    slips(state)
     assert "nominated pods" in list(audit(state))
 
 
@@ -166,15 +200,19 @@ def test_what_terms_say_together_is_recounted() -> None:
     assert {*audit(state)} == {None, f"{ZONE} of 3 terms together"}
 
 
-def test_a_column_that_says_wrong_is_noticed() -> None:
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_column_that_says_wrong_is_noticed(wrong: int) -> None:
     nodes = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]
-    picky = pod("p").requires_nodes(node_term(requirement("disk", "In", "ssd")))
-    state = state_of(nodes, [], [picky])
-    affinity = model_pod(picky).node_selection
-    assert affinity is not None
-    assert affinity.required is not None
-    state.node_rules.judge(affinity.required)
+    picky = [
+        pod(disk).requires_nodes(node_term(requirement("disk", "In", disk)))
+        for disk in ("ssd", "none")
+    ]
+    state = state_of(nodes, [], picky)
+    for each in picky:
+        affinity = model_pod(each).node_selection
+        assert affinity is not None
+        assert affinity.required is not None
+        state.node_rules.judge(affinity.required)
     assert {*audit(state)} == {None}
-    (column,) = state.node_rules
-    column.by_number[state.nodes.number_of("b")] = 1
+    list(state.node_rules)[wrong].by_number[state.nodes.number_of("b")] = 1
     assert "node affinity on b" in list(audit(state))

@@ -50,4 +50,60 @@ BUGS: Final = (
         "        pass\n\n    def of",
         "features/binding/test_rules.py::test_who_needs_no_company_is_not_found_out_again_while_nothing_changes",
     ),
+    Bug(
+        "no time is left to read a pod back",
+        "features.binding.binder",
+        "within=max(within - WITHIN.look, 0.0)",
+        "within=max(within, 0.0)",
+        "features/binding/test_binder.py"
+        "::test_a_bind_without_an_answer_leaves_time_to_read_the_pod_back",
+    ),
+    Bug(
+        "any answer that blames the client is a clear no",
+        "features.binding.binder",
+        "if error.status in _CLEAR:",
+        "if error.status < 500:",
+        "features/binding/test_binder.py::test_the_end_of_a_bind",
+    ),
+    Bug(
+        "a pod that is gone gives up the place of its last bind alone",
+        "features.binding.binds",
+        "            case BindOutcome.ELSEWHERE | BindOutcome.GONE:\n",
+        "            case BindOutcome.GONE:\n"
+        "                self._state.release(claim)\n"
+        "            case BindOutcome.ELSEWHERE:\n",
+        "features/binding/test_binds.py::test_what_is_certain_of_a_pod_ends_all_its_unclear_binds",
+    ),
+    Bug(
+        "a pod that has ended before the watch shows it is bound",
+        "features.binding.binds",
+        "            if seen.pod.status.terminal:\n",
+        "            if seen.pod.status.deleting:\n",
+        "features/binding/test_binds.py::test_a_pod_that_is_not_to_be_bound_once_it_was_read",
+    ),
+    Bug(
+        "a bind that fails unexpectedly leaves its pod in flight",
+        "features.binding.binds",
+        "        finally:\n"
+        "            self._in_flight.remove(args.uid)\n"
+        "        self._row.count(result)\n",
+        "        self._in_flight.remove(args.uid)\n        self._row.count(result)\n",
+        "features/binding/test_binds.py::test_a_bind_that_fails_unexpectedly_is_counted_and_over",
+    ),
+    Bug(
+        "a pod of another namespace is named as what is missed",
+        "features.binding.binds",
+        'name = other.key if own else "a pod of another namespace"',
+        'name = other.key if own or support[0].confirmed is False else "a pod '
+        'of another namespace"',
+        "features/binding/test_binds.py"
+        "::test_why_a_bind_is_refused_names_no_pod_of_another_namespace",
+    ),
+    Bug(
+        "a bind that fails unexpectedly is not counted",
+        "features.binding.binds",
+        '"Bind", "Error")\n        self._row.count("error")\n',
+        '"Bind", "Error")\n',
+        "features/binding/test_binds.py::test_a_bind_that_fails_unexpectedly_is_counted_and_over",
+    ),
 )

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from extender.core.errors import ApiError
 from extender.core.kube.client import ApiClient
+from extender.core.kube.failures import NoAnswerError
 from extender.core.kube.limits import RequestSeconds
 from extender.core.kube.reader import ObjectReader
 from extender.core.model.objects import SeenPod
@@ -324,3 +325,21 @@ async def test_hundreds_of_binds_at_a_time(server: Server, binder: Binder) -> No
             await arrived.acquire()
         go_on.set()
     assert {task.result().outcome for task in tasks} == {BindOutcome.BOUND}
+
+
+@pytest.mark.parametrize("within", [4.0, 2.0, 1.6])
+async def test_a_bind_without_an_answer_leaves_time_to_read_the_pod_back(within: float) -> None:
+    given: list[float] = []
+
+    class Silent:
+        async def post(self, *_: object, within: float) -> bytes:
+            given.append(within)
+            raise NoAnswerError("nothing came")
+
+        async def pod(self, _: str, within: float) -> None:
+            given.append(within)
+
+    silent: Any = Silent()
+    assert (await Binder(silent, silent).bind(model_pod(WEB), "a", within)).outcome.value == "gone"
+    assert len(given) == 2
+    assert sum(given) <= within

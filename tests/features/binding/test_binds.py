@@ -653,6 +653,19 @@ async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
     assert not rig.in_flight.interacting(model_pod(TWO)), "its bind is decided"
 
 
+async def test_a_bind_that_fails_unexpectedly_is_counted_and_over(
+    aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = BindRig(TWO)
+    client = await aiohttp_client(rig.app)
+    assert await filtered(client, ONE) == ["a", "b"]
+    assert rig.in_flight.interacting(model_pod(TWO))
+    monkeypatch.setattr(rig.api, "read", None)  # A defect: it cannot be called.
+    assert "not callable" in await bind(client, ONE, "a")
+    assert rig.count("error") == 1
+    assert not rig.in_flight.interacting(model_pod(TWO))
+
+
 async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:
     rig = BindRig()
     rig.api.broken = True

@@ -154,4 +154,68 @@ BUGS: Final = (
         "return PodGroups(lambda *_: None)",
         "features/groups/test_profiles.py::test_rules_in_annotations_among_members_are_an_error",
     ),
+    Bug(
+        "the time of a gang that was decided is that of its next try",
+        "features.groups.gangs",
+        "            if not gathering.members and self._gatherings.get(group) "
+        "is gathering:\n"
+        "                del self._gatherings[group]\n",
+        "",
+        "features/groups/test_gangs.py::test_nothing_is_kept_of_a_caller_that_gives_up",
+    ),
+    Bug(
+        "a gang that was complete since is still known to have been too small",
+        "features.groups.gangs",
+        "            self._too_few.pop(group)\n",
+        "",
+        "features/groups/test_gangs.py::test_a_gang_that_was_there_as_a_whole_is_refused_once_more",
+    ),
+    Bug(
+        "a member whose bind is tried again counts as placed and as here",
+        "features.groups.gangs",
+        "others = [each for key, each in self._members.of(group).items() if "
+        "key not in keys]\n"
+        "        placed = sum(map(self._members.has_place, others))",
+        "others = [each for key, each in self._members.of(group).items() if "
+        "key not in keys]\n"
+        "        placed = sum(map(self._members.has_place, "
+        "self._members.of(group).values()))",
+        "features/groups/test_gangs.py"
+        "::test_a_pod_does_not_count_twice_where_the_watch_shows_its_namesake",
+    ),
+    Bug(
+        "what was said of a group is said again when a member has gone",
+        "features.groups.ledger",
+        "            self._changes += 1\n            members = self._of[group]\n",
+        "            members = self._of[group]\n",
+        "features/groups/test_ledger.py::test_what_is_found_of_a_group_is_looked_for_again_after",
+    ),
+    Bug(
+        "without the right to read pod groups every bind waits",
+        "features.groups.pod_groups",
+        "_FINAL: Final = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))",
+        "_FINAL: Final = frozenset((HTTPStatus.UNAUTHORIZED,))",
+        "features/groups/test_pod_groups.py::test_how_many_have_to_be_placed_together",
+    ),
+    Bug(
+        "only the first profile lets pods of groups through",
+        "features.groups.judging",
+        "if pod.spec.requirements.scheduler in names:",
+        "if names and pod.spec.requirements.scheduler == names[0]:",
+        "features/groups/test_profiles.py::test_a_member_may_be_bound_by_its_profile",
+    ),
+    Bug(
+        "gangs may hold every connection",
+        "features.groups.part",
+        "most // 2",
+        "most",
+        "features/groups/test_gangs.py::test_gangs_hold_half_of_the_connections_at_most",
+    ),
+    Bug(
+        "a member is judged by what the watch has of it, whatever the scheduler sends",
+        "features.groups.annotated",
+        "if known is not None and known.node is None and known.pod_class == pod.pod_class:",
+        "if known is not None and known.node is None:",
+        "features/groups/test_annotated.py::test_a_group_is_compared_once_while_nothing_changes",
+    ),
 )

@@ -14,7 +14,9 @@ from extender.core.model.objects import Pod as ModelPod
 from extender.features.groups import gangs as module
 from extender.features.groups.gangs import MOST_AGAIN, Gangs, _Gathering
 from extender.features.groups.ledger import members_of
+from extender.features.groups.part import Groups
 from tests.builders import Pod, model_pod, node, pod, state_of
+from tests.wired import context_over
 
 FEW_TURNS = 10
 SHORT_S = 0.05
@@ -290,6 +292,23 @@ async def test_where_too_many_are_held_the_largest_group_is() -> None:
     assert (await ends(*binds))[0] == "its gang lacks 3, and only 2 can be bound"
     assert not small.done()
     assert await ends(small, world.come("y"), world.come("z")) == [None] * 3
+
+
+async def test_gangs_hold_half_of_the_connections_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def needs(_: str) -> int:
+        return 9
+
+    monkeypatch.setattr(Groups, "_needed", lambda *_: needs)
+    state = state_of([], [], FOUR)
+    profiles = [{"schedulerName": "groups", "mode": "bind"}]
+    fields = {"mode": "replace", "profiles": profiles, "serving": {"maxConnections": 5}}
+    company = Groups(context_over(state, fields=fields)).company
+    assert company is not None
+    one, two = (
+        asyncio.create_task(company.decide(model_pod(each), Attempt([]))) for each in FOUR[:2]
+    )
+    await turns()
+    assert [one.done(), two.done()] == [True, True]
 
 
 async def test_a_group_that_is_being_read_is_held_however_many_are() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from extender.core.cluster.state import ClusterState
 from extender.features.groups.ledger import members_of
 from tests.builders import Pod, model_pod, node, pod, state_of
 
-ONE, TWO = pod("one").in_group("gang"), pod("two").in_group("gang")
+ONE, TWO, THREE = (pod(name).in_group("gang") for name in ("one", "two", "three"))
 
 
 def waiting(state: ClusterState, group: str = "default/gang") -> list[str]:
@@ -36,6 +38,32 @@ def test_who_waits_after_an_event(event: Pod, expected: list[str]) -> None:
     state = state_of([node("a")], [], [ONE, TWO])
     state.upsert_pod(model_pod(event))
     assert waiting(state) == [f"default/{name}" for name in expected]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(lambda state: state.upsert_pod(model_pod(THREE)), id="a member comes"),
+        pytest.param(lambda state: state.remove_pod("default/two", "default-two"), id="one goes"),
+        pytest.param(lambda state: state.upsert_pod(model_pod(TWO.uid("new"))), id="a namesake"),
+        pytest.param(lambda state: state.upsert_pod(model_pod(TWO.labels(app="x"))), id="an edit"),
+        pytest.param(lambda state: state.upsert_pod(model_pod(TWO.phase("Failed"))), id="an end"),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(pod("two").uid("new"))), id="it leaves"
+        ),
+        pytest.param(lambda state: state.upsert_pod(model_pod(TWO.on("a"))), id="a place"),
+        pytest.param(lambda state: state.reserve(model_pod(TWO), "a", 1.0), id="a reservation"),
+    ],
+)
+def test_what_is_found_of_a_group_is_looked_for_again_after(
+    event: Callable[[ClusterState], object],
+) -> None:
+    state = state_of([node("a")], [], [ONE, TWO])
+    members = members_of(state)
+    assert members.found("default/gang", lambda: "before") == "before"
+    assert members.found("default/gang", lambda: "again") == "before"
+    event(state)
+    assert members.found("default/gang", lambda: "after") == "after"
 
 
 def test_groups_of_two_namespaces_are_two() -> None:

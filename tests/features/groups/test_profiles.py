@@ -117,9 +117,12 @@ async def test_a_member_in_a_profile_of_mode_replace_waits_and_is_told(
     )
 
 
-@pytest.mark.parametrize(("name", "waits"), [("groups", False), ("default-scheduler", True)])
+@pytest.mark.parametrize(
+    ("name", "waits"), [("groups", False), ("trains", False), ("default-scheduler", True)]
+)
 def test_a_member_may_be_bound_by_its_profile(name: str, *, waits: bool) -> None:
-    judge = plugin(loaded(mode="replace", profiles=GROUPS))
+    two = [{"schedulerName": each, "mode": "bind"} for each in ("groups", "trains")]
+    judge = plugin(loaded(mode="replace", profiles=two))
     member = model_pod(scheduled_by(pod("x").in_group("gang"), name))
     assert (judge.indeterminate(state_of([], [], []), member) is not None) is waits
 

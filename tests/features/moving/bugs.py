@@ -86,4 +86,12 @@ BUGS: Final = (
         "if instead is None:",
         "callbacks/test_prioritizing.py::test_a_hook_may_score_in_place_of_the_plugins",
     ),
+    Bug(
+        "a move that came to nothing is given back in the name of another leader's",
+        "features.moving.limits",
+        "            self._moves.remove(taken)\n",
+        "            self._moves.pop()\n",
+        "features/moving/test_moves.py"
+        "::test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile",
+    ),
 )

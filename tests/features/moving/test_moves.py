@@ -308,6 +308,14 @@ def test_no_more_moves_are_believed_than_there_can_have_been(seed: int) -> None:
     assert hour.moves == {}
 
 
+def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile() -> None:
+    hour = LastHour(Clock(1_000_000.0), per_minute=10)
+    turn = hour.take("shop")
+    hour.inherit({"bank": (3, 0.0)})
+    hour.give_back(turn)
+    assert hour.moves == {"bank": 3}
+
+
 async def test_restarts_do_not_end_a_rest() -> None:
     it = cluster("preferred")
     app = it.app("web", ["a0"] * 4, disks=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -54,6 +55,7 @@ def crossing_pod(name: str, namespace: str = "default") -> Pod:
 NEW = crossing_pod("new")
 ONE = crossing_pod("one").requests(cpu="1").on("a")
 TWO = crossing_pod("two").requests(cpu="1").on("b")
+FAR_OFF = crossing_pod("far", "shop").on("b")
 
 
 def state(pods: Iterable[Json], *quotas: Json) -> ClusterState:
@@ -239,6 +241,50 @@ def test_a_quota_comes_changes_and_goes() -> None:
     assert versions == sorted(set(versions)), "refused pods are looked at again each time"
     assert after(quota("q", {"pods": 1})) is None
     assert versions[-1] == versions[-2], "a quota about other pods is no news"
+
+
+QUOTAS = {
+    "none": None,
+    "tight": limit({"pods": 1}),
+    "wide": limit({"pods": 2}),
+    "about others": quota("q", {"pods": 1}),
+}
+
+
+@pytest.mark.parametrize("names", [*product(QUOTAS, repeat=3)], ids=" ".join)
+def test_the_last_that_was_heard_of_a_quota_counts(names: tuple[str, ...]) -> None:
+    cluster = state([ONE])
+    for name in names:
+        if (raw := QUOTAS[name]) is None:
+            quotas_of(cluster).remove("default/q", "quota-q")
+        else:
+            put(cluster, raw)
+    expected = exceeded("pods") if names[-1] == "tight" else None
+    assert shortfall(cluster, model_pod(NEW), limited=False) == expected
+    assert len(quotas_of(cluster)) == (names[-1] in {"tight", "wide"})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(lambda cluster: cluster.remove_pod("shop/far", "shop-far"), id="it goes"),
+        pytest.param(
+            lambda cluster: cluster.upsert_pod(model_pod(FAR_OFF.phase("Succeeded"))), id="it ends"
+        ),
+        pytest.param(
+            lambda cluster: cluster.upsert_pod(model_pod(pod("far", "shop").uid("b"))),
+            id="a namesake",
+        ),
+    ],
+)
+def test_a_namespace_is_in_scope_as_long_as_its_last_pod(
+    event: Callable[[ClusterState], object],
+) -> None:
+    cluster = state([ONE, FAR_OFF])
+    quotas = quotas_of(cluster)
+    assert (quotas.pods, {*quotas.namespaces}) == (2, {"default", "shop"})
+    event(cluster)
+    assert (quotas.pods, {*quotas.namespaces}) == (1, {"default"})
 
 
 def test_news_of_an_older_quota_changes_nothing() -> None:

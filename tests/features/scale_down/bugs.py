@@ -81,4 +81,69 @@ BUGS: Final = (
         "self.second",
         "features/scale_down/test_rules.py::test_the_1000th_pod_of_a_host_keeps_its_rank_in_the_zone",
     ),
+    Bug(
+        "costs are put in order by a state that is stale",
+        "features.scale_down.controller",
+        "if self._unready() is not None or self._state.stale is not None:",
+        "if self._unready() is not None:",
+        "features/scale_down/test_controller.py"
+        "::test_nothing_is_written_by_a_picture_that_is_not_whole",
+    ),
+    Bug(
+        "a replica that loses the lead writes the rest of its costs",
+        "features.scale_down.controller",
+        "            if not self._leadership.leads:\n"
+        "                return None\n"
+        "            if (rest",
+        "            if (rest",
+        "features/scale_down/test_controller.py::test_who_loses_the_lead_stops_at_once",
+    ),
+    Bug(
+        "a patch that failed is under way for ever",
+        "features.scale_down.controller",
+        "            raise\n"
+        "        finally:\n"
+        "            for window, turn in taken:\n"
+        "                window.done(turn)\n",
+        "            raise\n        for window, turn in taken:\n            window.done(turn)\n",
+        "features/scale_down/test_controller.py"
+        "::test_no_minute_has_more_patches_whose_pods_ever_come",
+    ),
+    Bug(
+        "the 2,001st pod of a controller is ranked with its bind",
+        "features.scale_down.rules",
+        "len(replicas) >= MOST_REPLICAS",
+        "len(replicas) > MOST_REPLICAS",
+        "features/scale_down/test_rules.py::test_pods_of_very_many_get_none",
+    ),
+    Bug(
+        "an annotation that is edited later says in which topologies a pod is ranked",
+        "features.scale_down.rules",
+        "topologies(state, state.in_force(pod).pod_class)",
+        "topologies(state, pod.pod_class)",
+        "features/scale_down/test_rules.py"
+        "::test_rules_in_an_annotation_that_do_not_count_put_no_pod_in_order",
+    ),
+    Bug(
+        "a cost that a user writes beside our mark is taken for ours",
+        "features.scale_down.cost",
+        "raw == annotations.get(GIVEN_COST_ANNOTATION)",
+        "GIVEN_COST_ANNOTATION in annotations",
+        "features/scale_down/test_cost.py::test_a_cost_is_read_as_the_controller_does",
+    ),
+    Bug(
+        "a cost that was not written counts as written",
+        "features.scale_down.controller",
+        'self._patches.count("written" if written else "changed")',
+        'self._patches.count("written")',
+        "features/scale_down/test_controller.py::test_what_was_not_written",
+    ),
+    Bug(
+        "the patches of a namespace are forgotten when another begins",
+        "features.scale_down.controller",
+        "if each.recent}",
+        "if not each.recent}",
+        "features/scale_down/test_controller.py"
+        "::test_no_minute_has_more_patches_whose_pods_ever_come",
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from random import Random
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -269,6 +270,36 @@ async def test_so_many_in_a_minute_and_half_of_them_in_one_namespace() -> None:
     assert max(map(len, minutes)) == len(minutes[0]) == 6
     assert max(of_one) == 3
     assert sum(of_one) == len(pods)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_no_minute_has_more_patches_whose_pods_ever_come(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance, most, names = Random(seed), 6, ("one", "two", "three")
+    rig = Rig(per_minute=most)
+    ended: list[tuple[float, str]] = []
+    write = rig.costs.write
+
+    async def recorded(pod: Identity, before: int | None, cost: int) -> bool:
+        rig.now += chance.choice([0.0, 3.0])
+        rig.costs.answer = lambda: True if number % 3 else ApiError(500, "InternalError", "broken")
+        try:
+            return await write(pod, before, cost)
+        finally:
+            ended.append((rig.now, pod.key.partition("/")[0]))
+
+    monkeypatch.setattr(rig.costs, "write", recorded)
+    for number in range(150):
+        if chance.random() < 0.7:
+            name = chance.choice(names)
+            rig.show(replica(f"p{number}", namespace=name, owner=f"web-{number}"))
+        await rig.after(chance.choice([1.0, 2.0, 10.0]))
+    assert len(ended) > 5 * most
+    for at, _ in ended:
+        minute = [name for other, name in ended if at <= other < at + 60]
+        assert len(minute) <= most
+        assert max(map(minute.count, names)) <= most // 2
 
 
 async def test_a_minute_counts_from_when_a_patch_was_certainly_carried_out() -> None:

@@ -37,6 +37,20 @@ async def test_what_another_feature_knows_follows(aiohttp_client: Any) -> None:
     assert answer["found"] == 3
 
 
+async def test_of_more_rules_than_are_asked_for_the_number_is_told(aiohttp_client: Any) -> None:
+    nodes = [node(name, {HOST: name}) for name in "abc"]
+    apart = term(HOST, selector(app="web"))
+    pods = [
+        pod(f"{name}-{i}").labels(app="web").anti_affinity(apart).on(name)
+        for name in "abc"
+        for i in range(2)
+    ]
+    part = part_over(state_of(nodes, [], pods))
+    client = await aiohttp_client(app_of(shown(part.found.state), parts=[part]))
+    answer = await (await client.get("/violations?limit=2")).json()
+    assert (len(answer["rules"]), answer["rulesCount"]) == (2, 3)
+
+
 @pytest.mark.parametrize("limit", ["0", "-1", "many", "10001", "99999999"])
 async def test_a_limit_that_is_none_is_refused(aiohttp_client: Any, limit: str) -> None:
     client = await served(aiohttp_client)

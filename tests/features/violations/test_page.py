@@ -52,6 +52,17 @@ async def test_violations(read: Read) -> None:
     assert "None." in await read(part, "/page/violations?q=elsewhere")
 
 
+@pytest.mark.parametrize("wanted", ["default/db", "DB-", "in+(db)", "ZONE%3Da", "Zone%3Da", "tier"])
+async def test_what_is_searched_for_may_be_written_in_small_or_large_letters(
+    read: Read, wanted: str
+) -> None:
+    nodes = [node("a1", {"Zone": "a"})]
+    apart = term("Zone", selector(app="db", Tier="x"))
+    pods = [pod(f"db-{n}").labels(app="db", Tier="x").anti_affinity(apart).on("a1") for n in "01"]
+    text = await read(part_over(state_of(nodes, [], pods)), f"/page/violations?q={wanted}")
+    assert "Zone=a antiAffinity pods" in text
+
+
 def test_what_another_feature_knows_stands_above_and_below() -> None:
     part = part_over(state_of(NODES, [], [DB_0, DB_1]), findings=[Found()])
     shown = part.sections[0].show(Asking(q="db"))

@@ -99,6 +99,25 @@ async def test_a_cluster_that_is_not_known_yet_is_not_judged(
     assert caplog.messages == []
 
 
+async def test_what_is_known_stays_so_while_the_cluster_is_not() -> None:
+    state, why, asked = state_of(NODES, [], [NEAR_DB]), "", 0
+
+    def unready() -> str | None:
+        nonlocal asked
+        asked += 1
+        return why or None
+
+    async with asyncio.timeout(WAIT), patrolling(state, unready) as gauge:
+        await gauge.shows(1, PLUGIN, "affinity")
+        why, asked = "pods not synced yet", 0
+        state.remove_pod("default/api", "default-api")
+        while asked < 5:  # noqa: ASYNC110 - rounds, each of which asks
+            await asyncio.sleep(0)
+        await gauge.shows(1, PLUGIN, "affinity")
+        why = ""
+        await gauge.shows(0, PLUGIN, "affinity")
+
+
 async def test_a_rule_that_is_broken_in_many_domains_takes_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
