@@ -10,6 +10,8 @@ from extender.core.cluster.state import ClusterState
 from extender.core.controllers.staleness import (
     CATCH_UP_SECONDS,
     LOOK_SECONDS,
+    OVERTAKEN_SECONDS,
+    STEP_DOWN_SECONDS,
     STILL_SECONDS,
     Freshness,
 )
@@ -77,18 +79,27 @@ def test_only_what_rules_are_judged_by_casts_doubt() -> None:
 
 
 @pytest.mark.parametrize("looks_first", [False, True])
-def test_a_process_that_stood_still_gives_no_verdict_until_it_has_caught_up(
-    *, looks_first: bool
+@pytest.mark.parametrize(
+    ("pause", "rest"),
+    [
+        pytest.param(LOOK_SECONDS + STILL_SECONDS, CATCH_UP_SECONDS, id="until it has caught up"),
+        pytest.param(OVERTAKEN_SECONDS, STEP_DOWN_SECONDS, id="until its scheduler has ended"),
+    ],
+)
+def test_a_process_that_stood_still_gives_no_verdict_for_a_while(
+    pause: float, rest: float, *, looks_first: bool
 ) -> None:
     silence = Silence()
-    said = []
-    for seconds in (1.0, LOOK_SECONDS + STILL_SECONDS, 1.0, CATCH_UP_SECONDS - 1.0, 1.0):
-        silence.now += seconds
-        if looks_first:
-            silence.freshness.look()
-        said.append(silence.freshness.behind() is None)
+    assert silence.freshness.behind() is None
+    silence.now += pause
+    if looks_first:
         silence.freshness.look()
-    assert said == [True, False, False, True, True]
+    said = [silence.freshness.behind()]
+    for _ in range(int(rest)):
+        silence.now += LOOK_SECONDS
+        silence.freshness.look()
+        said.append(silence.freshness.behind())
+    assert [why is None for why in said] == [False] * int(rest) + [True]
 
 
 @pytest.mark.parametrize(

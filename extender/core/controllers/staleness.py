@@ -14,11 +14,16 @@ from extender.core.ports import Check
 
 LOOK_SECONDS: Final = 1.0
 STILL_SECONDS: Final = 5.0
-"""A process that stood still for so long may have lost the lead to another replica's: the callers
-of what it was asked have given up by then (httpTimeout)."""
+"""A pause after which the callers of what was asked before have given up (httpTimeout)."""
 CATCH_UP_SECONDS: Final = 2.0
 """For what the watches have brought meanwhile. It lies in the sockets, and is read as fast as
 thousands of events a second."""
+OVERTAKEN_SECONDS: Final = 10.0
+"""A pause after which another replica's scheduler may lead: its Lease is taken after 15 s
+(leaseDuration), of which the pause may be the larger part."""
+STEP_DOWN_SECONDS: Final = 15.0
+"""For which the scheduler that stood still beside this process may go on to place pods: client-go
+tries to renew a Lease for 10 s (renewDeadline), and begins 2 s later, before it gives up."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +39,8 @@ class Freshness:
 
     A process that stood still (a container that was frozen) wakes up
     with the picture of before, and calls that are as old. It gives no verdict until it has had the
-    time to read what has come since: `behind`.
+    time to read what has come since, and until a scheduler that stood still with it has found out
+    that it leads no more: `behind`.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class Freshness:
         """`limit` is in seconds; `vital` are the resources without which rules cannot be judged."""
         self._clock = clock
         self._looked = clock()
-        self._resumed = -inf
+        self._resumes = -inf
         self._silent_for = silent_for
         self._limit = limit
         self._state = state
@@ -62,15 +68,17 @@ class Freshness:
     def behind(self) -> str | None:
         """Say so where the process stood still until now, or until a moment ago."""
         self._note_pause()
-        if self._clock() - self._resumed >= CATCH_UP_SECONDS:
+        if self._clock() >= self._resumes:
             return None
         return "the process stood still, and reads what has changed meanwhile"
 
     def _note_pause(self) -> None:
         now = self._clock()
-        if now - self._looked >= LOOK_SECONDS + STILL_SECONDS:
-            _log.warning("the process stood still for %.0f s", now - self._looked)
-            self._looked = self._resumed = now
+        still = now - self._looked
+        if still >= LOOK_SECONDS + STILL_SECONDS:
+            rest = STEP_DOWN_SECONDS if still >= OVERTAKEN_SECONDS else CATCH_UP_SECONDS
+            _log.warning("the process stood still for %.0f s; no verdict for %.0f s", still, rest)
+            self._looked, self._resumes = now, now + rest
 
     def look(self) -> None:
         """Log what has become stale or has recovered since the last look, and tell the state."""

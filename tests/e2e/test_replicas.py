@@ -1,0 +1,130 @@
+"""Several replicas, one of which is killed, frozen, cut off or replaced, while pods come.
+
+Judged by what the API server shows: no pods are together that exclude each other, each bind that
+was said to be done is done, every pod gets its place, and no pod is evicted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from extender.core.controllers.staleness import LOOK_SECONDS, STILL_SECONDS
+from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.moving import QUIET_S
+from tests.e2e.objects import HOSTNAME, node, pod, term
+from tests.e2e.replicas import MOVED, replicated
+from tests.e2e.sandbox import pod_path
+from tests.e2e.selecting import in_e2e_all
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.e2e.replicas import Replica, Replicas
+    from tests.e2e.sandbox import Sandbox
+
+SUCCESSOR_S = 10
+"""For which the successor of a moved pod has to be ready before the next pod of its controller."""
+VERDICT = re.compile(r"0/\d+ nodes are available: |\S+ since the filter call: node\(s\) didn't ")
+"""What the scheduler says of a pod that a rule keeps from all nodes, or from one at its bind."""
+
+
+async def killed(replicas: Replicas, victim: Replica) -> None:
+    """End its extender by SIGKILL; the kubelet starts it again."""
+    await victim.extender.kill_and_start_again()
+    await replicas.until_moved()
+
+
+async def frozen(replicas: Replicas, victim: Replica) -> None:
+    """Have all of it stand still until another replica has done its work."""
+    victim.signal(signal.SIGSTOP)
+    try:
+        await replicas.until_moved()
+    finally:
+        victim.signal(signal.SIGCONT)
+
+
+async def cut_off(replicas: Replicas, victim: Replica) -> None:
+    """Let nothing get to the API server until another replica has done its work."""
+    victim.api.cut()
+    try:
+        await replicas.until_moved()
+    finally:
+        victim.api.heal()
+
+
+async def upgraded(replicas: Replicas, victim: Replica) -> None:
+    """Replace all replicas, one after the other, each when its successor is ready."""
+    del victim
+    for old in [*replicas.all]:
+        await replicas.add()
+        await replicas.end(old)
+    await replicas.until_moved()
+
+
+LATER = {(killed, REPLACE), (frozen, ASSIST), (cut_off, ASSIST), (cut_off, REPLACE)}
+"""Of two replicas; `make e2e` has the others of these, each once."""
+
+TABLE = [
+    (in_e2e_all if replicas > 2 or (happens, mode) in LATER else pytest.param)(
+        mode, replicas, happens, id=f"{mode}-{replicas}-{happens.__name__}"
+    )
+    for mode in (ASSIST, REPLACE)
+    for replicas in (2, 3)
+    for happens in (killed, frozen, cut_off, upgraded)
+]
+
+
+@pytest.mark.parametrize(("mode", "number", "happens"), TABLE)
+async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
+    sandbox: Sandbox,
+    mode: str,
+    number: int,
+    happens: Callable[[Replicas, Replica], Awaitable[None]],
+) -> None:
+    async with replicated(sandbox, mode, number) as replicas:
+        leader = await replicas.leader()
+        await replicas.break_rule()
+        await asyncio.sleep(2)
+        await happens(replicas, leader)
+        # Those that wake up, or are back, have time to do what they must not.
+        await asyncio.sleep(QUIET_S)
+        await replicas.until_placed()
+
+        assert await replicas.faults() == []
+        evictions = sorted(replicas.moves.evictions().values())
+        assert len(evictions) == MOVED
+        # The API server's times are cut to seconds.
+        assert all((b - a).total_seconds() >= SUCCESSOR_S - 1 for a, b in pairwise(evictions))
+        if happens is upgraded:
+            assert [note for note in await replicas.refusals() if not VERDICT.match(note)] == []
+
+
+async def test_a_replica_that_wakes_up_does_not_bind_by_the_picture_of_before(
+    sandbox: Sandbox,
+) -> None:
+    labels = {"app": "web"}
+    late, early = (pod(each, labels=labels, apart=[term(HOSTNAME, labels)]) for each in "ab")
+    await sandbox.add(node("n"), late, early)
+    folder = sandbox.folder("frozen")
+    async with Extender.running(sandbox.control_plane, REPLACE, folder) as extender:
+        made = sandbox.pods.objects["default/a"]
+        args = {"PodName": "a", "PodNamespace": "default", "PodUID": made["metadata"]["uid"]}
+        os.kill(extender.pid, signal.SIGSTOP)
+        asked = asyncio.create_task(extender.bind({**args, "Node": "n"}))
+        try:
+            target = {"apiVersion": "v1", "kind": "Node", "name": "n"}
+            binding = {"metadata": {"name": "b"}, "target": target}
+            await sandbox.api.create(f"{pod_path(early)}/binding", binding)
+            await sandbox.bound("default/b")
+            await asyncio.sleep(LOOK_SECONDS + STILL_SECONDS)
+        finally:
+            os.kill(extender.pid, signal.SIGCONT)
+        assert (await asked)["Error"]
+    assert sandbox.places() == {"default/b": "n"}
